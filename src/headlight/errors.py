@@ -1,0 +1,65 @@
+"""Everything that Headlight refuses, as one tree.
+
+::
+
+    HeadlightError
+    ├── UsageError               the request is wrong             (exit code 2)
+    │   └── UnknownNameError     a name that no table holds
+    ├── CorpusError              text cannot be read, or there is none
+    ├── ModelError               a model cannot be loaded
+    │   └── UnsupportedModelError   it loads, but its attention cannot be captured exactly
+    ├── CaptureError             capturing went wrong while the model ran
+    ├── RunError                 a run cannot go on or be resumed
+    └── ResultError              a result file cannot be read or written
+
+Every message is one sentence, or two: what was wrong, where, and what to do about it.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HeadlightError(Exception):
+    """The root: catching it catches every refusal, and nothing else."""
+
+    exit_code = 1
+
+
+class UsageError(HeadlightError):
+    """The request is wrong: an argument, an option, or a combination of them."""
+
+    exit_code = 2
+
+
+class UnknownNameError(UsageError):
+    """A name that no table holds; the message offers the nearest one."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        close = get_close_matches(name, names, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        super().__init__(f"no {kind} is called {name!r}.{hint} Known: {', '.join(names)}.")
+
+
+class CorpusError(HeadlightError):
+    """Text that cannot be read, or a corpus that holds none."""
+
+
+class ModelError(HeadlightError):
+    """A model that cannot be loaded."""
+
+
+class UnsupportedModelError(ModelError):
+    """A model whose attention Headlight cannot capture exactly, and therefore does not analyse."""
+
+
+class CaptureError(HeadlightError):
+    """Capturing went wrong while the model ran."""
+
+
+class RunError(HeadlightError):
+    """A run that cannot start, go on or be resumed."""
+
+
+class ResultError(HeadlightError):
+    """A result file that cannot be read or written."""
