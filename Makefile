@@ -1,0 +1,85 @@
+# Everything here works from a fresh clone: Python 3.11 or newer, make, and a package index.
+# `make help` lists what there is.
+
+PYTHON ?= python3
+VENV ?= .venv
+# The most processes that run tests at once; each of them computes on one thread.
+WORKERS ?= 4
+# A package index to look at first for torch. The plain wheel for Linux brings CUDA with it;
+# TORCH_INDEX=https://download.pytorch.org/whl/cpu avoids that download.
+TORCH_INDEX ?=
+
+# Nothing here may reach for the model hub.
+export HF_HUB_OFFLINE = 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Silences a notice that mkdocs-material prints about a future release of mkdocs.
+export NO_MKDOCS_2_WARNING = 1
+
+bin := $(VENV)/bin
+pip := $(bin)/python -m pip
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check check-format check-lint check-types check-layers docs bench pretrain clean
+.DELETE_ON_ERROR:
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
+	$(bin)/headlight survey --out build/demo --overwrite
+	@echo "The report: $(CURDIR)/build/demo/report.html"
+
+test: $(VENV)/.installed-dev ## run all tests
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n auto --maxprocesses $(WORKERS)
+
+check: check-format check-lint check-types check-layers docs ## format, lint, types, layers, documentation
+
+check-format: $(VENV)/.installed-dev
+	$(bin)/ruff format --check .
+
+check-lint: $(VENV)/.installed-dev
+	$(bin)/ruff check .
+
+check-types: $(VENV)/.installed-dev
+	$(bin)/mypy
+
+check-layers: $(VENV)/.installed-dev
+	$(bin)/lint-imports
+
+docs: $(VENV)/.installed-dev ## build the documentation into build/site
+	$(bin)/mkdocs build --strict --quiet
+
+bench: $(VENV)/.installed-dev ## measure the cost of a survey and write docs/benchmarks.md
+	$(bin)/python -m benchmarks
+
+pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA=folder
+	@test -n "$(DATA)" || { echo "Name a folder of WikiExtractor files: make pretrain DATA=folder"; exit 2; }
+	$(bin)/python scripts/pretrain.py "$(DATA)" --out build/pretrain
+
+clean: ## remove what was made, except the environment and build/pretrain
+	rm -rf build/demo build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---------------------------------------------------------------- the environment
+
+# Dependency groups (`pip install --group`) came with pip 25.1.
+$(bin)/python:
+	@command -v "$(PYTHON)" > /dev/null || { \
+	  echo "There is no '$(PYTHON)'. Name a Python of 3.11 or newer: make PYTHON=/path/to/python3.12"; exit 2; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Headlight needs Python 3.11 or newer, and '$(PYTHON)' is $$("$(PYTHON)" -V 2>&1)." \
+	       "Name another one: make PYTHON=/path/to/python3.12"; exit 2; }
+	"$(PYTHON)" -m venv $(VENV)
+	$(pip) install --quiet --upgrade "pip>=25.1"
+
+# torch comes first and alone, so that the version in constraints.txt is settled before anything
+# that depends on it is looked at.
+$(VENV)/.installed: pyproject.toml constraints.txt | $(bin)/python
+	$(pip) install --quiet $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)") \
+	  --constraint constraints.txt torch
+	$(pip) install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(pip) install --quiet --constraint constraints.txt --group dev
+	@touch $@

@@ -1,0 +1,129 @@
+"""The documentation speaks of everything that is public, and of nothing that is not there."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import typer.main
+
+import headlight
+from headlight.cli import app
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+GUIDES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+PACKAGE = ROOT / "src" / "headlight"
+
+
+def text_of(paths: list[Path]) -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command of the command line, with its name."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, click.Group)
+    yield from group.commands.items()
+
+
+def public_modules() -> list[str]:
+    """The layers: whatever lies directly below the root and is meant to be imported."""
+    names = [path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()]
+    return sorted(
+        name for name in names if not name.startswith("_") and name not in ("assets", "cli")
+    )
+
+
+@pytest.mark.parametrize("name", headlight.__all__)
+def test_every_public_name_is_in_the_reference_and_in_a_guide(name: str) -> None:
+    guides = text_of([page for page in GUIDES if page.parent.name != "reference"])
+    assert re.search(rf"\b{re.escape(name)}\b", guides)
+    assert re.search(rf"\b{re.escape(name)}\b", text_of([DOCS / "reference" / "headlight.md"]))
+
+
+@pytest.mark.parametrize("module", public_modules())
+def test_every_layer_is_in_the_reference(module: str) -> None:
+    assert f"::: headlight.{module}\n" in text_of(sorted((DOCS / "reference").glob("*.md"))) + "\n"
+
+
+@pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
+def test_every_command_and_every_option_is_described(name: str, command: click.Command) -> None:
+    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## `headlight {name}.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert section, f"docs/command-line.md has no section on {name}"
+    options = [
+        option
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.hidden
+        for option in parameter.opts
+        if option.startswith("--") and option != "--help"
+    ]
+    described = set(re.findall(r"--[a-z][a-z-]*", section.group()))
+    assert set(options) <= described
+
+
+@pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
+def test_no_option_is_described_that_is_not_there(name: str, command: click.Command) -> None:
+    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## `headlight {name}.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert section, f"docs/command-line.md has no section on {name}"
+    known = {
+        option
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    assert set(re.findall(r"--[a-z][a-z-]*", section.group())) <= known | {"--help"}
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_in_an_example_exists(page: Path) -> None:
+    known = {name for name, _ in commands()}
+    blocks = re.findall(
+        r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    used = {
+        name for block in blocks for name in re.findall(r"^headlight ([a-z]+)", block, re.MULTILINE)
+    }
+    assert used <= known
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_make_target_that_is_named_exists(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named = set(
+        re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_file_that_a_page_includes_is_there(page: Path) -> None:
+    # mkdocs itself says nothing when an included file is missing.
+    included = re.findall(r'^--8<-- "(.+?)"', page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert [name for name in included if not (ROOT / name).is_file()] == []
+
+
+def test_the_readme_links_to_files_that_are_there() -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_every_python_example_parses() -> None:
+    for page in GUIDES:
+        for block in re.findall(
+            r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S
+        ):
+            compile(block, str(page), "exec")
+
+
+def test_the_pages_ask_the_network_for_nothing() -> None:
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "font: false" in settings
+    assert "http" not in re.sub(r"^\s*#.*$", "", settings, flags=re.MULTILINE)
+    for page in PAGES:
+        assert not re.search(r"<(?:script|link|img)[^>]+https?:", page.read_text(encoding="utf-8"))

@@ -1,0 +1,96 @@
+"""What importing a module loads, in an interpreter of its own.
+
+The layer contracts see the imports that a file names; only this sees what comes with them.
+"""
+
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import headlight
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+TORCH = {"torch", "transformers"}
+HEAVY = TORCH | {"datasets", "h5netcdf", "jinja2", "pandas", "tokenizers", "xarray"}
+# Layers that read, merge and draw results where there is no model.
+WITHOUT_TORCH = [
+    "corpora",
+    "errors",
+    "files",
+    "findings",
+    "reduce",
+    "registry",
+    "result",
+    "run",
+    "views",
+]
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level modules that are there after `statement`, in a fresh interpreter."""
+    script = f"{statement}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    finished = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    return set(finished.stdout.split())
+
+
+def submodules(layer: str) -> list[str]:
+    """The module `headlight.<layer>` and all modules below it."""
+    path = SOURCE / "headlight" / layer
+    below = pkgutil.walk_packages([str(path)], f"headlight.{layer}.") if path.is_dir() else []
+    return [f"headlight.{layer}", *(module.name for module in below)]
+
+
+def test_the_check_sees_what_is_loaded() -> None:
+    assert "pandas" in loaded_by("import pandas")
+
+
+@pytest.mark.parametrize("module", ["headlight", "headlight.cli"])
+def test_the_root_and_the_command_line_load_nothing_heavy(module: str) -> None:
+    assert not loaded_by(f"import {module}") & HEAVY
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["survey", "--help"], ["read", "--help"]], ids=" ".join
+)
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    run = (
+        "import sys\n"
+        f"sys.argv = ['headlight', *{arguments!r}]\n"
+        "from contextlib import redirect_stdout\n"
+        "from io import StringIO\n"
+        "from headlight.cli import main\n"
+        "try:\n"
+        "    with redirect_stdout(StringIO()) as said:\n"
+        "        main()\n"
+        "except SystemExit as ended:\n"
+        "    assert not ended.code, ended.code\n"
+        "assert 'Usage' in said.getvalue()"
+    )
+    assert not loaded_by(run) & HEAVY
+
+
+@pytest.mark.parametrize("layer", WITHOUT_TORCH)
+def test_a_layer_that_knows_no_model_loads_no_torch(layer: str) -> None:
+    imports = "\n".join(f"import {module}" for module in submodules(layer))
+    assert not loaded_by(imports) & TORCH
+
+
+def test_every_public_name_can_be_looked_up() -> None:
+    assert headlight.__all__
+    for name in headlight.__all__:
+        assert getattr(headlight, name) is not None
+
+
+def test_the_root_lists_its_names_in_order_and_refuses_others() -> None:
+    assert list(headlight.__all__) == sorted(headlight.__all__)
+    assert set(headlight.__all__) <= set(dir(headlight))
+    with pytest.raises(AttributeError, match="lighthouse"):
+        headlight.lighthouse  # noqa: B018 - looking it up is the test
