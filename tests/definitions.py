@@ -1,0 +1,133 @@
+"""Every equation as it is printed: plain loops over one sequence, numpy float64, nothing shared.
+
+This module imports nothing from headlight. Axes, everywhere:
+
+    weight  [head, query, key]              α, the attention weights
+    value   [key_value_head, key, head_dim] v(x_j) = x_j W^V + b^V
+    output  [head, head_dim, width]         W^O, cut into the block of each head
+    visible [query, key]                    true where a query may see a key
+
+Head h reads the values of key-value head h // (heads / key_value_heads).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def transformed(value: Array, output: Array) -> Array:
+    """f(x_j) = v(x_j) W^O per head, Kobayashi et al. (2020), Eq. 4. Shape [head, key, width]."""
+    heads, _, width = output.shape
+    sharing = heads // value.shape[0]
+    result = np.zeros((heads, value.shape[1], width))
+    for head in range(heads):
+        for key in range(value.shape[1]):
+            result[head, key] = wide(value[head // sharing, key]) @ wide(output[head])
+    return result
+
+
+def reconstruction(weight: Array, value: Array, output: Array, bias: Array | None) -> Array:
+    """Σ_h Σ_j α_ij f_h(x_j) + b^O, Kobayashi et al. (2020), Eq. 3. Shape [query, width]."""
+    vectors = transformed(value, output)
+    result = np.zeros((weight.shape[1], output.shape[2]))
+    for query in range(weight.shape[1]):
+        for head in range(weight.shape[0]):
+            for key in range(weight.shape[2]):
+                result[query] += float(weight[head, query, key]) * vectors[head, key]
+        if bias is not None:
+            result[query] += bias
+    return result
+
+
+def vector_norm(value: Array, output: Array) -> Array:
+    """‖f(x_j)‖. Shape [head, key]."""
+    vectors = transformed(value, output)
+    return np.array([[length(vector) for vector in head] for head in vectors])
+
+
+def weighted_norm(weight: Array, value: Array, output: Array) -> Array:
+    """‖α_ij f(x_j)‖, Kobayashi et al. (2020), Section 3. Shape [head, query, key]."""
+    vectors = transformed(value, output)
+    result = np.zeros(weight.shape)
+    for head, query, key in np.ndindex(*weight.shape):
+        result[head, query, key] = length(float(weight[head, query, key]) * vectors[head, key])
+    return result
+
+
+def merged_norm(weight: Array, value: Array, output: Array) -> Array:
+    """‖Σ_h α_ij f_h(x_j)‖: the heads summed first, then the norm. Shape [query, key]."""
+    vectors = transformed(value, output)
+    result = np.zeros(weight.shape[1:])
+    for query, key in np.ndindex(*result.shape):
+        total = np.zeros(output.shape[2])
+        for head in range(weight.shape[0]):
+            total += float(weight[head, query, key]) * vectors[head, key]
+        result[query, key] = length(total)
+    return result
+
+
+def input_norm(hidden: Array) -> Array:
+    """‖x_j‖ of the vectors that the attention receives, [key, width]. Shape [key]."""
+    return np.array([length(wide(vector)) for vector in hidden])
+
+
+def entropy(weight: Array) -> Array:
+    """-Σ_j α_ij ln α_ij in nats, with 0 ln 0 = 0. Shape [head, query]."""
+    result = np.zeros(weight.shape[:2])
+    for head, query in np.ndindex(*result.shape):
+        for alpha in weight[head, query]:
+            if alpha > 0:
+                result[head, query] -= float(alpha) * math.log(float(alpha))
+    return result
+
+
+def effective(weight: Array, value: Array, output: Array, visible: Mask) -> Array:
+    """A⊥ of Brunner et al. (2020), Eq. 9. Shape [head, query, key].
+
+    The paper's A∥ is the part of a row of A that lies in the left null space of T. For a query that
+    sees only some keys, T has the rows of those keys: weight on an invisible key is no alternative.
+    The paper's T has no value bias; pass `value` without it to get that one.
+    """
+    return wide(weight) - null(weight, value, output, visible)
+
+
+def null(weight: Array, value: Array, output: Array, visible: Mask) -> Array:
+    """A∥, the part of the weights that changes nothing, by a full SVD of T. As `effective`."""
+    vectors = transformed(value, output)
+    result = np.zeros(weight.shape)
+    for head, query in np.ndindex(*weight.shape[:2]):
+        keys = np.flatnonzero(visible[query])
+        if keys.size == 0:
+            continue
+        t = vectors[head][keys]
+        left, _, _ = np.linalg.svd(t, full_matrices=True)
+        basis = left[:, matrix_rank(t) :]
+        row = wide(weight[head, query, keys])
+        result[head, query, keys] = row @ basis @ basis.T
+    return result
+
+
+def rank(value: Array, output: Array, keys: Mask) -> NDArray[np.int64]:
+    """The rank of T of each head over the given keys [key]. Shape [head]."""
+    return np.array([matrix_rank(head[keys]) for head in transformed(value, output)])
+
+
+def matrix_rank(matrix: Array) -> int:
+    """The number of singular values above s_max · max(rows, columns) · eps, numpy's rule."""
+    singular = np.linalg.svd(matrix, compute_uv=False)
+    bound = singular.max(initial=0.0) * max(matrix.shape) * np.finfo(np.float64).eps
+    return sum(1 for s in singular if s > bound)
+
+
+def length(vector: Array) -> float:
+    """The Euclidean norm."""
+    return math.sqrt(math.fsum(float(component) ** 2 for component in vector))
+
+
+def wide(values: Array) -> Array:
+    """The same numbers in float64, whatever they came in."""
+    return np.asarray(values, dtype=np.float64)
