@@ -10,6 +10,7 @@ import typer.main
 
 import headlight
 from headlight.cli import app
+from headlight.corpora import FORMATS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -47,6 +48,11 @@ def test_every_public_name_is_in_the_reference_and_in_a_guide(name: str) -> None
 @pytest.mark.parametrize("module", public_modules())
 def test_every_layer_is_in_the_reference(module: str) -> None:
     assert f"::: headlight.{module}\n" in text_of(sorted((DOCS / "reference").glob("*.md"))) + "\n"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_format_is_described(format: str) -> None:
+    assert f"| `{format}` |" in (DOCS / "corpora.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
