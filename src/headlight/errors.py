@@ -10,6 +10,7 @@
     │   └── UnsupportedModelError   it loads, but its attention cannot be captured exactly
     ├── CaptureError             capturing went wrong while the model ran
     ├── RunError                 a run cannot go on or be resumed
+    │   └── RunInterruptedError  the user stopped it               (exit code 130)
     └── ResultError              a result file cannot be read or written
 
 Every message is one sentence, or two: what was wrong, where, and what to do about it.
@@ -59,6 +60,12 @@ class CaptureError(HeadlightError):
 
 class RunError(HeadlightError):
     """A run that cannot start, go on or be resumed."""
+
+
+class RunInterruptedError(RunError):
+    """A run that the user stopped; the message says how to go on."""
+
+    exit_code = 130
 
 
 class ResultError(HeadlightError):

@@ -1,0 +1,20 @@
+"""Statistics over a corpus: streaming, mergeable, in float64, without torch."""
+
+from headlight.reduce.base import Accumulator
+from headlight.reduce.count import Count
+from headlight.reduce.grouped import Grouped
+from headlight.reduce.histogram import Histogram
+from headlight.reduce.moments import Moments
+from headlight.reduce.pearson import Pearson
+from headlight.reduce.tally import ACCUMULATORS, Tally
+
+__all__ = [
+    "ACCUMULATORS",
+    "Accumulator",
+    "Count",
+    "Grouped",
+    "Histogram",
+    "Moments",
+    "Pearson",
+    "Tally",
+]

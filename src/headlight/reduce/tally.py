@@ -1,0 +1,134 @@
+"""Everything that is accumulated over a corpus, under names, in one file."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as serialise
+
+from headlight import files
+from headlight.errors import HeadlightError, ResultError
+from headlight.reduce.base import Accumulator, Array
+from headlight.reduce.grouped import PLAIN, Grouped
+
+ACCUMULATORS: Mapping[str, type[Accumulator]] = {**PLAIN, Grouped.kind: Grouped}
+"""Every accumulator, by the name that files know it by."""
+
+_HEADER = "headlight"
+_FORMAT = "1"
+
+
+class Tally(Mapping[str, Accumulator]):
+    """Accumulators by name, merged name by name; a monoid like its members.
+
+    Args:
+        accumulators: The members; the mapping is copied, the members are not.
+    """
+
+    def __init__(self, accumulators: Mapping[str, Accumulator] = MappingProxyType({})) -> None:
+        self._members = dict(accumulators)
+
+    def __getitem__(self, name: str, /) -> Accumulator:
+        return self._members[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def empty(self) -> "Tally":
+        """The same names and settings, nothing seen."""
+        return Tally({name: member.empty() for name, member in self.items()})
+
+    def merge(self, other: "Tally", /) -> "Tally":
+        """A new tally that has seen what both have; neither operand changes.
+
+        A name that only one of them holds is taken over as it is.
+
+        Raises:
+            ValueError: if a name stands for accumulators with different settings.
+        """
+        merged = {name: member.copy() for name, member in self.items()}
+        for name, member in other.items():
+            merged[name] = merged[name].merge(member) if name in merged else member.copy()
+        return Tally(merged)
+
+    def compute(self) -> dict[str, dict[str, Array]]:
+        """The statistics of every member, by name."""
+        return {name: member.compute() for name, member in self.items()}
+
+    def save(
+        self,
+        path: Path,
+        notes: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        error: type[HeadlightError] = ResultError,
+    ) -> None:
+        """Write everything to one safetensors file, whole or not at all, without losing a bit.
+
+        The tensors are named `member/field`; the header holds kinds, settings and notes as JSON.
+
+        Args:
+            path: The file; its folder must exist.
+            notes: What else to keep in the file, as JSON.
+            error: The class of the refusal.
+
+        Raises:
+            HeadlightError: of class `error`, if the file cannot be written.
+        """
+        members = {
+            name: {"kind": member.kind, "settings": member.settings()}
+            for name, member in sorted(self.items())
+        }
+        header = {"format": _FORMAT, "members": members, "notes": dict(notes)}
+        tensors = {
+            f"{name}/{field}": array
+            for name, member in sorted(self.items())
+            for field, array in member.arrays().items()
+        }
+        # One entry: the order of several would change from one process to the next.
+        content = serialise(tensors, metadata={_HEADER: json.dumps(header)})
+        files.write(path, content, error=error)
+
+    @staticmethod
+    def load(path: Path) -> "tuple[Tally, dict[str, Any]]":
+        """Read what `save` wrote: the tally and the notes.
+
+        Raises:
+            ResultError: if the file is missing, damaged, something else, or of another format.
+        """
+        try:
+            with safe_open(path, framework="numpy") as file:
+                header = json.loads((file.metadata() or {})[_HEADER])
+                _check_format(header, path)
+                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            return _restored(header["members"], tensors), header["notes"]
+        except (OSError, SafetensorError) as problem:
+            raise ResultError(f"{path} cannot be read: {problem}") from problem
+        except (KeyError, TypeError, ValueError) as problem:
+            raise ResultError(f"{path} is not a file that Headlight wrote; remove it.") from problem
+
+
+def _check_format(header: Mapping[str, Any], path: Path) -> None:
+    if header["format"] != _FORMAT:
+        raise ResultError(
+            f"{path} is in format {header['format']}, and this version of Headlight reads format "
+            f"{_FORMAT}; go on with the version that wrote it."
+        )
+
+
+def _restored(members: Mapping[str, Any], tensors: Mapping[str, Array]) -> Tally:
+    states: dict[str, dict[str, Array]] = {name: {} for name in members}
+    for key, tensor in tensors.items():
+        name, _, field = key.rpartition("/")
+        states[name][field] = tensor
+    return Tally(
+        {
+            name: ACCUMULATORS[member["kind"]].from_arrays(member["settings"], states[name])
+            for name, member in members.items()
+        }
+    )

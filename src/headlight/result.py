@@ -1,0 +1,149 @@
+"""Results on disk: an `xarray.Dataset` in one NetCDF file, or as CSV tables.
+
+A result carries two attributes that say how to read it: `format`, the version of the layout, and
+`stage`, which is `survey` for a corpus or `reading` for one text.
+"""
+
+import json
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+import pandas
+import xarray
+
+from headlight import files
+from headlight.errors import ResultError
+
+CATEGORIES = ("cls", "sep", "punctuation", "other")
+"""Token categories; an index into this tuple stands for one of them."""
+
+FORMAT = "1"
+"""The version of the layout of results; it changes when an older reader would go wrong."""
+
+_MEASURED_WITH = ("headlight", "torch", "transformers", "numpy", "xarray")
+
+# What h5py, h5netcdf and xarray raise on a file that is damaged or something else.
+_UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, TypeError, AttributeError, IndexError)
+
+
+def save(dataset: xarray.Dataset, path: Path | str) -> None:
+    """Write a result to one NetCDF file, whole or not at all.
+
+    Args:
+        dataset: The result; its attribute `stage` must be set. `format` is added here.
+        path: The file to write, usually `*.nc`; its folder must exist.
+
+    Raises:
+        ResultError: if the file cannot be written, or something in it has no place in NetCDF.
+    """
+    if "stage" not in dataset.attrs:
+        raise ResultError(f"{path} is not written: the result has no attribute 'stage'; set it.")
+    stamped = dataset.assign_attrs(format=FORMAT)
+    try:
+        # In memory first: the HDF5 library does not stay usable when a disk fills up under it.
+        content = bytes(stamped.to_netcdf(engine="h5netcdf"))
+    except (ValueError, TypeError) as problem:  # a NUL character or a lone surrogate in a text
+        raise ResultError(f"{path} is not written: NetCDF cannot hold it ({problem}).") from problem
+    files.write(Path(path), content, error=ResultError)
+
+
+def load(path: Path | str, *, stage: str) -> xarray.Dataset:
+    """Read a result that `save` wrote, all of it, into memory.
+
+    Args:
+        path: The NetCDF file.
+        stage: What is expected: `survey` or `reading`.
+
+    Raises:
+        ResultError: if there is no such file, or it is no result of this format and stage.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ResultError(f"{path} does not exist; give the path of a result file.")
+    try:
+        dataset = xarray.load_dataset(path, engine="h5netcdf")
+    except _UNREADABLE as problem:
+        raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
+    _check_format(dataset.attrs, path)
+    found = dataset.attrs.get("stage")
+    if found != stage:
+        raise ResultError(f"{path} holds a {found}, where a {stage} is needed; give another file.")
+    return dataset
+
+
+def save_csv(dataset: xarray.Dataset, folder: Path | str) -> list[Path]:
+    """Write one CSV table per group of variables that share their dimensions.
+
+    A table has one row per cell: first the coordinates, under the names of the dimensions, then the
+    variables. It is named after its dimensions (`layer-head.csv`); variables without any share
+    `scalars.csv`. Numbers are written with all their digits, missing ones as empty fields.
+
+    Returns:
+        The files written, in alphabetical order. Each is written whole or not at all.
+
+    Raises:
+        ResultError: if the folder or a file cannot be written.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ResultError(f"{folder} cannot be created: {files.reason(problem)}.") from problem
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, variable in dataset.data_vars.items():
+        groups.setdefault(tuple(map(str, variable.dims)), []).append(str(name))
+    written = []
+    for dims, names in groups.items():
+        path = folder / f"{'-'.join(dims) or 'scalars'}.csv"
+        files.write(path, _table(dataset[names], dims).encode(errors="replace"), error=ResultError)
+        written.append(path)
+    return sorted(written)
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the packages that a result depends on; imports none of them."""
+    found = {"python": platform.python_version()}
+    for package in _MEASURED_WITH:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "unknown"  # run from a source tree that was not installed
+    return found
+
+
+def _table(group: xarray.Dataset, dims: tuple[str, ...]) -> str:
+    if not dims:
+        row = {str(name): variable.item() for name, variable in group.data_vars.items()}
+        return pandas.DataFrame([row]).to_csv(index=False)
+    return group.reset_coords(_beside(group, dims), drop=True).to_dataframe(list(dims)).to_csv()
+
+
+def _beside(group: xarray.Dataset, dims: tuple[str, ...]) -> list[str]:
+    """Coordinates that no variable of the group runs along; they would repeat in every row."""
+    return [
+        str(name) for name, coordinate in group.coords.items() if not set(coordinate.dims) & {*dims}
+    ]
+
+
+def _check_format(attributes: Mapping[str, object], path: Path) -> None:
+    if "format" not in attributes or "stage" not in attributes:
+        raise ResultError(f"{path} is a NetCDF file, but no result of Headlight; give another one.")
+    found = attributes["format"]
+    if found != FORMAT:
+        raise ResultError(
+            f"{path} is a result in format {found}, and this version of Headlight reads format "
+            f"{FORMAT}; read it with the version that wrote it{_writer(attributes)}."
+        )
+
+
+def _writer(attributes: Mapping[str, object]) -> str:
+    try:
+        return f" ({json.loads(str(attributes['versions']))['headlight']})"
+    except (KeyError, ValueError, TypeError):
+        return ""
+
+
+def _first_line(problem: BaseException) -> str:
+    return (str(problem).splitlines() or [type(problem).__name__])[0]
