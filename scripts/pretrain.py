@@ -162,8 +162,14 @@ class Examples:
         return np.where(chosen & (fate >= 0.8) & (fate < 0.9), random_ids, masked), labels
 
 
-def draw_length(rng: np.random.Generator) -> int:
-    """Mostly 128; sometimes all 256 positions; often enough something short."""
+def draw_length(rng: np.random.Generator, step: int, short_steps: int) -> int:
+    """Mostly 128; sometimes all 256 positions; often enough something short.
+
+    The first `short_steps` steps see short texts only: a neighbour is then one of some thirty
+    tokens and not of 128, and heads find it far sooner (Press et al. 2021, Shortformer).
+    """
+    if step < short_steps:
+        return int(rng.integers(12, 48))
     share = rng.random()
     if share < 0.65:
         return 128
@@ -268,7 +274,7 @@ def train(arguments: argparse.Namespace, tokens: Tokens, tokenizer: BertTokenize
     model.train()
     while step < arguments.steps:
         rng = np.random.default_rng([arguments.seed, step])
-        length = draw_length(rng)
+        length = draw_length(rng, step, arguments.short_steps)
         batch = examples.batch(rng, max(1, arguments.batch_tokens // length), length)
         batch = {name: tensor.to(accelerator.device) for name, tensor in batch.items()}
         rate = arguments.rate * schedule(step, arguments.steps, arguments.warmup, arguments.decay)
@@ -333,6 +339,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=12000)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     parser.add_argument("--rate", type=float, default=2e-3)
+    parser.add_argument("--short-steps", type=int, default=1500)
     parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--decay", type=float, default=0.35)
     parser.add_argument("--masking", type=float, default=0.2)

@@ -1,0 +1,1 @@
+"""Headlight: what attention in Transformers really does, beyond the raw attention weight."""

@@ -1,0 +1,97 @@
+"""The one door: a function registered with transformers' attention interface.
+
+While a model is captured its configuration names this function, and every attention module calls
+it.  For the sites asked for it runs the model's own eager function, so that soft caps, sinks,
+position biases and windows stay the model's business, and hands on what it saw.  For all others,
+for other models that share the configuration, and for other threads it computes what would have
+been computed without Headlight.
+"""
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+from weakref import WeakKeyDictionary
+
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import eager_mask
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from headlight.errors import UnsupportedModelError
+
+IMPLEMENTATION = "headlight"
+
+AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """Whoever wants to see attention while a model runs."""
+
+    def attend(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        """Compute the attention of `module` and look at it."""
+        ...
+
+
+_listeners: WeakKeyDictionary[nn.Module, tuple[int, Listener]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def register() -> None:
+    """Make the door known to transformers; calling it again changes nothing."""
+    AttentionInterface.register(IMPLEMENTATION, _attend)
+    # The model's own eager functions expect masks to be added to the logits.
+    AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
+
+
+def listen(model: nn.Module, listener: Listener) -> bool:
+    """Send the attention of all modules of `model` to `listener`; False if one listens already."""
+    modules = list(model.modules())
+    with _lock:
+        if any(module in _listeners for module in modules):
+            return False
+        _listeners.update({module: (threading.get_ident(), listener) for module in modules})
+        return True
+
+
+def forget(model: nn.Module) -> None:
+    """Undo `listen`."""
+    with _lock:
+        for module in model.modules():
+            _listeners.pop(module, None)
+
+
+def eager_function(module: nn.Module) -> AttentionFunction:
+    """The eager attention of the file that defines `module`.
+
+    Raises:
+        UnsupportedModelError: that file has none.
+    """
+    for ancestor in type(module).__mro__:
+        function = getattr(sys.modules[ancestor.__module__], "eager_attention_forward", None)
+        if function is not None:
+            return function  # type: ignore[no-any-return]
+    raise UnsupportedModelError(
+        f"{type(module).__name__} has no eager attention function beside it, so its attention "
+        "weights cannot be read."
+    )
+
+
+def own_function(module: nn.Module, implementation: str) -> AttentionFunction:
+    """What `module` would call under `implementation` and with masks that are added.
+
+    Only sdpa is passed through: the masks that other kernels expect differ.
+    """
+    if implementation == "sdpa":
+        return ALL_ATTENTION_FUNCTIONS["sdpa"]  # type: ignore[no-any-return]
+    return eager_function(module)
+
+
+def _attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+    thread, listener = _listeners.get(module, (None, None))
+    if listener is None or thread != threading.get_ident():
+        return eager_function(module)(module, *arguments, **options)
+    return listener.attend(module, arguments, options)

@@ -1,0 +1,98 @@
+"""What one attention module did to one batch."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headlight.shapes import Factor, Gram, OutputWeight, Value, Visible, Weight
+
+Kind = Literal["encoder", "decoder", "cross"]
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """W^O and b^O of one attention module, cut into heads, with what is derived from them once.
+
+    The derived matrices are kept: in float32 the Gram matrix is as large as W^O itself.
+    """
+
+    module: nn.Module
+    name: str
+    heads: int
+
+    @property
+    def weight(self) -> OutputWeight:
+        """W^O as ``head head_dim d_model``, in the model's own precision."""
+        stored = self.module.weight
+        assert isinstance(stored, Tensor)  # noqa: S101 - narrows the type only
+        matrix = stored.detach().T if isinstance(self.module, nn.Linear) else stored.detach()
+        return matrix.reshape(self.heads, -1, matrix.shape[1])
+
+    @property
+    def bias(self) -> Float[Tensor, "d_model"] | None:
+        """b^O, or nothing."""
+        stored = getattr(self.module, "bias", None)
+        return stored.detach() if isinstance(stored, Tensor) else None
+
+    @cached_property
+    def factor(self) -> Factor:
+        """R_h with W_h W_hᵀ = R_h R_hᵀ, by a QR decomposition of W_hᵀ in float64."""
+        return torch.linalg.qr(_on_double(self.weight).mT, mode="r").R.mT.contiguous()
+
+    @cached_property
+    def gram(self) -> Gram:
+        """W^O W^Oᵀ in float32, products taken exactly enough to be rounded once."""
+        flat = _on_double(self.weight).flatten(0, 1)
+        return (flat @ flat.T).float()
+
+
+def _on_double(weight: Tensor) -> Tensor:
+    """In float64; on the CPU where the device has none (MPS)."""
+    return weight.cpu().double() if weight.device.type == "mps" else weight.double()
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """One run of one attention module within a forward pass, found by tracing.
+
+    A module that several layers share has as many sites; ``layer`` counts the sites of one kind in
+    the order in which they run.
+    """
+
+    module: nn.Module
+    name: str
+    kind: Kind
+    layer: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    projection: Projection
+    source: nn.Module | None
+    """The linear map that makes the values; its input is x."""
+    value_bias: Float[Tensor, "kv_head head_dim"] | None
+    """b^V; None where the source of the values could not be found."""
+    error: float
+    """Relative error of Kobayashi's Eq. 3 in the traced pass."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayerRecord:
+    """What one attention module did to one batch; all that a measure may need.
+
+    Attributes:
+        site: where in the model.
+        weight: α as the model used it, in the model's precision.
+        value: v(x) with the value bias.
+        visible: which keys each query may attend to; None where every query sees every key.
+        input: x, what the values are made from; None where it could not be found.
+    """
+
+    site: Site
+    weight: Weight
+    value: Value
+    visible: Visible | None = None
+    input: Float[Tensor, "batch key d_input"] | None = field(default=None, repr=False)

@@ -1,0 +1,164 @@
+"""Open the door on one model, and leave the model exactly as it was."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headlight.capture.attention import (
+    IMPLEMENTATION,
+    AttentionFunction,
+    Listener,
+    eager_function,
+    forget,
+    listen,
+    own_function,
+    register,
+)
+from headlight.capture.record import LayerRecord, Site
+from headlight.errors import CaptureError
+from headlight.shapes import Visible
+
+
+@contextmanager
+def door_opened(model: nn.Module, listener: Listener) -> Iterator[None]:
+    """Send every attention of `model` to `listener` for the time of the block.
+
+    Raises:
+        CaptureError: the model, or a part of it, is being captured already.
+    """
+    register()
+    if not listen(model, listener):
+        raise CaptureError(
+            f"this {type(model).__name__} is being captured already; close the first capture "
+            "before opening another, or load the model twice."
+        )
+    configs = _configs(model)
+    before = [config._attn_implementation_internal for config in configs]
+    try:
+        for config in configs:
+            config._attn_implementation_internal = IMPLEMENTATION
+        yield
+    finally:
+        for config, implementation in zip(configs, before, strict=True):
+            config._attn_implementation_internal = implementation
+        forget(model)
+
+
+def _configs(model: nn.Module) -> list[Any]:
+    """Every distinct configuration that a part of the model reads its attention setting from."""
+    found: dict[int, Any] = {}
+    for module in model.modules():
+        config = getattr(module, "config", None)
+        if hasattr(config, "_attn_implementation_internal"):
+            found[id(config)] = config
+    return list(found.values())
+
+
+class Recorder:
+    """The listener of a capture: passes a record of each wanted site on while the model runs.
+
+    Nothing is kept, so memory holds one layer.  Sites that are not wanted are computed by the
+    function that the model had before.
+    """
+
+    def __init__(
+        self, sites: list[Site], wanted: frozenset[int], own: dict[nn.Module, AttentionFunction]
+    ) -> None:
+        self.visit: Callable[[LayerRecord], None] | None = None
+        self._sites = sites
+        self._wanted = wanted
+        self._own = own
+        self._next = 0
+        self._inputs: dict[nn.Module, Tensor] = {}
+
+    def begin(self, *_: Any) -> None:
+        """A forward pass starts: count from the first site."""
+        self._next = 0
+
+    def end(self, *_: Any) -> None:
+        """A forward pass ends: every site must have been seen.
+
+        Raises:
+            CaptureError: the pass ran other attention than the traced one.
+        """
+        if self._next != len(self._sites):
+            raise CaptureError(
+                f"the model ran {self._next} attention modules and not the {len(self._sites)} found "
+                "when it was traced; trace it with inputs of the same form."
+            )
+        self._inputs.clear()
+
+    def remember(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        """A forward pre-hook of the sources of values: their input is x."""
+        self._inputs[module] = inputs[0]
+
+    def attend(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        index = self._next
+        self._next += 1
+        if index >= len(self._sites) or self._sites[index].module is not module:
+            raise CaptureError(
+                f"{type(module).__name__} ran where the traced pass had another module; trace the "
+                "model with inputs of the same form."
+            )
+        if index not in self._wanted or self.visit is None:
+            return self._own[module](module, *arguments, **options)
+        context, weight = eager_function(module)(module, *arguments, **options)
+        assert weight is not None  # noqa: S101 - tracing has seen it
+        site = self._sites[index]
+        given = self._inputs.pop(site.source, None) if site.source is not None else None
+        mask = arguments[3] if len(arguments) > 3 else options.get("attention_mask")
+        self.visit(
+            LayerRecord(site, weight, arguments[2], visible_keys(mask, weight), given)
+        )
+        return context, weight
+
+
+@contextmanager
+def recording(model: nn.Module, sites: list[Site], wanted: frozenset[int]) -> Iterator[Recorder]:
+    """Record the sites numbered `wanted` in every forward pass of the block."""
+    own = {
+        site.module: own_function(site.module, _implementation(site.module)) for site in sites
+    }
+    recorder = Recorder(sites, wanted, own)
+    with door_opened(model, recorder):
+        hooks = [
+            model.register_forward_pre_hook(recorder.begin),
+            model.register_forward_hook(recorder.end),
+        ]
+        sources = {sites[index].source for index in wanted}
+        hooks += [
+            source.register_forward_pre_hook(recorder.remember)
+            for source in sources
+            if source is not None
+        ]
+        try:
+            yield recorder
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+
+def _implementation(module: nn.Module) -> str:
+    config: Any = getattr(module, "config", None)
+    return str(getattr(config, "_attn_implementation", "eager"))
+
+
+def visible_keys(mask: Tensor | None, weight: Tensor) -> Visible | None:
+    """Which keys a query may attend to, from the mask that the model adds to its logits.
+
+    One row is enough where all queries see the same keys, as in an encoder.
+    """
+    if mask is None:
+        return None
+    keys = weight.shape[3]
+    mask = mask[..., :keys]
+    visible = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+    visible = visible.expand(weight.shape[0], -1, -1, -1)[:, 0]
+    if visible.shape[1] > 1 and bool((visible == visible[:, :1]).all()):
+        visible = visible[:, :1]
+    return visible

@@ -1,0 +1,234 @@
+"""Find the attention modules of a model, and where their values come from and their outputs go.
+
+Nothing about architectures is listed here.  One tiny forward pass shows which modules call the
+door and in which order; the linear map that receives a context unchanged is its output projection;
+the linear map in whose output the values lie is their source.  Whether that is right is then
+checked by Kobayashi's Eq. 3, and a model that breaks it is refused.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers.pytorch_utils import Conv1D
+
+from headlight.capture.attention import eager_function
+from headlight.capture.record import Kind, Projection, Site
+from headlight.capture.session import door_opened
+from headlight.errors import UnsupportedModelError
+
+Linear = nn.Linear | Conv1D
+
+TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
+"""Allowed relative error of Eq. 3, by the precision of the model."""
+
+
+@dataclass(eq=False)
+class Call:
+    """One call of the door during the traced pass."""
+
+    module: nn.Module
+    context: Tensor
+    weight: Tensor
+    value: Tensor
+    source: nn.Module | None
+    projection: nn.Module | None = None
+    projected: Tensor | None = None
+
+
+class Tracer:
+    """A listener that notes every call, and every linear map around it."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self._outputs: list[tuple[nn.Module, Tensor]] = []
+
+    def attend(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        value = arguments[2]
+        context, weight = eager_function(module)(module, *arguments, **options)
+        if weight is None:
+            raise UnsupportedModelError(
+                f"the eager attention of {type(module).__name__} returns no weights."
+            )
+        self.calls.append(Call(module, context, weight, value, self._source_of(value)))
+        self._outputs.clear()
+        return context, weight
+
+    def linear(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        """A forward hook of every linear map."""
+        self._outputs.append((module, output))
+        if self.calls and self.calls[-1].projection is None and inputs:
+            call = self.calls[-1]
+            if _same_numbers(inputs[0], call.context):
+                call.projection, call.projected = module, output
+
+    def _source_of(self, value: Tensor) -> nn.Module | None:
+        """The linear map whose output `value` is a view of, or holds the same numbers as."""
+        for module, output in reversed(self._outputs):
+            if output.untyped_storage().data_ptr() == value.untyped_storage().data_ptr():
+                return module
+        flat = value.transpose(1, 2)
+        for module, output in reversed(self._outputs):
+            if _same_numbers(output, flat):
+                return module
+        return None
+
+
+class _Silenced(Tracer):
+    """Runs the model with x = 0 at every source, so that the values are the value biases."""
+
+    def __init__(self, sources: set[nn.Module]) -> None:
+        super().__init__()
+        self._sources = sources
+
+    def silence(self, module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        if module not in self._sources or not inputs:
+            return None
+        return (torch.zeros_like(inputs[0]), *inputs[1:])
+
+
+def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
+    """The attention of `model` in the order in which it runs on `inputs`.
+
+    Args:
+        model: a transformers model in evaluation mode.
+        inputs: keyword arguments of its forward pass, at least three positions long.
+
+    Raises:
+        UnsupportedModelError: no attention passes the interface, fewer modules than the
+            configuration promises, or one whose context does not reach a linear map unchanged.
+    """
+    tracer = Tracer()
+    linears = [module for module in model.modules() if isinstance(module, Linear)]
+    hooks = [module.register_forward_hook(tracer.linear) for module in linears]
+    try:
+        with torch.no_grad(), door_opened(model, tracer):
+            model(**inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    names = {module: name for name, module in model.named_modules()}
+    counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
+    sites = []
+    for call in tracer.calls:
+        site = _site(call, names, counts)
+        counts[site.kind] += 1
+        sites.append(site)
+    _demand_all(model, counts)
+    return _with_value_biases(model, inputs, sites)
+
+
+def _site(call: Call, names: Mapping[nn.Module, str], counts: Mapping[Kind, int]) -> Site:
+    name = names[call.module]
+    projection = _projection(call, name, names)
+    kind = _kind(call)
+    error = _equation_3(call, projection)
+    allowed = TOLERANCE.get(call.context.dtype, 1e-1)
+    if not error <= allowed:
+        raise UnsupportedModelError(
+            f"{name}: the sum of α f(x) misses the output of the attention by {error:.1e} of its "
+            f"norm (allowed {allowed:.0e}), so its parts cannot be told apart exactly."
+        )
+    return Site(
+        module=call.module,
+        name=name,
+        kind=kind,
+        layer=counts[kind],
+        heads=call.weight.shape[1],
+        kv_heads=call.value.shape[1],
+        head_dim=call.value.shape[3],
+        projection=projection,
+        source=call.source,
+        value_bias=None,
+        error=error,
+    )
+
+
+def _projection(call: Call, name: str, names: Mapping[nn.Module, str]) -> Projection:
+    if call.projection is None:
+        raise UnsupportedModelError(
+            f"{name}: what the heads compute is changed (gated or normalised, say) before it is "
+            "projected, or not projected by a linear map at all, so f(x) does not exist for it."
+        )
+    place = names[call.projection]
+    if place.endswith(".base_layer"):
+        raise UnsupportedModelError(
+            f"{place.removesuffix('.base_layer')} carries an adapter; merge it into the model "
+            "first (merge_and_unload in PEFT)."
+        )
+    return Projection(call.projection, place, call.weight.shape[1])
+
+
+def _kind(call: Call) -> Kind:
+    """By what the weights do: another length than the queries', or nothing ahead."""
+    queries, keys = call.weight.shape[2:]
+    if queries != keys:
+        return "cross"
+    causal = queries > 1 and not call.weight.triu(1).any()
+    return "decoder" if causal else "encoder"
+
+
+def _equation_3(call: Call, projection: Projection) -> float:
+    """Relative error of Σ_h Σ_j α f(x) + b^O against what the projection put out."""
+    assert call.projected is not None  # noqa: S101 - found together with the projection
+    weight, value = call.weight.cpu().double(), call.value.cpu().double()
+    value = value.repeat_interleave(weight.shape[1] // value.shape[1], dim=1)
+    blocks = projection.weight.cpu().double()
+    rebuilt = torch.einsum("bhqk,bhkd,hdm->bqm", weight, value, blocks)
+    if projection.bias is not None:
+        rebuilt = rebuilt + projection.bias.cpu().double()
+    output = call.projected.cpu().double().reshape(rebuilt.shape)
+    return float((rebuilt - output).norm() / output.norm().clamp_min(1e-300))
+
+
+def _same_numbers(first: Tensor, second: Tensor) -> bool:
+    return first.numel() == second.numel() and torch.equal(first.flatten(), second.flatten())
+
+
+def _demand_all(model: nn.Module, counts: Mapping[Kind, int]) -> None:
+    name = type(model).__name__
+    if not sum(counts.values()):
+        raise UnsupportedModelError(
+            f"{name} is not supported, because its attention does not go through transformers' "
+            "attention interface: nothing was captured."
+        )
+    expected = _promised(model)
+    found = max(counts["encoder"], counts["decoder"])
+    if expected is not None and found < expected:
+        raise UnsupportedModelError(
+            f"{name} is not supported, because only {found} of its {expected} attention layers go "
+            "through transformers' attention interface."
+        )
+
+
+def _promised(model: nn.Module) -> int | None:
+    """How many layers of self-attention the configuration speaks of, if it does."""
+    config: Any = getattr(model, "config", None)
+    kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)
+    if kinds:
+        return sum("attention" in kind and "linear" not in kind for kind in kinds)
+    layers = getattr(config, "num_hidden_layers", None)
+    return layers if isinstance(layers, int) else None
+
+
+def _with_value_biases(
+    model: nn.Module, inputs: Mapping[str, Any], sites: list[Site]
+) -> list[Site]:
+    """Read b^V off a second pass in which every source of values is given zeros."""
+    sources = {site.source for site in sites if site.source is not None}
+    tracer = _Silenced(sources)
+    hooks = [source.register_forward_pre_hook(tracer.silence) for source in sources]
+    try:
+        with torch.no_grad(), door_opened(model, tracer):
+            model(**inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return [
+        site if site.source is None else replace(site, value_bias=call.value[0, :, 0].clone())
+        for site, call in zip(sites, tracer.calls, strict=True)
+    ]

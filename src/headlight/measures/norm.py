@@ -1,0 +1,143 @@
+"""Norms of transformed vectors (Kobayashi et al. 2020).
+
+f_h(x_j) = v_h(x_j) W_h: the value bias is inside f, the output bias b^O is not, because it belongs
+to no position.  The vectors themselves (``batch head key d_model``, and times ``query`` once
+weighted) are never formed.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.measures.precision import back_to, double, single
+from headlight.shapes import Factor, Gram, OutputWeight, Score, Value, Weight
+
+CANCELLATION = 2e-3
+"""Below this share of what its parts could add up to, a squared sum is formed anew in float64."""
+
+
+def per_head(value: Value, heads: int) -> Float[Tensor, "batch head key head_dim"]:
+    """Values of grouped heads, repeated so that every head has its own."""
+    return value.repeat_interleave(heads // value.shape[1], dim=1)
+
+
+def vector_norm(value: Value, factor: Factor) -> Float[Tensor, "batch head key"]:
+    """‖f_h(x_j)‖, the length of the transformed vector, in the unit of the hidden states.
+
+    With W_h = R_h Q_h and orthonormal rows in Q_h, ‖v W_h‖ = ‖v R_h‖: head_dim numbers instead of
+    d_model.  Taken in float64, and not as the root of v G_h vᵀ, whose squares lose half the digits
+    where v lies near the null space of W_h.
+
+    Args:
+        value: v(x), value bias included.
+        factor: R_h of each head, float64.
+
+    Returns:
+        float64, ≥ 0.
+
+    Source: Kobayashi et al. (2020), Section 3, Eq. 4.
+    """
+    norms = (double(per_head(value, factor.shape[0])) @ double(factor)).norm(dim=-1)
+    return back_to(norms, value.device)
+
+
+def weighted_norm(weight: Weight, vector_norm: Float[Tensor, "batch head key"]) -> Score:
+    """‖α_ij f_h(x_j)‖ = α_ij ‖f_h(x_j)‖, what moves from key j to query i in head h.
+
+    Returns:
+        float32 or better, ≥ 0, in the unit of the hidden states.
+
+    Source: Kobayashi et al. (2020), Section 3.
+    """
+    weight = single(weight)
+    return weight * vector_norm[:, :, None].to(weight.dtype)
+
+
+def merged_norm(
+    weight: Weight, value: Value, norm: Score, gram: Gram, output_weight: OutputWeight
+) -> Float[Tensor, "batch query key"]:
+    """‖Σ_h α_hij f_h(x_j)‖: all heads summed, then the norm.
+
+    The square is α_ijᵀ K_j α_ij with K_j[h, g] = v_jh G_hg v_jgᵀ, a head × head matrix per token.
+    Where the heads cancel one another, the digits of float32 are gone; such entries (few, in any
+    model seen) are formed anew by the definition in float64.
+
+    Args:
+        weight: α.
+        value: v(x), value bias included.
+        norm: ‖α f(x)‖ of every head.
+        gram: W^O W^Oᵀ, float32.
+        output_weight: W^O, for the entries that are formed anew.
+
+    Returns:
+        float32 or better, ≥ 0, in the unit of the hidden states.
+
+    Source: Kobayashi et al. (2020), Section 3, and Eq. 3 for the sum over heads.
+    """
+    weight = single(weight)
+    value = per_head(value, weight.shape[1]).to(weight.dtype)
+    square = _quadratic(weight, _inner_products(value, gram.to(weight.dtype)))
+    lost = square < CANCELLATION * norm.sum(dim=1).square()
+    merged = square.clamp_min(0).sqrt()
+    if bool(lost.any()):
+        merged[lost] = _formed(weight, value, output_weight, lost).to(merged.dtype)
+    return merged
+
+
+def _inner_products(
+    value: Float[Tensor, "batch head key head_dim"], gram: Gram
+) -> Float[Tensor, "batch key head other"]:
+    """K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩; half of the symmetric matrix is computed."""
+    batch, heads, keys, size = value.shape
+    flat = value.transpose(1, 2).reshape(batch * keys, heads * size)
+    products = flat.new_empty(batch * keys, heads, heads)
+    for head in range(heads):
+        start = head * size
+        part = flat[:, start : start + size] @ gram[start : start + size, start:]
+        row = (part * flat[:, start:]).view(batch * keys, heads - head, size).sum(-1)
+        products[:, head, head:] = row
+        products[:, head:, head] = row
+    return products.view(batch, keys, heads, heads)
+
+
+def _quadratic(
+    weight: Weight, products: Float[Tensor, "batch key head other"]
+) -> Float[Tensor, "batch query key"]:
+    """Σ_hg α_h K_hg α_g per pair of positions, one head at a time to stay in the cache."""
+    heads = weight.shape[1]
+    products = products.permute(2, 3, 0, 1)[:, :, :, None]
+    total = torch.zeros_like(weight[:, 0])
+    for head in range(heads):
+        inner = weight[:, head] * products[head, head]
+        for other in range(head + 1, heads):
+            inner.addcmul_(weight[:, other], 2 * products[head, other])
+        total.addcmul_(inner, weight[:, head])
+    return total
+
+
+def _formed(
+    weight: Weight,
+    value: Float[Tensor, "batch head key head_dim"],
+    output_weight: OutputWeight,
+    chosen: Tensor,
+    at_once: int = 4096,
+) -> Float[Tensor, "chosen"]:
+    """The definition, for the chosen pairs of positions: Σ_h α_h v_h W_h, then its norm."""
+    blocks = double(output_weight).flatten(0, 1)
+    parts = []
+    for places in chosen.nonzero().split(at_once):
+        batch, query, key = places.unbind(1)
+        scaled = double(weight[batch, :, query, key])[:, :, None] * double(value[batch, :, key])
+        parts.append((scaled.flatten(1) @ blocks).norm(dim=-1))
+    return back_to(torch.cat(parts), weight.device)
+
+
+def input_norm(input: Float[Tensor, "batch key d_input"]) -> Float[Tensor, "batch key"]:
+    """‖x_j‖, the length of what the attention module reads.
+
+    Returns:
+        float64, ≥ 0.
+
+    Source: Kobayashi et al. (2020), Section 4.1, Table 1.
+    """
+    return back_to(double(input).norm(dim=-1), input.device)

@@ -1,0 +1,115 @@
+"""All measures of one record, computed when first asked for."""
+
+from functools import cached_property
+from typing import Literal
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headlight.capture import LayerRecord
+from headlight.errors import CaptureError
+from headlight.measures import effective as effective_module, norm as norm_module
+from headlight.measures.effective import Effective
+from headlight.measures.entropy import entropy
+from headlight.measures.precision import single
+from headlight.shapes import Score, Value, Weight
+
+ValueBias = Literal["include", "exclude"]
+
+
+class Scores:
+    """The measures of one attention module on one batch; each is computed once, when asked for.
+
+    Args:
+        record: what was captured.
+        value_bias: whether T, on which effective attention rests, holds the value bias: what is
+            really weighted (``include``), or the paper's T = E W^V H (``exclude``).  The norms
+            always have it inside f, as in Kobayashi et al.
+    """
+
+    def __init__(self, record: LayerRecord, value_bias: ValueBias = "include") -> None:
+        self.record = record
+        self._value_bias = value_bias
+
+    @cached_property
+    def weight(self) -> Weight:
+        """α, float32 or better."""
+        return single(self.record.weight)
+
+    @cached_property
+    def vector_norm(self) -> Float[Tensor, "batch head key"]:
+        """‖f(x)‖."""
+        return norm_module.vector_norm(self.record.value, self.record.site.projection.factor)
+
+    @cached_property
+    def norm(self) -> Score:
+        """‖α f(x)‖."""
+        return norm_module.weighted_norm(self.weight, self.vector_norm)
+
+    @cached_property
+    def merged_norm(self) -> Float[Tensor, "batch query key"]:
+        """‖Σ_h α f(x)‖."""
+        projection = self.record.site.projection
+        return norm_module.merged_norm(
+            self.weight, self.record.value, self.norm, projection.gram, projection.weight
+        )
+
+    @cached_property
+    def input_norm(self) -> Float[Tensor, "batch key"]:
+        """‖x‖.
+
+        Raises:
+            CaptureError: it was not found where the values of this module come from.
+        """
+        if self.record.input is None:
+            raise CaptureError(
+                f"{self.record.site.name}: what its values are made from was not found, so ‖x‖ is "
+                "not known."
+            )
+        return norm_module.input_norm(self.record.input)
+
+    @cached_property
+    def entropy(self) -> Float[Tensor, "batch head query"]:
+        """Entropy of α in nats."""
+        return entropy(self.weight)
+
+    @property
+    def effective(self) -> Score:
+        """A⊥."""
+        return self._effective.attention
+
+    @property
+    def null(self) -> Score:
+        """A∥ = A − A⊥."""
+        return self.weight - self.effective
+
+    @property
+    def rank(self) -> Int[Tensor, "batch head #query"]:
+        """Rank of T."""
+        return self._effective.rank
+
+    @cached_property
+    def _effective(self) -> Effective:
+        record, projection = self.record, self.record.site.projection
+        return effective_module.effective(
+            record.weight,
+            self._counted_value(),
+            projection.factor,
+            projection.weight.shape[2],
+            record.visible,
+        )
+
+    def _counted_value(self) -> Value:
+        value, site = self.record.value, self.record.site
+        if self._value_bias == "include":
+            return value
+        if site.value_bias is None:
+            raise CaptureError(
+                f"{site.name}: its value bias was not found, so it cannot be excluded."
+            )
+        return single(value) - single(site.value_bias)[:, None]
+
+
+MEASURES = ("weight", "norm", "effective")
+"""The measures of a pair of positions and a head that can be compared with one another."""
+

@@ -1,0 +1,28 @@
+"""The axes of every tensor, named once.
+
+``query`` is the attending position and ``key`` the attended one, also where both have one length.
+"""
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+Weight = Float[Tensor, "batch head query key"]
+"""Attention weights α; each row over ``key`` sums to 1."""
+
+Value = Float[Tensor, "batch kv_head key head_dim"]
+"""Value vectors v(x), bias included; grouped heads share theirs, so ``kv_head`` divides ``head``."""
+
+OutputWeight = Float[Tensor, "head head_dim d_model"]
+"""W^O, one block per head."""
+
+Factor = Float[Tensor, "head head_dim head_dim"]
+"""R_h of W_h = R_h Q_h with orthonormal rows in Q_h: ‖v W_h‖ = ‖v R_h‖ (float64)."""
+
+Gram = Float[Tensor, "inner inner"]
+"""W^O W^Oᵀ over all heads, ``inner`` = head × head_dim."""
+
+Score = Float[Tensor, "batch head query key"]
+"""One number per head and pair of positions."""
+
+Visible = Bool[Tensor, "batch #query key"]
+"""Whether a query may attend to a key; one row where all queries see the same."""
