@@ -3,8 +3,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# The most processes that run tests at once; each of them computes on one thread.
-WORKERS ?= 4
+# How many processes run tests at once; each of them computes on one thread.
+WORKERS ?= 2
 # A package index to look at first for torch. The plain wheel for Linux brings CUDA with it;
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu avoids that download.
 TORCH_INDEX ?=
@@ -30,7 +30,7 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 	@echo "The report: $(CURDIR)/build/demo/report.html"
 
 test: $(VENV)/.installed-dev ## run all tests
-	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n auto --maxprocesses $(WORKERS)
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS)
 
 check: check-format check-lint check-types check-layers docs ## format, lint, types, layers, documentation
 
