@@ -76,12 +76,17 @@ def input_norm(hidden: Array) -> Array:
 
 
 def entropy(weight: Array) -> Array:
-    """-Σ_j α_ij ln α_ij in nats, with 0 ln 0 = 0. Shape [head, query]."""
+    """-Σ_j p_j ln p_j in nats, with 0 ln 0 = 0 and p = |α| over its sum. Shape [head, query].
+
+    Weights sum to one already, but for models with sinks.
+    """
     result = np.zeros(weight.shape[:2])
     for head, query in np.ndindex(*result.shape):
-        for alpha in weight[head, query]:
+        row = [abs(float(alpha)) for alpha in weight[head, query]]
+        for alpha in row:
             if alpha > 0:
-                result[head, query] -= float(alpha) * math.log(float(alpha))
+                share = alpha / math.fsum(row)
+                result[head, query] -= share * math.log(share)
     return result
 
 

@@ -1,0 +1,398 @@
+"""Capture and measures on every architecture of the table, and the refusal of the others."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from architectures import ARCHITECTURES, REFUSED
+from definitions import (
+    Array,
+    Mask,
+    entropy,
+    input_norm,
+    merged_norm,
+    null,
+    rank,
+    reconstruction,
+    vector_norm,
+    weighted_norm,
+)
+from headlight.capture import LayerRecord, Site, Subject
+from headlight.errors import UnsupportedModelError
+from headlight.measures import Scores
+from tiny_models import (
+    Architecture,
+    Expected,
+    Inputs,
+    Padding,
+    Refused,
+    eager_attention,
+    real_tokens,
+    visible,
+)
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "models.md"
+BATCH = 2
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One architecture, run plainly, in eager mode and captured, on the same inputs."""
+
+    model: PreTrainedModel
+    inputs: Inputs
+    sites: list[Site]
+    records: list[LayerRecord]
+    given: list[Tensor]
+    """What the values of each attention module are made from, in call order."""
+    projected: list[Tensor]
+    """What each W^O put out, in call order."""
+    reference: list[Tensor]
+    """The model's own eager attention weights."""
+    output: Tensor
+    output_eager: Tensor
+    output_captured: Tensor
+    implementation: str
+
+
+@lru_cache(maxsize=8)
+def subject_of(name: str) -> Subject:
+    architecture = next(row for row in ARCHITECTURES if row.name == name)
+    return Subject(architecture.build())
+
+
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(7)
+
+
+@lru_cache(maxsize=8)
+def observed(architecture_name: str, padding: Padding) -> Observed:
+    architecture = next(row for row in ARCHITECTURES if row.name == architecture_name)
+    subject = subject_of(architecture_name)
+    model = subject.transformer
+    inputs = architecture.inputs(generator(), padding)
+    implementation = model.config._attn_implementation
+    output = run(model, inputs)
+    records: list[LayerRecord] = []
+    given: list[Tensor] = []
+    projected: list[Tensor] = []
+    hooks = [
+        module.register_forward_pre_hook(lambda *call: given.append(read(*call)), with_kwargs=True)
+        for module in {site.module for site in subject.sites}
+    ]
+    hooks += [
+        module.register_forward_hook(lambda _, __, result: projected.append(result))
+        for module in {site.projection.module for site in subject.sites}
+    ]
+    with subject.capture() as recorder:
+        recorder.visit = records.append
+        captured = run(model, inputs)
+    for hook in hooks:
+        hook.remove()
+    reference = eager_attention(model, inputs)
+    model.set_attn_implementation("eager")
+    eager = run(model, inputs)
+    model.set_attn_implementation(implementation)
+    return Observed(
+        model,
+        inputs,
+        subject.sites,
+        records,
+        given,
+        projected,
+        reference,
+        output,
+        eager,
+        captured,
+        implementation,
+    )
+
+
+def read(module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
+    """What the values of `module` are made from, by the names of its arguments."""
+    given = signature(module.forward).bind(*arguments, **options).arguments
+    names = ("value_tensor", "key_value_states", "encoder_hidden_states", "hidden_states")
+    found = [given[name] for name in names if given.get(name) is not None]
+    state: Tensor = found[0] if found else next(iter(given.values()))
+    if hasattr(module, "kv_a_proj_with_mqa"):  # values are made from a latent vector
+        latent = module.kv_a_proj_with_mqa(state)[..., : module.kv_lora_rank]
+        state = module.kv_a_layernorm(latent)
+    return state
+
+
+def run(model: PreTrainedModel, inputs: Inputs) -> Tensor:
+    with torch.no_grad():
+        result: Tensor = model(**inputs).last_hidden_state
+    return result
+
+
+def sides(kind: str, inputs: Inputs) -> tuple[str, str]:
+    """On which side of the model queries and keys are."""
+    if kind == "cross":
+        return "target", "source"
+    decoding = kind == "decoder" and "decoder_input_ids" in inputs
+    return ("target", "target") if decoding else ("source", "source")
+
+
+def seen(case: Observed, expected: Expected, weight: Tensor) -> Tensor:
+    """Which keys each query may see, as the table has it; nothing for padding queries."""
+    query_side, key_side = sides(expected.kind, case.inputs)
+    queries = real_tokens(case.model, case.inputs, query_side, weight.shape[2])
+    keys = real_tokens(case.model, case.inputs, key_side, weight.shape[3])
+    return visible(expected, queries, keys)
+
+
+every_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda a: a.name)
+every_case = pytest.mark.parametrize(
+    ("architecture", "padding"),
+    [
+        pytest.param(architecture, padding, id=f"{architecture.name}-{padding}")
+        for architecture in ARCHITECTURES
+        for padding in architecture.paddings
+    ],
+)
+
+
+def test_there_are_enough_architectures() -> None:
+    assert len(ARCHITECTURES) >= 36
+    assert max(Counter(row.name for row in [*ARCHITECTURES, *REFUSED]).values()) == 1
+
+
+@every_architecture
+def test_the_page_lists_every_architecture(architecture: Architecture) -> None:
+    kinds = ", ".join(dict.fromkeys(site.kind for site in architecture.attentions))
+    row = (
+        f"| {architecture.name} | `{architecture.model_type}` | {kinds} | {architecture.special} |"
+    )
+    assert row in PAGE.read_text(encoding="utf-8").splitlines()
+
+
+@every_case
+def test_the_table_says_who_sees_whom(architecture: Architecture, padding: Padding) -> None:
+    """The reference itself: what the rest of this file takes as visible is what the model does."""
+    case = observed(architecture.name, padding)
+    for expected, weight in zip(architecture.attentions, case.reference, strict=True):
+        may_see = seen(case, expected, weight)
+        real = may_see.any(-1)[:, None, :, None]
+        assert torch.equal((weight > 0) & real, may_see[:, None].expand_as(weight))
+
+
+@every_architecture
+def test_modules_are_found_as_configured(architecture: Architecture) -> None:
+    sites = subject_of(architecture.name).sites
+    found = [(site.kind, site.heads, site.kv_heads, site.head_dim) for site in sites]
+    assert found == [
+        (e.kind, e.heads, e.key_value_heads, e.head_dim) for e in architecture.attentions
+    ]
+    for kind in {site.kind for site in sites}:
+        layers = [site.layer for site in sites if site.kind == kind]
+        assert layers == list(range(len(layers)))
+    assert all(site.error < 1e-5 for site in sites)
+
+
+@every_case
+def test_weights_are_those_of_the_model(architecture: Architecture, padding: Padding) -> None:
+    case = observed(architecture.name, padding)
+    assert [record.site for record in case.records] == case.sites
+    for expected, record, weight in zip(
+        architecture.attentions, case.records, case.reference, strict=True
+    ):
+        real = seen(case, expected, weight).any(-1)[:, None].expand(weight.shape[:3])
+        assert torch.equal(record.weight[real], weight[real])
+
+
+@every_case
+def test_visible_keys_are_those_of_the_table(architecture: Architecture, padding: Padding) -> None:
+    case = observed(architecture.name, padding)
+    for expected, record in zip(architecture.attentions, case.records, strict=True):
+        may_see = seen(case, expected, record.weight)
+        real = may_see.any(-1)
+        found = torch.ones_like(may_see) if record.visible is None else record.visible
+        assert torch.equal(found.expand_as(may_see)[real], may_see[real])
+
+
+@every_case
+def test_capturing_changes_no_output(architecture: Architecture, padding: Padding) -> None:
+    """Bit for bit what eager mode gives; and the model's own kernel but for its rounding.
+
+    sdpa adds in another order, so float32 differs in the last digits; 1e-5 of the largest output.
+    """
+    case = observed(architecture.name, padding)
+    side = "target" if "decoder_input_ids" in case.inputs else "source"
+    real = torch.ones(case.output.shape[:2], dtype=torch.bool)
+    if padding != "none":
+        real = real_tokens(case.model, case.inputs, side, case.output.shape[1])
+    assert torch.equal(case.output_captured[real], case.output_eager[real])
+    scale = float(case.output[real].abs().max())
+    torch.testing.assert_close(
+        case.output_captured[real], case.output[real], rtol=0, atol=1e-5 * scale
+    )
+    assert case.model.config._attn_implementation == case.implementation
+    assert torch.equal(run(case.model, case.inputs)[real], case.output[real])
+
+
+@every_case
+def test_heads_add_up_to_the_output(architecture: Architecture, padding: Padding) -> None:
+    """Kobayashi et al. (2020), Eq. 3, to the rounding of float32."""
+    case = observed(architecture.name, padding)
+    for record, projected in zip(case.records, case.projected, strict=True):
+        projection = record.site.projection
+        bias = None if projection.bias is None else projection.bias.double().numpy()
+        output = projected.reshape(*record.weight.shape[::2], -1).double()
+        for weight, value, wanted in zip(record.weight, record.value, output, strict=True):
+            rebuilt = reconstruction(
+                weight.double().numpy(),
+                value.double().numpy(),
+                projection.weight.double().numpy(),
+                bias,
+            )
+            error = torch.from_numpy(rebuilt) - wanted
+            assert float(error.norm() / wanted.norm()) < 2e-6
+
+
+def as_defined(found: Tensor, wanted: Array, name: str, scale: float | None = None) -> None:
+    """Right to 1e-4 of every entry above 1e-6 of the largest; the others are that small, too."""
+    assert tuple(found.shape) == wanted.shape, name
+    if not wanted.size:
+        return
+    number = found.double().numpy()
+    floor = 1e-6 * (np.abs(wanted).max() if scale is None else scale)
+    error = np.abs(number - wanted)
+    wrong = error > np.maximum(1e-4 * np.abs(wanted), np.where(np.abs(wanted) > floor, 0, floor))
+    assert not wrong.any(), f"{name}: {number[wrong][:5]} and not {wanted[wrong][:5]}"
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """One sequence of one record in float64, without its padding queries."""
+
+    weight: Array
+    value: Array
+    output: Array
+    visible: Mask
+
+    @property
+    def keys(self) -> Mask:
+        """Keys that some query sees."""
+        return np.asarray(self.visible.any(0))
+
+
+def sequences(
+    architecture: Architecture, padding: Padding
+) -> Iterator[tuple[LayerRecord, int, Tensor, Sequence]]:
+    """Every record, the number of the sequence, its real queries, and the sequence itself."""
+    case = observed(architecture.name, padding)
+    for expected, record in zip(architecture.attentions, case.records, strict=True):
+        may_see = seen(case, expected, record.weight)
+        for number in range(BATCH):
+            real = may_see[number].any(1)
+            yield (
+                record,
+                number,
+                real,
+                Sequence(
+                    record.weight[number][:, real].double().numpy(),
+                    record.value[number].double().numpy(),
+                    record.site.projection.weight.double().numpy(),
+                    may_see[number][real].numpy(),
+                ),
+            )
+
+
+@every_case
+def test_norms_and_entropy_are_as_defined(architecture: Architecture, padding: Padding) -> None:
+    for record, number, real, one in sequences(architecture, padding):
+        scores = Scores(record)
+        norms = vector_norm(one.value, one.output)[:, one.keys]
+        as_defined(scores.vector_norm[number][:, one.keys], norms, "‖f(x)‖")
+        norms = weighted_norm(one.weight, one.value, one.output)
+        as_defined(scores.norm[number][:, real], norms, "‖αf(x)‖")
+        norms = merged_norm(one.weight, one.value, one.output)
+        as_defined(scores.merged_norm[number][real], norms, "‖Σ αf(x)‖")
+        as_defined(scores.entropy[number][:, real], entropy(one.weight), "entropy")
+
+
+@every_case
+def test_effective_attention_is_as_defined(architecture: Architecture, padding: Padding) -> None:
+    for record, number, real, one in sequences(architecture, padding):
+        effective_as_defined(Scores(record), number, real, one)
+
+
+def effective_as_defined(scores: Scores, number: int, real: Tensor, one: Sequence) -> None:
+    hidden = null(one.weight, one.value, one.output, one.visible)
+    as_defined(scores.effective[number][:, real], one.weight - hidden, "A⊥", scale=1)
+    as_defined(scores.null[number][:, real], hidden, "A∥", scale=1)
+    ranks = scores.rank[number].expand(-1, len(real))[:, real]
+    for query, keys in enumerate(one.visible):
+        assert ranks[:, query].tolist() == rank(one.value, one.output, keys).tolist()
+
+
+@every_architecture
+def test_the_value_bias_can_be_left_out(architecture: Architecture) -> None:
+    """Where values have a linear map of their own, its bias is b^V, and A⊥ is that of v(x) - b^V."""
+    for record, number, real, one in sequences(architecture, "none"):
+        site = record.site
+        size = site.kv_heads * site.head_dim
+        if getattr(site.source, "out_features", None) != size:
+            continue  # a matrix shared with queries and keys
+        stored = site.source.bias
+        bias = torch.zeros(size) if stored is None else stored.detach()
+        assert site.value_bias is not None
+        torch.testing.assert_close(site.value_bias.flatten(), bias)
+        without = one.value - bias.double().numpy().reshape(site.kv_heads, 1, site.head_dim)
+        effective_as_defined(
+            Scores(record, value_bias="exclude"), number, real, replace(one, value=without)
+        )
+
+
+@every_case
+def test_the_input_is_what_values_are_made_from(
+    architecture: Architecture, padding: Padding
+) -> None:
+    case = observed(architecture.name, padding)
+    for record, given in zip(case.records, case.given, strict=True):
+        assert record.input is not None
+        torch.testing.assert_close(record.input, given, rtol=0, atol=0)
+        for number in range(BATCH):
+            norms = input_norm(given[number].double().numpy())
+            as_defined(Scores(record).input_norm[number], norms, "‖x‖")
+
+
+# Refused
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)
+def test_other_models_are_refused_in_a_sentence(row: Refused) -> None:
+    model = row.build()
+    before = model.config._attn_implementation
+    with pytest.raises(UnsupportedModelError) as refusal:
+        Subject(model).sites  # noqa: B018 - reading it traces the model
+    sentence = str(refusal.value)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    words = {
+        "outside": "attention interface",
+        "none": "attention",
+        "changed": "f(x)",
+    }
+    assert words[row.cause] in sentence
+    assert type(model).__name__ in sentence or row.cause == "changed"
+    assert model.config._attn_implementation == before
+    with torch.no_grad():
+        model(**row.inputs(generator()))
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)
+def test_the_page_lists_every_refused_model(row: Refused) -> None:
+    line = f"| {row.name} | `{row.model_type}` | {row.because} |"
+    assert line in PAGE.read_text(encoding="utf-8").splitlines()
