@@ -117,7 +117,10 @@ def _table(group: xarray.Dataset, dims: tuple[str, ...]) -> str:
     if not dims:
         row = {str(name): variable.item() for name, variable in group.data_vars.items()}
         return pandas.DataFrame([row]).to_csv(index=False)
-    return group.reset_coords(_beside(group, dims), drop=True).to_dataframe(list(dims)).to_csv()
+    frame = group.reset_coords(_beside(group, dims), drop=True).to_dataframe(list(dims))
+    variables = [str(name) for name in group.data_vars]
+    along = [name for name in frame.columns if name not in variables]
+    return frame[along + variables].to_csv()
 
 
 def _beside(group: xarray.Dataset, dims: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,148 @@
+"""What a run leaves on disk, so that another process can go on."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from headlight import files
+from headlight.errors import ResultError, RunError, UsageError
+from headlight.reduce import Tally
+from headlight.run.example import NOTHING_SEEN
+
+FILE = "checkpoint.safetensors"
+LOCK = ".lock"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a run has come, and what it has found."""
+
+    tally: Tally = field(default_factory=Tally)
+    examples: int = 0
+    tokens: int = 0
+    digest: str = NOTHING_SEEN
+    """Of the examples so far, see `digest_with`."""
+    limit: int | None = None
+    """The most tokens, padding included, that a batch may have; None while memory sufficed."""
+    finished: bool = False
+    """Whether the corpus is at its end."""
+
+
+class Checkpoint:
+    """The state of a run in a folder.
+
+    State and tally are ONE file, so that one renaming commits both: a process that is killed at any
+    moment leaves either the old state or the new one.
+
+    Args:
+        folder: The folder of the run.
+        signature: All settings that the result depends on, as JSON.
+    """
+
+    def __init__(self, folder: Path, signature: Mapping[str, Any]) -> None:
+        self.path = folder / FILE
+        self.signature = json.loads(json.dumps(dict(signature)))  # as it will come back from disk
+
+    def begin(self, *, resume: bool) -> State:
+        """The state to begin with: that of the file if there is one, else nothing seen.
+
+        Raises:
+            UsageError: if there is a state, but the user does not want to go on from it.
+            RunError: if the state is one of a run with other settings, or cannot be read.
+        """
+        files.remove_partials(self.path)
+        if not self.path.exists():
+            return State()
+        if not resume:
+            raise UsageError(
+                f"{self.path.parent} holds a run already; go on with --resume, or choose another "
+                "folder with --out."
+            )
+        return self._load()
+
+    def save(self, state: State) -> None:
+        """Replace the state on disk.
+
+        Raises:
+            RunError: if the disk is full, the folder is read-only, and so on.
+        """
+        counters = {name: getattr(state, name) for name in _COUNTERS}
+        notes = {"state": counters, "signature": self.signature}
+        state.tally.save(self.path, notes, error=RunError)
+
+    def _load(self) -> State:
+        try:
+            tally, notes = Tally.load(self.path)
+            signature, counters = notes["signature"], notes["state"]
+            state = State(tally=tally, **{name: counters[name] for name in _COUNTERS})
+        except (ResultError, KeyError, TypeError) as problem:
+            raise RunError(
+                f"{self.path} cannot be read ({problem}); remove it, or choose another folder "
+                "with --out."
+            ) from problem
+        self._check(signature)
+        return state
+
+    def _check(self, found: Mapping[str, Any]) -> None:
+        names = sorted(found.keys() | self.signature.keys())
+        different = [name for name in names if found.get(name) != self.signature.get(name)]
+        if different:
+            changes = "; ".join(
+                f"{name} was {_short(found, name)} and is now {_short(self.signature, name)}"
+                for name in different
+            )
+            raise RunError(
+                f"{self.path.parent} holds a run with other settings: {changes}. Repeat the old "
+                "settings, or choose another folder with --out."
+            )
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make the folder if need be, and keep other processes out of it.
+
+    The operating system lets go of the lock when the process ends, however it ends.
+
+    Raises:
+        RunError: if the folder cannot be made or written to, or another process works in it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as problem:
+        raise RunError(f"{folder} cannot be used: {files.reason(problem)}.") from problem
+    try:
+        _take(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+        raise RunError(
+            f"{folder} is in use by another run (process {owner}); wait for it, or choose another "
+            "folder with --out."
+        ) from None
+    except OSError as problem:
+        raise RunError(f"{folder} cannot be locked: {files.reason(problem)}.") from problem
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+
+
+_COUNTERS = tuple(each.name for each in fields(State) if each.name != "tally")
+
+
+def _short(settings: Mapping[str, Any], name: str) -> str:
+    if name not in settings:
+        return "not set"
+    text = json.dumps(settings[name], ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,279 @@
+"""Results on disk: what is read is what was written, or a sentence says why not."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+import xarray
+from hypothesis import given, settings, strategies
+
+from headlight import files
+from headlight.errors import ResultError, RunError
+from headlight.result import CATEGORIES, FORMAT, load, save, save_csv, versions
+
+
+def survey() -> xarray.Dataset:
+    generator = np.random.default_rng(0)
+    total = generator.random((2, 3, 4))
+    total[0, 1, 2] = np.nan
+    return xarray.Dataset(
+        {
+            "total": (("layer", "head", "key_category"), total),
+            "share": (("layer", "head", "key_category"), total / 3),
+            "rank": (("layer", "head"), generator.random((2, 3))),
+            "entropy_uniform": ((), 3.5),
+            "documents_seen": ((), 7.0),
+        },
+        coords={"layer": [0, 1], "head": [0, 1, 2], "key_category": list(CATEGORIES)},
+        attrs={
+            "title": "Überblick ‖αf(x)‖ <script>",
+            "corpus": "",
+            "documents": 7,
+            "versions": json.dumps({"headlight": "9.9"}),
+            "format": FORMAT,
+            "stage": "survey",
+        },
+    )
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def reading() -> xarray.Dataset:
+    tokens = ["[CLS]", 'say "no", twice', "line\nbreak", "=1+1"]
+    return xarray.Dataset(
+        {"weight": (("layer", "query", "key"), np.random.default_rng(1).random((2, 4, 4)))},
+        coords={
+            "layer": [0, 1],
+            "query_token": ("query", tokens),
+            "key_token": ("key", tokens),
+        },
+        attrs={"stage": "reading", "format": FORMAT},
+    )
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    save(survey(), tmp_path / "result.nc")
+    return tmp_path / "result.nc"
+
+
+class TestNetcdf:
+    @pytest.mark.parametrize("dataset", [survey(), reading()], ids=["survey", "reading"])
+    def test_what_is_read_is_what_was_written(self, dataset: xarray.Dataset, tmp_path) -> None:
+        save(dataset, tmp_path / "result.nc")
+        found = load(str(tmp_path / "result.nc"), stage=dataset.attrs["stage"])
+        xarray.testing.assert_identical(found, dataset)
+        for name, variable in dataset.data_vars.items():
+            assert found[name].values.tobytes() == variable.values.tobytes()
+        assert names(tmp_path) == ["result.nc"]
+
+    def test_an_older_result_is_replaced(self, saved: Path) -> None:
+        save(survey().assign_attrs(title="newer"), saved)
+        assert load(saved, stage="survey").attrs["title"] == "newer"
+
+    def test_saving_does_not_change_the_dataset(self, tmp_path) -> None:
+        dataset = survey()
+        del dataset.attrs["format"]
+        save(dataset, tmp_path / "result.nc")
+        assert "format" not in dataset.attrs
+        assert load(tmp_path / "result.nc", stage="survey").attrs["format"] == FORMAT
+
+    def test_other_programs_can_read_it(self, saved: Path) -> None:
+        import h5py
+
+        with h5py.File(saved) as file:
+            np.testing.assert_array_equal(file["rank"][:], survey()["rank"])
+
+    def test_a_missing_file(self, tmp_path) -> None:
+        with pytest.raises(ResultError, match=r"none\.nc does not exist"):
+            load(tmp_path / "none.nc", stage="survey")
+
+    def test_a_folder(self, tmp_path) -> None:
+        with pytest.raises(ResultError, match="no readable NetCDF file"):
+            load(tmp_path, stage="survey")
+
+    @pytest.mark.parametrize("content", [b"", b"hello", b"CDF\x01" + bytes(40), bytes(4096)])
+    def test_something_else(self, content: bytes, tmp_path) -> None:
+        (tmp_path / "other.nc").write_bytes(content)
+        with pytest.raises(ResultError, match=r"other\.nc is no readable NetCDF file"):
+            load(tmp_path / "other.nc", stage="survey")
+
+    @settings(max_examples=100, deadline=None)
+    @given(data=strategies.data())
+    def test_a_damaged_file_is_refused_or_read(self, data, tmp_path_factory) -> None:
+        path = tmp_path_factory.mktemp("damaged") / "result.nc"
+        save(survey(), path)
+        content = bytearray(path.read_bytes())
+        for _ in range(data.draw(strategies.integers(1, 30))):
+            place = data.draw(strategies.integers(0, len(content) - 1))
+            content[place] = data.draw(strategies.integers(0, 255))
+        path.write_bytes(content[: data.draw(strategies.integers(0, len(content)))])
+        said = "result.nc"
+        try:
+            load(path, stage="survey")
+        except ResultError as refusal:
+            said = str(refusal)
+        assert "result.nc" in said
+        assert "\n" not in said
+
+    def test_a_file_of_another_program(self, tmp_path) -> None:
+        xarray.Dataset({"x": ((), 1.0)}).to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
+        with pytest.raises(ResultError, match="no result of Headlight"):
+            load(tmp_path / "x.nc", stage="survey")
+
+    def test_another_format(self, tmp_path) -> None:
+        later = survey().assign_attrs(format="2")
+        later.to_netcdf(tmp_path / "later.nc", engine="h5netcdf")
+        with pytest.raises(
+            ResultError, match=r"in format 2, .* reads format 1; .* wrote it \(9.9\)"
+        ):
+            load(tmp_path / "later.nc", stage="survey")
+
+    def test_another_stage(self, saved: Path) -> None:
+        with pytest.raises(ResultError, match="holds a survey, where a reading is needed"):
+            load(saved, stage="reading")
+
+    def test_no_stage_is_not_written(self, tmp_path) -> None:
+        with pytest.raises(ResultError, match="no attribute 'stage'"):
+            save(survey().drop_attrs(), tmp_path / "result.nc")
+        assert not names(tmp_path)
+
+    @pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+    def test_a_text_that_has_no_place_in_netcdf(self, text: str, tmp_path) -> None:
+        with pytest.raises(ResultError, match="NetCDF cannot hold it"):
+            save(survey().assign_attrs(title=text), tmp_path / "result.nc")
+        assert not names(tmp_path)
+
+
+class TestCsv:
+    def test_one_table_per_group_of_dimensions(self, tmp_path) -> None:
+        written = save_csv(survey(), tmp_path / "new" / "csv")
+        assert [path.name for path in written] == [
+            "layer-head-key_category.csv",
+            "layer-head.csv",
+            "scalars.csv",
+        ]
+        assert names(tmp_path / "new" / "csv") == [path.name for path in written]
+
+    def test_pandas_reads_every_digit(self, tmp_path) -> None:
+        dataset = survey()
+        for path in save_csv(dataset, tmp_path):
+            table = pandas.read_csv(path)
+            if path.stem == "scalars":
+                assert table.to_dict("records") == [{"entropy_uniform": 3.5, "documents_seen": 7.0}]
+                continue
+            dims = path.stem.split("-")
+            variables = [name for name in table.columns if name not in dims]
+            assert list(table.columns) == dims + variables
+            back = table.set_index(dims).to_xarray()
+            for name in variables:
+                found = back[name].sel(dataset[name].coords)
+                np.testing.assert_allclose(found, dataset[name], rtol=1e-15, err_msg=name)
+
+    def test_tokens_stand_beside_their_positions(self, tmp_path) -> None:
+        (path,) = save_csv(reading(), tmp_path)
+        table = pandas.read_csv(path)
+        assert list(table.columns) == [
+            "layer",
+            "query",
+            "key",
+            "query_token",
+            "key_token",
+            "weight",
+        ]
+        assert len(table) == 2 * 4 * 4
+        row = table[(table.layer == 1) & (table["query"] == 2) & (table.key == 1)].iloc[0]
+        assert row.query_token == "line\nbreak"
+        assert row.key_token == 'say "no", twice'
+        np.testing.assert_allclose(row.weight, reading()["weight"][1, 2, 1])
+
+    def test_a_file_in_place_of_the_folder(self, tmp_path) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(ResultError, match="cannot be created"):
+            save_csv(survey(), tmp_path / "file")
+
+
+class TestWriting:
+    @pytest.mark.parametrize(
+        ("number", "message"),
+        [
+            (28, "the disk is full; free some space"),
+            (30, "the folder is read-only"),
+            (13, "the folder may not be written to"),
+            (5, "Input/output error"),
+        ],
+    )
+    @pytest.mark.parametrize("step", ["write", "fsync", "replace"])
+    def test_failing_at_any_step_leaves_the_old_file_and_nothing_else(
+        self, number: int, message: str, step: str, saved: Path, monkeypatch
+    ) -> None:
+        before = saved.read_bytes()
+
+        def failing(*arguments):
+            raise OSError(number, os.strerror(number))
+
+        if step == "write":
+            monkeypatch.setattr(Path, "open", failing)
+        elif step == "fsync":
+            monkeypatch.setattr(files.os, "fsync", failing)
+        else:
+            monkeypatch.setattr(Path, "replace", failing)
+        with pytest.raises(ResultError, match=f"result.nc cannot be written: {message}"):
+            save(survey().assign_attrs(title="newer"), saved)
+        monkeypatch.undo()
+        assert saved.read_bytes() == before
+        assert names(saved.parent) == ["result.nc"]
+
+    def test_the_class_of_the_refusal_is_the_callers(self, tmp_path) -> None:
+        with pytest.raises(RunError, match="there is no such folder; create it first"):
+            files.write(tmp_path / "none" / "file", b"", error=RunError)
+
+    def test_control_c_leaves_nothing_behind(self, tmp_path, monkeypatch) -> None:
+        def interrupted(descriptor: int) -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(files.os, "fsync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            files.write(tmp_path / "file", b"content")
+        assert not names(tmp_path)
+
+    def test_the_file_can_be_read_by_whom_the_user_lets(self, tmp_path) -> None:
+        mask = os.umask(0o027)
+        try:
+            files.write(tmp_path / "file", b"content")
+        finally:
+            os.umask(mask)
+        assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
+
+    def test_only_the_remains_of_this_file_are_cleared_away(self, tmp_path) -> None:
+        for name in (".a.nc.12.partial", ".b.nc.12.partial", "a.nc", "a.nc.partial"):
+            (tmp_path / name).write_bytes(b"")
+        files.remove_partials(tmp_path / "a.nc")
+        assert names(tmp_path) == [".b.nc.12.partial", "a.nc", "a.nc.partial"]
+
+
+def test_versions_name_what_a_result_depends_on() -> None:
+    found = versions()
+    assert set(found) == {"python", "headlight", "torch", "transformers", "numpy", "xarray"}
+    assert found["numpy"] == np.__version__
+    assert found["xarray"] == xarray.__version__
+
+
+@pytest.mark.parametrize("module", ["headlight.result", "headlight.reduce", "headlight.run"])
+def test_importing_it_loads_no_model_library(module: str) -> None:
+    program = (
+        f"import sys, {module}, headlight.result; headlight.result.versions();"
+        "print({'torch', 'transformers'} & set(sys.modules))"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
+    )
+    assert ran.stdout.strip() == "set()"
