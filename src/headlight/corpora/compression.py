@@ -1,0 +1,120 @@
+"""Files as bytes, decompressed while they are read."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import zstandard
+
+from headlight.corpora.files import printable
+from headlight.errors import CorpusError
+
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+"""What reading a file may raise: the disk, or a damaged or truncated archive."""
+
+# Small, because one compressed kibibyte of zstandard may unfold to some 32 MiB.
+ZSTANDARD_CHUNK = 4096
+
+
+class ZstandardStream(io.RawIOBase):
+    """The content of a zstandard file of one or more frames.
+
+    The library's own stream reader takes a truncated file for a shorter one; this one raises.
+    """
+
+    def __init__(self, compressed: io.BufferedIOBase) -> None:
+        self._compressed = compressed
+        self._frame = zstandard.ZstdDecompressor().decompressobj()
+        self._ready = memoryview(b"")
+        self._rest = b""
+        self._inside = False
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
+        """Fill `buffer` with what comes next; 0 at the end.
+
+        Raises:
+            EOFError: The file ends inside a frame.
+        """
+        while not self._ready:
+            chunk = self._rest or self._compressed.read(ZSTANDARD_CHUNK)
+            if not chunk and self._inside:
+                raise EOFError("the file ends before its last frame does")
+            if not chunk:
+                return 0
+            self._unfold(chunk)
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def _unfold(self, chunk: bytes) -> None:
+        self._ready = memoryview(self._frame.decompress(chunk))
+        self._inside = not self._frame.eof
+        self._rest = self._frame.unused_data
+        if self._frame.eof:
+            self._frame = zstandard.ZstdDecompressor().decompressobj()
+
+
+def _zstandard(stream: io.BufferedIOBase) -> io.BufferedIOBase:
+    return io.BufferedReader(ZstandardStream(stream))
+
+
+Decompressor = Callable[[io.BufferedIOBase], io.BufferedIOBase]
+
+DECOMPRESSORS: dict[str, tuple[bytes, Decompressor]] = {
+    ".gz": (b"\x1f\x8b", lambda stream: gzip.GzipFile(fileobj=stream)),
+    ".xz": (b"\xfd7zXZ\x00", lambda stream: lzma.open(cast("BinaryIO", stream))),  # noqa: SIM115
+    ".bz2": (b"BZh", lambda stream: bz2.BZ2File(stream)),
+    ".zst": (b"\x28\xb5\x2f\xfd", _zstandard),
+}
+"""Suffix, the bytes such a file begins with, and how it is read."""
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
+    """The content of a file; the suffix says how it is compressed.
+
+    Raises:
+        CorpusError: The file cannot be opened.
+    """
+    with ExitStack() as stack:
+        try:
+            stream: io.BufferedIOBase = stack.enter_context(path.open("rb"))
+        except OSError as error:
+            reason = error.strerror or error
+            raise CorpusError(f"{printable(path)} cannot be opened: {reason}.") from error
+        if path.suffix.lower() in DECOMPRESSORS:
+            _, decompressor = DECOMPRESSORS[path.suffix.lower()]
+            stream = stack.enter_context(decompressor(stream))
+        yield stream
+
+
+def decompressed(stream: io.BufferedIOBase) -> io.BufferedIOBase:
+    """The content of a stream without a name, such as standard input; its first bytes say how."""
+    raw = cast("io.RawIOBase", stream)
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(raw)
+    start = buffered.peek(8)
+    for magic, decompressor in DECOMPRESSORS.values():
+        if start.startswith(magic) and _is_no_text(start):
+            return decompressor(buffered)
+    return buffered
+
+
+def _is_no_text(start: bytes) -> bool:
+    # "BZh" alone could begin a sentence; bzip2 goes on with the level and the digits of pi.
+    return not start.startswith(b"BZh") or start[4:8] in (b"\x31\x41\x59\x26", b"\x17\x72\x45\x38")
+
+
+def without_compression(path: Path) -> Path:
+    """The path without ``.gz``, ``.xz``, ``.bz2`` or ``.zst`` at its end."""
+    return path.with_suffix("") if path.suffix.lower() in DECOMPRESSORS else path

@@ -1,0 +1,118 @@
+"""Data sets that the ``datasets`` library reads: ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]``."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headlight.corpora.columns import text_column
+from headlight.corpora.document import Document, document_of_value
+from headlight.errors import CorpusError, UsageError
+
+PREFIX = "hf:"
+FILE_READERS = ("arrow", "csv", "json", "parquet", "text")
+"""Names that are no data set but a way of reading files; CONFIG then says which files."""
+
+SAVED = ("state.json", "dataset_dict.json")  # what `save_to_disk` leaves in a folder
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """The parts of ``hf:NAME:CONFIG:SPLIT:COLUMN``, told apart by their place.
+
+    An empty part stands for its default, so ``hf:imdb::test`` is the test split of the only
+    configuration.  NAME may be a folder, written with a slash (``hf:./folder``), or one of
+    `FILE_READERS`, where CONFIG is a path or pattern: ``hf:parquet:data/*.parquet``.  A path with
+    a colon in it cannot be written this way.
+    """
+
+    name: str
+    config: str | None = None
+    split: str | None = None
+    column: str | None = None
+
+    @classmethod
+    def parsed(cls, source: str) -> "HubSource":
+        """The parts of a source that begins with ``hf:``.
+
+        Raises:
+            UsageError: There is no name, there are too many parts or no files, or a slice is asked
+                for.
+        """
+        if "[" in source:
+            raise UsageError(f"{source!r} asks for a slice of a split; name the whole split.")
+        name, *rest = source.removeprefix(PREFIX).split(":")
+        if not name or len(rest) > 3:
+            raise UsageError(f"{source!r} must have the form hf:NAME[:CONFIG][:SPLIT][:COLUMN].")
+        config, split, column = ([part or None for part in rest] + [None] * 3)[:3]
+        if name in FILE_READERS and config is None:
+            raise UsageError(f"{source!r} must name files: hf:{name}:FILES[:SPLIT][:COLUMN].")
+        return cls(name, config, split, column)
+
+
+def read_hub(source: str, column: str | None) -> Iterator[Document]:
+    """One document per row, streaming; no code that comes with a data set is ever run.
+
+    Without SPLIT the split ``train`` is read, or the only one; without COLUMN the column ``text``,
+    or the only one.
+
+    Raises:
+        CorpusError: The data set, the split or the column does not exist, or cannot be read.
+        UsageError: The library is not installed.
+    """
+    parts = HubSource.parsed(source)
+    label = source.replace("\n", " ")
+    for index, row in enumerate(_rows(parts, label)):
+        place = f"{label}[{index}]"
+        name = text_column(column or parts.column, list(row), place)
+        document = document_of_value(place, row[name])
+        if document:
+            yield document
+
+
+def _rows(parts: HubSource, label: str) -> Iterator[Mapping[str, object]]:
+    # The library raises what its many backends raise, so whatever comes from it is turned into
+    # our own error, with its first line as the reason.
+    try:
+        yield from _split(_loaded(parts), parts.split, label)
+    except (CorpusError, UsageError):
+        raise
+    except Exception as error:
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise CorpusError(
+            f"{label} cannot be read: {reason} (the parts are NAME:CONFIG:SPLIT:COLUMN; "
+            "leave one empty for its default)"
+        ) from error
+
+
+def _loaded(parts: HubSource) -> Any:
+    try:
+        import datasets
+    except ImportError as error:
+        raise UsageError(
+            "reading 'hf:' sources needs the datasets library; "
+            "install it with: pip install 'headlight[datasets]'"
+        ) from error
+    if parts.name.startswith((".", "/")) and not Path(parts.name).exists():
+        raise CorpusError(f"there is no folder {parts.name}; check the path.")
+    if any((Path(parts.name) / marker).exists() for marker in SAVED):
+        return datasets.load_from_disk(parts.name)
+    if parts.name in FILE_READERS:
+        return datasets.load_dataset(parts.name, data_files=parts.config, streaming=True)
+    return datasets.load_dataset(parts.name, parts.config, streaming=True)
+
+
+def _split(loaded: Any, split: str | None, label: str) -> Iterable[Mapping[str, object]]:
+    if not isinstance(loaded, dict):  # a single split that was saved
+        if split is not None:
+            raise CorpusError(f"{label} is one split without a name; leave out {split!r}.")
+        rows: Iterable[Mapping[str, object]] = loaded
+        return rows
+    wanted = split or ("train" if "train" in loaded or len(loaded) != 1 else next(iter(loaded)))
+    if wanted not in loaded:
+        raise CorpusError(
+            f"{label} has no split {wanted!r}; name one of those there are: "
+            f"{', '.join(map(repr, loaded))}."
+        )
+    chosen: Iterable[Mapping[str, object]] = loaded[wanted]
+    return chosen

@@ -1,0 +1,87 @@
+"""Bytes to numbered lines of text."""
+
+import io
+
+from headlight.corpora.compression import BROKEN
+from headlight.errors import CorpusError
+
+LINE_LIMIT = 64 * 2**20
+"""Bytes in one line.  More is no text, or a file without line breaks."""
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Lines:
+    r"""The lines of one file, read one at a time, each with its line break.
+
+    Only ``\n`` ends a line: U+2028 and its like are characters of the text.
+
+    Attributes:
+        name: The file, for messages.
+        number: Number of the line that was read last, from 1; 0 before the first.
+    """
+
+    def __init__(self, stream: io.BufferedIOBase, name: str) -> None:
+        self.name = name
+        self.number = 0
+        self._stream = stream
+        self._waiting: str | None = None
+
+    def __iter__(self) -> "Lines":
+        return self
+
+    def __next__(self) -> str:
+        """The next line.
+
+        Raises:
+            CorpusError: The file cannot be read, or the line is binary, too long or not UTF-8.
+        """
+        line, self._waiting = self._waiting, None
+        if line is None:
+            line = self._read()
+        if not line:
+            raise StopIteration
+        self.number += 1
+        return line
+
+    def first(self) -> str:
+        """The first line, which stays to be read; empty when there is none."""
+        if self._waiting is None:
+            self._waiting = self._read()
+        return self._waiting
+
+    @property
+    def place(self) -> str:
+        """File and line, as messages name them: ``"a.txt:12"``."""
+        return f"{self.name}:{self.number}"
+
+    def _read(self) -> str:
+        try:
+            raw = self._stream.readline(LINE_LIMIT + 1)
+        except BROKEN as error:
+            raise CorpusError(
+                f"{self.name} cannot be read beyond line {self.number}: {error}; "
+                "the file is damaged, cut short, or not what its suffix says."
+            ) from error
+        if self.number == 0:
+            raw = raw.removeprefix(BYTE_ORDER_MARK)
+        return self._decoded(raw, f"{self.name}:{self.number + 1}")
+
+    def _decoded(self, raw: bytes, place: str) -> str:
+        if len(raw) > LINE_LIMIT:
+            raise CorpusError(
+                f"{place}: the line is longer than {LINE_LIMIT:,} bytes; "
+                "break the text into lines or use another format."
+            )
+        if b"\0" in raw:
+            raise CorpusError(
+                f"{place}: the file holds binary data or UTF-16, not UTF-8 text; "
+                "leave it out, or convert it first with 'iconv -f UTF-16 -t UTF-8'."
+            )
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"{place}: byte {error.start + 1} of the line is not UTF-8; "
+                "convert the file first, for example with 'iconv -f LATIN1 -t UTF-8'."
+            ) from error

@@ -1,0 +1,62 @@
+"""What WikiExtractor writes: articles between ``<doc ...>`` and ``</doc>``."""
+
+from collections.abc import Iterator
+
+from headlight.corpora.document import Document, Draft
+from headlight.corpora.lines import Lines
+from headlight.errors import CorpusError
+
+OPENING = "<doc "
+CLOSING = "</doc>"
+
+
+def read_wikipedia(lines: Lines) -> Iterator[Document]:
+    """One document per article, without its title, which is the first line after ``<doc ...>``.
+
+    Blank lines separate paragraphs; the lines of one paragraph are joined by a blank.  Articles
+    that hold nothing but a title are left out.
+
+    Raises:
+        CorpusError: There is text outside the articles, or an article does not end.
+    """
+    for line in lines:
+        if line.startswith(OPENING):
+            document = _article(lines)
+            if document:
+                yield document
+        elif line.strip():
+            raise CorpusError(
+                f"{lines.place}: there is text outside <doc ...> and </doc>; if this is plain "
+                "text, read it with the format 'paragraphs'."
+            )
+
+
+def _article(lines: Lines) -> Document | None:
+    draft = Draft(lines.place)
+    body = _body(lines, draft.name)
+    for line in body:  # blank lines may come before the title
+        if line:
+            break
+    paragraph: list[str] = []
+    for line in body:
+        if line:
+            paragraph.append(line)
+        else:
+            draft.add(" ".join(paragraph))
+            paragraph = []
+    draft.add(" ".join(paragraph))
+    return draft.finished()
+
+
+def _body(lines: Lines, place: str) -> Iterator[str]:
+    """The stripped lines up to ``</doc>``."""
+    for line in lines:
+        stripped = line.strip()
+        if stripped == CLOSING:
+            return
+        if line.startswith(OPENING):
+            break
+        yield stripped
+    raise CorpusError(
+        f"{place}: the article that begins here has no </doc>; the file is cut short."
+    )

@@ -1,0 +1,14 @@
+"""Documents to examples that a model can read.
+
+No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` and `collate`, is in
+`headlight.encode.batch`.
+"""
+
+from headlight.encode.clark import pairs
+from headlight.encode.encoded import Encoded
+from headlight.encode.examples import Counts, Examples
+from headlight.encode.lengths import length_batches
+from headlight.encode.one import encode_one
+from headlight.encode.single import texts
+
+__all__ = ["Counts", "Encoded", "Examples", "encode_one", "length_batches", "pairs", "texts"]

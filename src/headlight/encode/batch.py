@@ -1,0 +1,108 @@
+"""Examples to tensors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from headlight.encode.encoded import Encoded
+from headlight.errors import UsageError
+
+NO_CATEGORY = -1
+NO_WORD = -1
+SIDES = ("right", "left")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Examples of different lengths, padded to the longest.
+
+    Attributes:
+        input_ids: Vocabulary ids.
+        attention_mask: 1 for tokens, 0 for padding.
+        token_type_ids: Segment of every token; 0 for padding.
+        category: Index into `headlight.result.CATEGORIES`; -1 for padding.
+        word: Number of the word within the example; -1 for special tokens and padding.
+        lengths: Tokens in each example.
+        target_ids: What the decoder is given (``decoder_input_ids``); None without a decoder text.
+        target_mask: As `attention_mask`, for the target.
+        target_category: As `category`, for the target.
+        target_word: As `word`, for the target.
+        target_lengths: As `lengths`, for the target.
+    """
+
+    input_ids: Int64[Tensor, "batch token"]
+    attention_mask: Int64[Tensor, "batch token"]
+    token_type_ids: Int64[Tensor, "batch token"]
+    category: Int64[Tensor, "batch token"]
+    word: Int64[Tensor, "batch token"]
+    lengths: Int64[Tensor, " batch"]
+    target_ids: Int64[Tensor, "batch target"] | None = None
+    target_mask: Int64[Tensor, "batch target"] | None = None
+    target_category: Int64[Tensor, "batch target"] | None = None
+    target_word: Int64[Tensor, "batch target"] | None = None
+    target_lengths: Int64[Tensor, " batch"] | None = None
+
+
+def collate(
+    examples: Sequence[Encoded],
+    pad_id: int,
+    side: str = "right",
+    device: torch.device | str = "cpu",
+) -> Batch:
+    """Examples as one batch, in their order.
+
+    Args:
+        examples: At least one; all with a target, or none.
+        pad_id: Vocabulary id that fills the gaps; which one does not matter, it is masked.
+        side: Where padding goes, ``right`` or ``left``.  Targets are always padded on the right,
+            because decoders count their positions from the left.
+        device: Where the tensors go.
+
+    Raises:
+        UsageError: There are no examples, only some have a target, or the side is neither.
+    """
+    if side not in SIDES:
+        raise UsageError(f"the padding side must be 'right' or 'left', not {side!r}.")
+    with_target = sum(bool(example.target) for example in examples)
+    if not examples or with_target not in (0, len(examples)):
+        raise UsageError("a batch needs examples, and all of them with a target or none.")
+
+    def padded(
+        rows: Sequence[Sequence[int]], fill: int, side: str = side
+    ) -> Int64[Tensor, "batch token"]:
+        return torch.tensor(_padded(rows, fill, side), dtype=torch.int64, device=device)
+
+    def counted(rows: Sequence[Sequence[int]]) -> Int64[Tensor, " batch"]:
+        return torch.tensor([len(row) for row in rows], dtype=torch.int64, device=device)
+
+    ids = [example.ids for example in examples]
+    batch = Batch(
+        input_ids=padded(ids, pad_id),
+        attention_mask=padded([[1] * len(row) for row in ids], 0),
+        token_type_ids=padded([example.segments for example in examples], 0),
+        category=padded([example.categories for example in examples], NO_CATEGORY),
+        word=padded([example.words for example in examples], NO_WORD),
+        lengths=counted(ids),
+    )
+    if not with_target:
+        return batch
+    targets = [example.target for example in examples]
+    return replace(
+        batch,
+        target_ids=padded(targets, pad_id, "right"),
+        target_mask=padded([[1] * len(row) for row in targets], 0, "right"),
+        target_category=padded([e.target_categories for e in examples], NO_CATEGORY, "right"),
+        target_word=padded([e.target_words for e in examples], NO_WORD, "right"),
+        target_lengths=counted(targets),
+    )
+
+
+def _padded(rows: Sequence[Sequence[int]], fill: int, side: str) -> list[list[int]]:
+    width = max(map(len, rows))
+    gaps = [[fill] * (width - len(row)) for row in rows]
+    if side == "left":
+        return [gap + list(row) for gap, row in zip(gaps, rows, strict=True)]
+    return [list(row) + gap for gap, row in zip(gaps, rows, strict=True)]
