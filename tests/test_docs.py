@@ -1,11 +1,13 @@
 """The documentation speaks of everything that is public, and of nothing that is not there."""
 
 import re
-from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
+import torch
+import transformers
 import typer.main
 
 import headlight
@@ -23,11 +25,9 @@ def text_of(paths: list[Path]) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
+def commands() -> list[tuple[str, Any]]:
     """Every command of the command line, with its name."""
-    group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)
-    yield from group.commands.items()
+    return sorted(typer.main.get_command(app).commands.items())
 
 
 def public_modules() -> list[str]:
@@ -47,7 +47,16 @@ def test_every_public_name_is_in_the_reference_and_in_a_guide(name: str) -> None
 
 @pytest.mark.parametrize("module", public_modules())
 def test_every_layer_is_in_the_reference(module: str) -> None:
-    assert f"::: headlight.{module}\n" in text_of(sorted((DOCS / "reference").glob("*.md"))) + "\n"
+    pages = text_of(sorted((DOCS / "reference").glob("*.md")))
+    assert re.search(rf"^::: headlight\.{module}$", pages, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "package", sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+)
+def test_a_layer_says_what_is_public(package: str) -> None:
+    # The reference shows what is in __all__.
+    assert import_module(f"headlight.{package}").__all__
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -56,14 +65,14 @@ def test_every_format_is_described(format: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
-def test_every_command_and_every_option_is_described(name: str, command: click.Command) -> None:
+def test_every_command_and_every_option_is_described(name: str, command: Any) -> None:
     page = (DOCS / "command-line.md").read_text(encoding="utf-8")
     section = re.search(rf"^## `headlight {name}.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert section, f"docs/command-line.md has no section on {name}"
     options = [
         option
         for parameter in command.params
-        if isinstance(parameter, click.Option) and not parameter.hidden
+        if parameter.param_type_name == "option" and not parameter.hidden
         for option in parameter.opts
         if option.startswith("--") and option != "--help"
     ]
@@ -72,7 +81,7 @@ def test_every_command_and_every_option_is_described(name: str, command: click.C
 
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
-def test_no_option_is_described_that_is_not_there(name: str, command: click.Command) -> None:
+def test_no_option_is_described_that_is_not_there(name: str, command: Any) -> None:
     page = (DOCS / "command-line.md").read_text(encoding="utf-8")
     section = re.search(rf"^## `headlight {name}.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert section, f"docs/command-line.md has no section on {name}"
@@ -82,6 +91,48 @@ def test_no_option_is_described_that_is_not_there(name: str, command: click.Comm
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
     assert set(re.findall(r"--[a-z][a-z-]*", section.group())) <= known | {"--help"}
+
+
+def test_results_says_all_that_a_survey_and_a_reading_hold(tmp_path: Path) -> None:
+    model = headlight.load(tiny_model(tmp_path))
+    survey = headlight.survey(["the cat sat . the dog ran ,"] * 3, model=model, progress=False)
+    reading = model.read("the cat sat .", "the dog ran").dataset
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    for part, dataset in zip(page.split("## A reading"), (survey, reading), strict=True):
+        described = set(re.findall(r"`([a-z_]+)`", part))
+        held = {*map(str, dataset.variables), *map(str, dataset.dims), *map(str, dataset.attrs)}
+        assert held - set(re.findall(r"`([a-z_]+)`", page)) == set()
+        assert set(map(str, dataset.data_vars)) - described == set()
+
+
+def test_results_names_no_variable_that_is_not_there(tmp_path: Path) -> None:
+    model = headlight.load(tiny_model(tmp_path))
+    survey = headlight.survey(["the cat sat . the dog ran ,"] * 3, model=model, progress=False)
+    reading = model.read("the cat sat .", "the dog ran").dataset
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    for part, dataset in zip(page.split("## A reading"), (survey, reading), strict=True):
+        rows = re.findall(r"^\| (`[^|]+) \| [^|]+ \| [^|]+ \|$", part, re.MULTILINE)
+        named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
+        assert named == set(map(str, dataset.data_vars))
+
+
+def tiny_model(folder: Path) -> Path:
+    """A BERT with random weights and a handful of words, saved in `folder`."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = [*special, "the", "cat", "dog", "sat", "ran", ".", ","]
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    return folder
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -23,7 +23,6 @@ WITHOUT_TORCH = [
     "files",
     "findings",
     "reduce",
-    "registry",
     "result",
     "run",
     "views",
