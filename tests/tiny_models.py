@@ -190,8 +190,9 @@ def randomise(model: nn.Module, generator: torch.Generator) -> None:
         else:
             parameter.copy_(noise / parameter[0].numel() ** 0.5)
     for embedding in (module for module in model.modules() if isinstance(module, nn.Embedding)):
-        noise = torch.randn(embedding.weight.shape, generator=generator)
-        embedding.weight.copy_(noise)
+        embedding.weight.copy_(torch.randn(embedding.weight.shape, generator=generator))
+        if embedding.padding_idx is not None:  # MobileBERT reads the token after the last one
+            embedding.weight[embedding.padding_idx] = 0
 
 
 # Who may see whom

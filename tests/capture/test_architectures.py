@@ -1,9 +1,10 @@
 """Capture and measures on every architecture of the table, and the refusal of the others."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ class Observed:
     implementation: str
 
 
-@lru_cache(maxsize=8)
+@cache
 def subject_of(name: str) -> Subject:
     architecture = next(row for row in ARCHITECTURES if row.name == name)
     return Subject(architecture.build())
@@ -75,7 +76,7 @@ def generator() -> torch.Generator:
     return torch.Generator().manual_seed(7)
 
 
-@lru_cache(maxsize=8)
+@cache
 def observed(architecture_name: str, padding: Padding) -> Observed:
     architecture = next(row for row in ARCHITECTURES if row.name == architecture_name)
     subject = subject_of(architecture_name)
@@ -339,7 +340,7 @@ def effective_as_defined(scores: Scores, number: int, real: Tensor, one: Sequenc
 
 @every_architecture
 def test_the_value_bias_can_be_left_out(architecture: Architecture) -> None:
-    """Where values have a linear map of their own, its bias is b^V, and A⊥ is that of v(x) - b^V."""
+    """Where values have a linear map of their own, its bias is b^V, and A⊥ that of v(x) - b^V."""
     for record, number, real, one in sequences(architecture, "none"):
         site = record.site
         size = site.kv_heads * site.head_dim
@@ -368,6 +369,69 @@ def test_the_input_is_what_values_are_made_from(
             as_defined(Scores(record).input_norm[number], norms, "‖x‖")
 
 
+texts = pytest.mark.parametrize(
+    "architecture",
+    [row for row in ARCHITECTURES if "left" in row.paddings],
+    ids=lambda row: row.name,
+)
+
+
+@texts
+def test_padding_changes_nothing(architecture: Architecture) -> None:
+    """The shorter sequence of a padded batch scores as it does alone."""
+    padded = observed(architecture.name, "right")
+    alone = {
+        name: ids[1:, : int(padded.inputs[name.replace("input_ids", "attention_mask")][1].sum())]
+        for name, ids in padded.inputs.items()
+        if name.endswith("input_ids")
+    }
+    records: list[LayerRecord] = []
+    with subject_of(architecture.name).capture() as recorder:
+        recorder.visit = records.append
+        run(padded.model, alone)
+    for batched, single in zip(padded.records, records, strict=True):
+        ours, theirs = Scores(single), Scores(batched)
+        queries, keys = single.weight.shape[2:]
+        for name in ("weight", "norm", "merged_norm", "effective"):
+            found, wanted = getattr(theirs, name)[1:, ..., :queries, :keys], getattr(ours, name)
+            scale = float(wanted.abs().max())
+            torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5 * scale)
+            assert not getattr(theirs, name)[1:, ..., :queries, keys:].any()
+
+
+@pytest.mark.parametrize("name", ["Llama", "Mistral", "ModernBERT", "Gemma 2", "T5"])
+def test_repeated_words_lower_the_rank(name: str) -> None:
+    """Where positions enter after the values, a repeated word has the same f(x) in layer 0."""
+    subject = subject_of(name)
+    side = {"T5": {"decoder_input_ids": torch.tensor([[7, 8, 9]])}}.get(name, {})
+    records: list[LayerRecord] = []
+    with subject.capture(subject.sites[:1]) as recorder:
+        recorder.visit = records.append
+        run(subject.transformer, {"input_ids": torch.tensor([[5, 6, 5, 5, 6, 6]]), **side})
+    scores = Scores(records[0])
+    assert int(scores.rank.max()) == 2
+    visible = torch.ones(1, 6, 6) if records[0].visible is None else records[0].visible
+    one = Sequence(
+        records[0].weight[0].double().numpy(),
+        records[0].value[0].double().numpy(),
+        records[0].site.projection.weight.double().numpy(),
+        visible.expand(1, 6, 6)[0].bool().numpy(),
+    )
+    effective_as_defined(scores, 0, torch.ones(6, dtype=torch.bool), one)
+    assert float(scores.null.abs().max()) > 0.01
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    [row for row in ARCHITECTURES if any(site.kind == "cross" for site in row.attentions)],
+    ids=lambda row: row.name,
+)
+def test_an_encoder_can_be_taken_alone(architecture: Architecture) -> None:
+    sites = subject_of(architecture.name).encoder().sites
+    wanted = [site for site in architecture.attentions if site.kind == "encoder"]
+    assert [(site.kind, site.heads) for site in sites] == [(e.kind, e.heads) for e in wanted]
+
+
 # Refused
 
 
@@ -380,13 +444,11 @@ def test_other_models_are_refused_in_a_sentence(row: Refused) -> None:
     sentence = str(refusal.value)
     assert sentence.endswith(".")
     assert "\n" not in sentence
-    words = {
-        "outside": "attention interface",
-        "none": "attention",
-        "changed": "f(x)",
-    }
-    assert words[row.cause] in sentence
-    assert type(model).__name__ in sentence or row.cause == "changed"
+    if row.cause == "changed":
+        assert re.search(r"layers\.0\.self_att.*f\(x\)", sentence)
+    else:
+        assert f"{type(model).__name__} is not supported" in sentence
+        assert "attention interface" in sentence
     assert model.config._attn_implementation == before
     with torch.no_grad():
         model(**row.inputs(generator()))
