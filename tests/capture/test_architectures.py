@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from architectures import ARCHITECTURES, REFUSED
@@ -119,7 +119,7 @@ def observed(architecture_name: str, padding: Padding) -> Observed:
     )
 
 
-def read(module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
+def read(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Tensor:
     """What the values of `module` are made from, by the names of its arguments."""
     given = signature(module.forward).bind(*arguments, **options).arguments
     names = ("value_tensor", "key_value_states", "encoder_hidden_states", "hidden_states")
@@ -153,7 +153,11 @@ def seen(case: Observed, expected: Expected, weight: Tensor) -> Tensor:
     return visible(expected, queries, keys)
 
 
-every_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda a: a.name)
+def name_of(row: Architecture | Refused) -> str:
+    return row.name
+
+
+every_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES, ids=name_of)
 every_case = pytest.mark.parametrize(
     ("architecture", "padding"),
     [
@@ -343,10 +347,11 @@ def test_the_value_bias_can_be_left_out(architecture: Architecture) -> None:
     """Where values have a linear map of their own, its bias is b^V, and A⊥ that of v(x) - b^V."""
     for record, number, real, one in sequences(architecture, "none"):
         site = record.site
+        source: Any = site.source
         size = site.kv_heads * site.head_dim
-        if getattr(site.source, "out_features", None) != size:
+        if getattr(source, "out_features", None) != size:
             continue  # a matrix shared with queries and keys
-        stored = site.source.bias
+        stored = source.bias
         bias = torch.zeros(size) if stored is None else stored.detach()
         assert site.value_bias is not None
         torch.testing.assert_close(site.value_bias.flatten(), bias)
@@ -372,7 +377,7 @@ def test_the_input_is_what_values_are_made_from(
 texts = pytest.mark.parametrize(
     "architecture",
     [row for row in ARCHITECTURES if "left" in row.paddings],
-    ids=lambda row: row.name,
+    ids=name_of,
 )
 
 
@@ -424,7 +429,7 @@ def test_repeated_words_lower_the_rank(name: str) -> None:
 @pytest.mark.parametrize(
     "architecture",
     [row for row in ARCHITECTURES if any(site.kind == "cross" for site in row.attentions)],
-    ids=lambda row: row.name,
+    ids=name_of,
 )
 def test_an_encoder_can_be_taken_alone(architecture: Architecture) -> None:
     sites = subject_of(architecture.name).encoder().sites
@@ -435,7 +440,7 @@ def test_an_encoder_can_be_taken_alone(architecture: Architecture) -> None:
 # Refused
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", REFUSED, ids=name_of)
 def test_other_models_are_refused_in_a_sentence(row: Refused) -> None:
     model = row.build()
     before = model.config._attn_implementation
@@ -454,7 +459,7 @@ def test_other_models_are_refused_in_a_sentence(row: Refused) -> None:
         model(**row.inputs(generator()))
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", REFUSED, ids=name_of)
 def test_the_page_lists_every_refused_model(row: Refused) -> None:
     line = f"| {row.name} | `{row.model_type}` | {row.because} |"
     assert line in PAGE.read_text(encoding="utf-8").splitlines()
