@@ -46,8 +46,9 @@ check-types: $(VENV)/.installed-dev
 check-layers: $(VENV)/.installed-dev
 	$(bin)/lint-imports
 
+# Not with --quiet, which also keeps --strict from seeing warnings.
 docs: $(VENV)/.installed-dev ## build the documentation into build/site
-	$(bin)/mkdocs build --strict --quiet
+	$(bin)/mkdocs build --strict
 
 bench: $(VENV)/.installed-dev ## measure the cost of a survey and write docs/benchmarks.md
 	$(bin)/python -m benchmarks
