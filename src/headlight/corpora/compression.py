@@ -19,7 +19,7 @@ BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 """What reading a file may raise: the disk, or a damaged or truncated archive."""
 
 # Small, because one compressed kibibyte of zstandard may unfold to some 32 MiB.
-ZSTANDARD_CHUNK = 4096
+ZSTANDARD_CHUNK = 1024
 
 
 class ZstandardStream(io.RawIOBase):
