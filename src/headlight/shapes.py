@@ -10,7 +10,7 @@ Weight = Float[Tensor, "batch head query key"]
 """Attention weights α; each row over ``key`` sums to 1."""
 
 Value = Float[Tensor, "batch kv_head key head_dim"]
-"""Value vectors v(x), bias included; grouped heads share theirs, so ``kv_head`` divides ``head``."""
+"""Value vectors v(x), bias included; ``kv_head`` divides ``head``, since grouped heads share."""
 
 OutputWeight = Float[Tensor, "head head_dim d_model"]
 """W^O, one block per head."""

@@ -6,6 +6,9 @@ its output projection, found by tracing.  ``with subject.capture(sites) as recor
 values v(x), inputs x, which keys each query may see, and the site.
 """
 
-from headlight.capture.record import Kind as Kind, LayerRecord as LayerRecord, Site as Site
-from headlight.capture.session import Recorder as Recorder
-from headlight.capture.subject import Subject as Subject
+from headlight.capture.loading import load_subject
+from headlight.capture.record import Kind, LayerRecord, Projection, Site
+from headlight.capture.session import Recorder
+from headlight.capture.subject import Subject
+
+__all__ = ["Kind", "LayerRecord", "Projection", "Recorder", "Site", "Subject", "load_subject"]

@@ -1,5 +1,6 @@
 """The smallest inputs on which a model can be traced."""
 
+import inspect
 from typing import Any
 
 import torch
@@ -32,11 +33,12 @@ def probe_inputs(model: Any) -> dict[str, Any]:
     inputs = {name: makers[name](model.config).to(model.device)}
     if name in ("pixel_values", "input_values", "input_features"):
         inputs[name] = inputs[name].to(model.dtype)
-    if model.config.is_encoder_decoder:
+    arguments = inspect.signature(model.forward).parameters
+    if model.config.is_encoder_decoder and "decoder_input_ids" in arguments:
         inputs["decoder_input_ids"] = _distinct(model.config, DECODER_LENGTH).to(model.device)
     # A cache would copy the values out of the linear map that made them.
-    options = {"use_cache": False} if getattr(model.config, "use_cache", False) else {}
-    return inputs | options
+    caches = getattr(model.config, "use_cache", False) and "use_cache" in arguments
+    return inputs | ({"use_cache": False} if caches else {})
 
 
 def _ids(config: Any) -> Tensor:
@@ -54,14 +56,19 @@ def _distinct(config: Any, length: int) -> Tensor:
 def _pixels(config: Any) -> Tensor:
     size = config.image_size
     height, width = size if isinstance(size, list | tuple) else (size, size)
-    return _noise(1, getattr(config, "num_channels", 3), height, width)
+    frames = [config.num_frames] if hasattr(config, "num_frames") else []  # a film
+    return _noise(1, *frames, getattr(config, "num_channels", 3), height, width)
 
 
-def _wave(_: Any) -> Tensor:
+def _wave(config: Any) -> Tensor:
+    if hasattr(config, "num_mel_bins"):  # a spectrogram, though it has the name of a wave
+        return _noise(1, config.max_length, config.num_mel_bins)
     return _noise(1, 8000)
 
 
 def _features(config: Any) -> Tensor:
+    if hasattr(config, "input_feat_per_channel"):  # of any length, time first
+        return _noise(1, min(64, config.max_source_positions), config.input_feat_per_channel)
     return _noise(1, config.num_mel_bins, 2 * config.max_source_positions)
 
 

@@ -29,8 +29,9 @@ class Projection:
         """W^O as ``head head_dim d_model``, in the model's own precision."""
         stored = self.module.weight
         assert isinstance(stored, Tensor)  # noqa: S101 - narrows the type only
-        matrix = stored.detach().T if isinstance(self.module, nn.Linear) else stored.detach()
-        return matrix.reshape(self.heads, -1, matrix.shape[1])
+        stored = stored.detach()
+        matrix = stored.T if isinstance(self.module, nn.Linear) else stored
+        return matrix.unflatten(0, (self.heads, -1))
 
     @property
     def bias(self) -> Float[Tensor, "d_model"] | None:

@@ -1,5 +1,6 @@
 """Open the door on one model, and leave the model exactly as it was."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,7 @@ from headlight.capture.attention import (
     register,
 )
 from headlight.capture.record import LayerRecord, Site
-from headlight.errors import CaptureError
+from headlight.errors import CaptureError, UnsupportedModelError
 from headlight.shapes import Visible
 
 
@@ -73,10 +74,12 @@ class Recorder:
         self._own = own
         self._next = 0
         self._inputs: dict[nn.Module, Tensor] = {}
+        self._thread = threading.get_ident()
 
     def begin(self, *_: Any) -> None:
         """A forward pass starts: count from the first site."""
-        self._next = 0
+        if self._is_ours():
+            self._next = 0
 
     def end(self, *_: Any) -> None:
         """A forward pass ends: every site must have been seen.
@@ -84,20 +87,28 @@ class Recorder:
         Raises:
             CaptureError: the pass ran other attention than the traced one.
         """
+        if not self._is_ours():
+            return
+        self._inputs.clear()
         if self._next != len(self._sites):
             raise CaptureError(
-                f"the model ran {self._next} attention modules and not the {len(self._sites)} found "
-                "when it was traced; trace it with inputs of the same form."
+                f"the model ran {self._next} attention modules, where tracing had found "
+                f"{len(self._sites)}; trace it with inputs of the same form."
             )
-        self._inputs.clear()
 
     def remember(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A forward pre-hook of the sources of values: their input is x."""
-        self._inputs[module] = inputs[0]
+        if self._is_ours():
+            self._inputs[module] = inputs[0]
+
+    def _is_ours(self) -> bool:
+        """Whether this is the thread that opened the capture; other threads run unseen."""
+        return threading.get_ident() == self._thread
 
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
+        """Count the call; record it if it is wanted."""
         index = self._next
         self._next += 1
         if index >= len(self._sites) or self._sites[index].module is not module:
@@ -111,19 +122,17 @@ class Recorder:
         assert weight is not None  # noqa: S101 - tracing has seen it
         site = self._sites[index]
         given = self._inputs.pop(site.source, None) if site.source is not None else None
+        if given is not None:  # some models keep an axis for their single latent head
+            given = given.reshape(weight.shape[0], weight.shape[3], -1)
         mask = arguments[3] if len(arguments) > 3 else options.get("attention_mask")
-        self.visit(
-            LayerRecord(site, weight, arguments[2], visible_keys(mask, weight), given)
-        )
+        self.visit(LayerRecord(site, weight, arguments[2], visible_keys(mask, weight), given))
         return context, weight
 
 
 @contextmanager
 def recording(model: nn.Module, sites: list[Site], wanted: frozenset[int]) -> Iterator[Recorder]:
     """Record the sites numbered `wanted` in every forward pass of the block."""
-    own = {
-        site.module: own_function(site.module, _implementation(site.module)) for site in sites
-    }
+    own = {site.module: own_function(site.module, _implementation(site.module)) for site in sites}
     recorder = Recorder(sites, wanted, own)
     with door_opened(model, recorder):
         hooks = [
@@ -152,12 +161,20 @@ def visible_keys(mask: Tensor | None, weight: Tensor) -> Visible | None:
     """Which keys a query may attend to, from the mask that the model adds to its logits.
 
     One row is enough where all queries see the same keys, as in an encoder.
+
+    Raises:
+        UnsupportedModelError: the heads of one module see different keys.
     """
     if mask is None:
         return None
     keys = weight.shape[3]
     mask = mask[..., :keys]
     visible = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+    if not bool((visible == visible[:, :1]).all()):
+        raise UnsupportedModelError(
+            "the heads of this attention see different keys, for which effective attention is not "
+            "defined here."
+        )
     visible = visible.expand(weight.shape[0], -1, -1, -1)[:, 0]
     if visible.shape[1] > 1 and bool((visible == visible[:, :1]).all()):
         visible = visible[:, :1]

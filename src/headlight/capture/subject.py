@@ -1,18 +1,23 @@
 """A model made ready to be captured."""
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headlight.capture.probe import probe_inputs
 from headlight.capture.record import Kind, Site
 from headlight.capture.session import Recorder, recording
 from headlight.capture.tracing import trace
-from headlight.errors import UsageError
+from headlight.encode.batch import Batch
+from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
+
+_TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
 @dataclass(eq=False)
@@ -38,12 +43,30 @@ class Subject:
         Raises:
             UnsupportedModelError: the attention cannot be captured exactly.
         """
-        return self.trace(probe_inputs(self.transformer))
+        self._demand_evaluation()
+        try:
+            return trace(self.transformer, probe_inputs(self.transformer))
+        except HeadlightError:
+            raise
+        except _TRIAL_FAILURES as problem:
+            raise UnsupportedModelError(
+                f"{self.name} does not run on a trial input ({problem}); give `trace` an input of "
+                "your own."
+            ) from problem
 
     def trace(self, inputs: Mapping[str, Any]) -> list[Site]:
-        """The same found on inputs of your own, for a model without a trial input."""
+        """Find `sites` on inputs of your own, for a model without a trial input."""
         self._demand_evaluation()
-        return trace(self.transformer, inputs)
+        self.sites = trace(self.transformer, inputs)
+        return self.sites
+
+    def verify(self, batch: Batch) -> None:
+        """Check Eq. 3 of every attention module once more, on real input.
+
+        Raises:
+            UnsupportedModelError: it does not hold.
+        """
+        trace(self.transformer, self.inputs(batch))
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -89,6 +112,65 @@ class Subject:
         wanted = frozenset(order[site] for site in (self.sites if sites is None else sites))
         with recording(self.transformer, self.sites, wanted) as recorder:
             yield recorder
+
+    def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
+        """What the forward pass takes, for a batch of texts padded on `side`.
+
+        Segments go to models that have more than one; positions are given where padding on the
+        left would move them; nothing is cached.
+        """
+        config: Any = self.transformer.config
+        given: dict[str, Any] = {
+            "input_ids": batch.input_ids,
+            "attention_mask": batch.attention_mask,
+        }
+        if (getattr(config, "type_vocab_size", 0) or 0) > 1 and self._accepts("token_type_ids"):
+            given["token_type_ids"] = batch.token_type_ids
+        if side == "left" and self._accepts("position_ids") and not self._counts_positions():
+            given["position_ids"] = (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)
+        if batch.target_ids is not None:
+            given["decoder_input_ids"] = batch.target_ids
+            given["decoder_attention_mask"] = batch.target_mask
+        if getattr(config, "use_cache", False) and not self._is_bare_encoder():
+            given["use_cache"] = False
+        return given
+
+    def run(self, batch: Batch, *, side: str = "right") -> None:
+        """One forward pass, for what is recorded on the way."""
+        with torch.inference_mode():
+            self.transformer(**self.inputs(batch, side=side))
+
+    def encoder(self) -> "Subject":
+        """The encoder of an encoder-decoder model, as a subject of its own."""
+        return Subject(self.transformer.get_encoder(), self.tokenizer, self.name, self.revision)
+
+    @property
+    def has_decoder_inputs(self) -> bool:
+        """Whether a forward pass wants a second text for the decoder."""
+        return bool(self.transformer.config.is_encoder_decoder) and not self._is_bare_encoder()
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that the model can take, special ones included, as far as it says."""
+        positions = getattr(self.transformer.config, "max_position_embeddings", None)
+        told = getattr(self.tokenizer, "model_max_length", None)
+        limits = [limit for limit in (positions, told) if isinstance(limit, int) and limit < 10**9]
+        return min(limits, default=None)
+
+    def _accepts(self, argument: str) -> bool:
+        return argument in inspect.signature(self.transformer.forward).parameters
+
+    def _counts_positions(self) -> bool:
+        """Whether the model finds positions by itself, past the padding (RoBERTa and its kin)."""
+        return any(
+            hasattr(module, "create_position_ids_from_input_ids")
+            for module in self.transformer.modules()
+        )
+
+    def _is_bare_encoder(self) -> bool:
+        return bool(self.transformer.config.is_encoder_decoder) and not self._accepts(
+            "decoder_input_ids"
+        )
 
     def _demand_evaluation(self) -> None:
         if self.transformer.training:

@@ -48,6 +48,7 @@ class Tracer:
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
+        """Compute the attention and note the call."""
         value = arguments[2]
         context, weight = eager_function(module)(module, *arguments, **options)
         if weight is None:
@@ -118,7 +119,7 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
         site = _site(call, names, counts)
         counts[site.kind] += 1
         sites.append(site)
-    _demand_all(model, counts)
+    _demand_all(model, counts, both_sides="decoder_input_ids" in inputs)
     return _with_value_biases(model, inputs, sites)
 
 
@@ -189,12 +190,18 @@ def _same_numbers(first: Tensor, second: Tensor) -> bool:
     return first.numel() == second.numel() and torch.equal(first.flatten(), second.flatten())
 
 
-def _demand_all(model: nn.Module, counts: Mapping[Kind, int]) -> None:
+def _demand_all(model: nn.Module, counts: Mapping[Kind, int], *, both_sides: bool) -> None:
     name = type(model).__name__
     if not sum(counts.values()):
         raise UnsupportedModelError(
-            f"{name} is not supported, because its attention does not go through transformers' "
+            f"{name} is not supported, because no attention of it goes through transformers' "
             "attention interface: nothing was captured."
+        )
+    missing = [kind for kind, count in counts.items() if not count]
+    if missing and both_sides:
+        raise UnsupportedModelError(
+            f"{name} is not supported, because its {missing[0]} attention does not go through "
+            "transformers' attention interface, though other attention of the model does."
         )
     expected = _promised(model)
     found = max(counts["encoder"], counts["decoder"])

@@ -96,7 +96,7 @@ def _per_query(alpha: Score, rows: Tensor, visible: Visible, width: int) -> tupl
 def row_space(
     rows: Float[Tensor, "*batch key head_dim"], seen: Bool[Tensor, "*batch key"], width: int
 ) -> tuple[Float[Tensor, "*batch key head_dim"], Int[Tensor, "*batch"]]:
-    """Orthonormal U with the column space of each matrix (zero columns past its rank), and the rank.
+    """Orthonormal U spanning the columns of each matrix (zero past its rank), and the rank.
 
     Most matrices are far from rank-deficient, which a Cholesky factor of their Gram matrix proves
     (σ_min ≥ 1/‖L⁻¹‖_F) at a tenth of the price of a singular value decomposition; only those for
@@ -160,7 +160,7 @@ def _independent_rows(
     asked: Bool[Tensor, "matrix"],
     basis: Rows,
 ) -> Bool[Tensor, "matrix"]:
-    """Fill `basis` with unit vectors where the seen rows are certainly independent; returns where."""
+    """Fill `basis` with unit vectors where the seen rows are certainly independent."""
     if not bool(asked.any()):
         return asked
     chosen, present = matrices[asked], seen[asked]

@@ -125,7 +125,7 @@ def _formed(
     """The definition, for the chosen pairs of positions: Σ_h α_h v_h W_h, then its norm."""
     blocks = double(output_weight).flatten(0, 1)
     parts = []
-    for places in chosen.nonzero().split(at_once):
+    for places in torch.split(chosen.nonzero(), at_once):
         batch, query, key = places.unbind(1)
         scaled = double(weight[batch, :, query, key])[:, :, None] * double(value[batch, :, key])
         parts.append((scaled.flatten(1) @ blocks).norm(dim=-1))

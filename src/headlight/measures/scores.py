@@ -8,10 +8,10 @@ from torch import Tensor
 
 from headlight.capture import LayerRecord
 from headlight.errors import CaptureError
-from headlight.measures import effective as effective_module, norm as norm_module
-from headlight.measures.effective import Effective
+from headlight.measures import norm as norms
+from headlight.measures.effective import Effective, effective as effective_attention
 from headlight.measures.entropy import entropy
-from headlight.measures.precision import single
+from headlight.measures.precision import double, single
 from headlight.shapes import Score, Value, Weight
 
 ValueBias = Literal["include", "exclude"]
@@ -39,18 +39,18 @@ class Scores:
     @cached_property
     def vector_norm(self) -> Float[Tensor, "batch head key"]:
         """‖f(x)‖."""
-        return norm_module.vector_norm(self.record.value, self.record.site.projection.factor)
+        return norms.vector_norm(self.record.value, self.record.site.projection.factor)
 
     @cached_property
     def norm(self) -> Score:
         """‖α f(x)‖."""
-        return norm_module.weighted_norm(self.weight, self.vector_norm)
+        return norms.weighted_norm(self.weight, self.vector_norm)
 
     @cached_property
     def merged_norm(self) -> Float[Tensor, "batch query key"]:
         """‖Σ_h α f(x)‖."""
         projection = self.record.site.projection
-        return norm_module.merged_norm(
+        return norms.merged_norm(
             self.weight, self.record.value, self.norm, projection.gram, projection.weight
         )
 
@@ -66,7 +66,7 @@ class Scores:
                 f"{self.record.site.name}: what its values are made from was not found, so ‖x‖ is "
                 "not known."
             )
-        return norm_module.input_norm(self.record.input)
+        return norms.input_norm(self.record.input)
 
     @cached_property
     def entropy(self) -> Float[Tensor, "batch head query"]:
@@ -91,7 +91,7 @@ class Scores:
     @cached_property
     def _effective(self) -> Effective:
         record, projection = self.record, self.record.site.projection
-        return effective_module.effective(
+        return effective_attention(
             record.weight,
             self._counted_value(),
             projection.factor,
@@ -107,9 +107,8 @@ class Scores:
             raise CaptureError(
                 f"{site.name}: its value bias was not found, so it cannot be excluded."
             )
-        return single(value) - single(site.value_bias)[:, None]
+        return double(value) - double(site.value_bias)[:, None]
 
 
 MEASURES = ("weight", "norm", "effective")
 """The measures of a pair of positions and a head that can be compared with one another."""
-

@@ -1,0 +1,369 @@
+"""The command line: parse, call, print."""
+
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headlight import __version__
+from headlight.errors import HeadlightError, UsageError
+
+if TYPE_CHECKING:
+    from headlight.capture import Site, Subject
+
+app = typer.Typer(
+    name="headlight",
+    help="What attention in Transformers really does, beyond the raw attention weight.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Kind(StrEnum):
+    """Kinds of attention."""
+
+    ENCODER = "encoder"
+    DECODER = "decoder"
+    CROSS = "cross"
+
+
+class Overflow(StrEnum):
+    """What becomes of a text that is too long."""
+
+    TRUNCATE = "truncate"
+    SPLIT = "split"
+    ERROR = "error"
+
+
+class ValueBias(StrEnum):
+    """Whether T of effective attention holds the value bias."""
+
+    INCLUDE = "include"
+    EXCLUDE = "exclude"
+
+
+class SegmentIds(StrEnum):
+    """Segment ids of pairs."""
+
+    PAIR = "pair"
+    ZEROS = "zeros"
+
+
+class Measure(StrEnum):
+    """Measures that a reading shows."""
+
+    WEIGHT = "weight"
+    NORM = "norm"
+    EFFECTIVE = "effective"
+
+
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model", "-m", help="Name on the hub, or a folder. Default: the embedded model."
+    ),
+]
+Revision = Annotated[str | None, typer.Option(help="Branch, tag or commit on the hub.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, mps, or auto.")]
+Precision = Annotated[str, typer.Option("--dtype", help="float32, bfloat16, float16 or float64.")]
+Trust = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run code that comes with the model.")
+]
+Layers = Annotated[
+    str | None, typer.Option(help="Layers to look at, such as 0,3-5 (zero-based). Default: all.")
+]
+KindOption = Annotated[
+    Kind | None, typer.Option(help="Which attention. Default: the first that the model has.")
+]
+BiasOption = Annotated[
+    ValueBias, typer.Option(help="Whether T of effective attention holds the value bias.")
+]
+
+SURVEY_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight survey                                     [dim]embedded model, sample corpus[/dim]
+
+  headlight survey corpus.txt.gz --model bert-base-uncased --out run/
+
+  headlight survey wiki/ --pairs --max-examples 992    [dim]as Clark and Kobayashi did[/dim]
+
+  headlight survey hf:imdb:train:text --out imdb/ --resume
+"""
+
+
+@app.command(epilog=SURVEY_EXAMPLES)
+def survey(
+    corpus: Annotated[
+        str | None,
+        typer.Argument(
+            help="File, folder, glob, hf:NAME[:CONFIG][:SPLIT][:COLUMN], or - for standard input. "
+            "Default: the sample corpus, as pairs."
+        ),
+    ] = None,
+    model: ModelName = None,
+    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("headlight-survey"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Remove the run in --out first.")
+    ] = False,
+    pairs: Annotated[
+        bool,
+        typer.Option("--pairs", help="Two adjacent segments per example (Clark et al. 2019)."),
+    ] = False,
+    max_length: Annotated[
+        int | None, typer.Option(help="Tokens per example. Default: 128 for pairs, else up to 512.")
+    ] = None,
+    overflow: Annotated[
+        Overflow, typer.Option(help="What becomes of a text that is too long.")
+    ] = Overflow.TRUNCATE,
+    max_examples: Annotated[int | None, typer.Option(help="Stop after so many.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="Format of the corpus. Default: by suffix and content.")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Column or key that holds the text (CSV, TSV, JSON lines).")
+    ] = None,
+    kind: KindOption = None,
+    layers: Layers = None,
+    value_bias: BiasOption = ValueBias.INCLUDE,
+    segment_ids: Annotated[
+        SegmentIds, typer.Option(help="Segment ids of pairs; zeros as in Clark's released maps.")
+    ] = SegmentIds.PAIR,
+    batch_tokens: Annotated[int, typer.Option(help="Tokens per batch, padding included.")] = 2048,
+    seed: Annotated[int, typer.Option(help="Where segments are cut.")] = 0,
+    revision: Revision = None,
+    device: Device = "auto",
+    dtype: Precision = "float32",
+    trust_remote_code: Trust = False,
+) -> None:
+    """Read a corpus through a model, and report what every head does.
+
+    Writes report.html, result.nc and tables of CSV into --out, and a short table here.
+    """
+    from rich.console import Console
+
+    from headlight.corpora import open_corpus
+    from headlight.surveys import Folder, Settings, sample_settings, survey as run_survey
+    from headlight.surveys.write import write_report
+
+    settings = Settings(
+        pairs=pairs,
+        max_length=max_length,
+        overflow=overflow.value,
+        segment_ids=segment_ids.value,
+        max_examples=max_examples,
+        kind=kind.value if kind else None,
+        layers=_layers(layers),
+        value_bias=value_bias.value,
+        batch_tokens=batch_tokens,
+        seed=seed,
+    )
+    opened = None if corpus is None else open_corpus(corpus, format=format, column=column)
+    subject = _load(model, revision, device, dtype, trust_remote_code)
+    if opened is None:
+        settings = sample_settings(settings, subject)
+    result = run_survey(
+        opened,
+        subject,
+        settings,
+        folder=Folder(path=out, resume=resume, overwrite=overwrite),
+        command=_command(),
+    )
+    report = write_report(result, out)
+    from headlight.views import terminal_table
+
+    Console().print(terminal_table(result))
+    for note in _left_out(result.attrs):
+        typer.echo(note, err=True)
+    typer.echo(f"report: {report}")
+
+
+READ_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight read "The cat sat on the mat."
+
+  headlight read "The cat sat." "It purred." --measure norm --html cat.html
+
+  headlight read "The cat sat." --model gpt2 --json cat.json
+"""
+
+
+@app.command(epilog=READ_EXAMPLES)
+def read(
+    text: Annotated[str, typer.Argument(help="What the model reads.")],
+    pair: Annotated[
+        str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
+    ] = None,
+    model: ModelName = None,
+    measure: Annotated[Measure, typer.Option(help="What the terminal shows.")] = Measure.NORM,
+    top: Annotated[int, typer.Option(min=1, help="Links shown per head.")] = 3,
+    html: Annotated[Path | None, typer.Option(help="Write a page of heat maps.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
+    netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
+    kind: KindOption = None,
+    layers: Layers = None,
+    value_bias: BiasOption = ValueBias.INCLUDE,
+    revision: Revision = None,
+    device: Device = "auto",
+    dtype: Precision = "float32",
+    trust_remote_code: Trust = False,
+) -> None:
+    """Read one text, or two, and show the strongest links of every head."""
+    from rich.console import Console
+
+    from headlight.reading import read as read_text
+
+    _demand_suffix(html, ".html")
+    _demand_suffix(json, ".json")
+    _demand_suffix(netcdf, ".nc")
+    subject = _load(model, revision, device, dtype, trust_remote_code)
+    reading = read_text(
+        subject,
+        text,
+        pair,
+        kind=kind.value if kind else None,
+        layers=_layers(layers),
+        value_bias=value_bias.value,
+        command=_command(),
+    )
+    from headlight.views import reading_terminal
+
+    Console().print(reading_terminal(reading.dataset, measure=measure.value, top=top))
+    for path in (html, json, netcdf):
+        if path is not None:
+            typer.echo(f"written: {reading.save(path)}")
+
+
+CHECK_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight check bert-base-uncased
+
+  headlight check ./my-checkpoint --dtype bfloat16
+"""
+
+
+@app.command(epilog=CHECK_EXAMPLES)
+def check(
+    model: Annotated[
+        str | None,
+        typer.Argument(help="Name on the hub, or a folder. Default: the embedded model."),
+    ] = None,
+    revision: Revision = None,
+    device: Device = "auto",
+    dtype: Precision = "float32",
+    trust_remote_code: Trust = False,
+) -> None:
+    """Say whether the attention of a model can be captured exactly, module by module."""
+    from rich.console import Console
+
+    subject = _load(model, revision, device, dtype, trust_remote_code)
+    Console().print(_sites_table(subject.name, subject.sites))
+    worst = max(site.error for site in subject.sites)
+    typer.echo(
+        f"{len(subject.sites)} attention modules; Eq. 3 (Kobayashi et al. 2020) holds to "
+        f"{worst:.1e} of the output's norm."
+    )
+
+
+def _sites_table(name: str, sites: "list[Site]") -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(name), title_justify="left")
+    for heading in ("kind", "layer", "module", "W^O"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("heads", "kv heads", "head_dim", "error"):
+        table.add_column(heading, justify="right")
+    for site in sites:
+        texts = (site.kind, str(site.layer), site.name, site.projection.name)
+        numbers = (site.heads, site.kv_heads, site.head_dim)
+        table.add_row(*map(Text, texts), *map(str, numbers), f"{site.error:.1e}")
+    return table
+
+
+def _load(
+    model: str | None, revision: str | None, device: str, dtype: str, trust_remote_code: bool
+) -> "Subject":
+    from headlight.capture import load_subject
+
+    return load_subject(
+        model, revision=revision, device=device, dtype=dtype, trust_remote_code=trust_remote_code
+    )
+
+
+def _layers(spec: str | None) -> tuple[int, ...] | None:
+    """The numbers in ``0,3-5``.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if spec is None:
+        return None
+    layers: set[int] = set()
+    for part in spec.split(","):
+        first, _, last = part.strip().partition("-")
+        if not first.isdecimal() or (last and not last.isdecimal()):
+            raise UsageError(
+                f"--layers {spec!r}: {part!r} is no layer; write something like 0,3-5."
+            )
+        layers.update(range(int(first), int(last or first) + 1))
+    return tuple(sorted(layers))
+
+
+def _demand_suffix(path: Path | None, suffix: str) -> None:
+    if path is not None and path.suffix != suffix:
+        raise UsageError(f"{path}: the name of this file must end in {suffix}.")
+
+
+def _left_out(attributes: dict[str, Any]) -> list[str]:
+    """What the user should know about text that was not read."""
+    meanings = {
+        "truncated": "texts were longer than the limit, and truncated",
+        "split": "documents were longer than the limit, and split",
+        "discarded": "documents lost their rest, because a single paragraph filled the limit",
+        "empty": "documents held no token",
+    }
+    return [
+        f"note: {attributes[name]} {meaning}"
+        for name, meaning in meanings.items()
+        if attributes.get(name)
+    ]
+
+
+def _command() -> str:
+    return shlex.join(["headlight", *sys.argv[1:]])
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"headlight {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run, and turn every refusal into one sentence and an exit code."""
+    try:
+        app()
+    except HeadlightError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("interrupted.", err=True)
+        sys.exit(130)

@@ -1,0 +1,15 @@
+"""What stands out in a survey, in plain words.
+
+Every sentence is computed from the numbers of the result alone; no two say the same thing.
+"""
+
+from headlight.findings.observed import average, category_label, observed, share
+from headlight.findings.sentences import Finding, findings
+
+NUMBERING = (
+    "Heads are written layer-head, both counted from 0 as in transformers: "
+    "4-7 is head 7 of layer 4."
+)
+"""How heads are named, to be said once wherever they are."""
+
+__all__ = ["NUMBERING", "Finding", "average", "category_label", "findings", "observed", "share"]

@@ -1,0 +1,53 @@
+"""Reading numbers out of a result in which anything may be missing."""
+
+import json
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+_CATEGORY_LABELS = {
+    "all": "all tokens",
+    "cls": "[CLS]",
+    "sep": "[SEP]",
+    "punctuation": "punctuation",
+    "other": "other tokens",
+}
+
+
+def observed(
+    result: xr.Dataset, name: str, dims: tuple[str, ...] = ("layer", "head"), **labels: str | int
+) -> NDArray[np.float64]:
+    """A variable at the given labels, as an array over ``dims``; all NaN if it is not there."""
+    shape = tuple(result.sizes.get(dim, 0) for dim in dims)
+    known = name in result and all(
+        dim in result[name].dims and label in result[dim].values for dim, label in labels.items()
+    )
+    if not known:
+        return np.full(shape, np.nan)
+    values = result[name].sel(labels).transpose(*dims).values
+    return np.asarray(values, dtype=np.float64)
+
+
+def average(values: NDArray[np.float64], axis: int | None = None) -> NDArray[np.float64]:
+    """The mean of what was observed; NaN, without a warning, where nothing was."""
+    seen = np.isfinite(values)
+    count = seen.sum(axis=axis)
+    total = np.where(seen, values, 0.0).sum(axis=axis)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), dtype=np.float64)
+
+
+def category_label(result: xr.Dataset, category: str) -> str:
+    """How a token category is called in a text, e.g. ``[SEP]``.
+
+    A result may bring its tokenizer's own names as JSON in the attribute ``category_names``.
+    """
+    names = json.loads(result.attrs.get("category_names", "{}"))
+    return str(names.get(category, _CATEGORY_LABELS.get(category, category)))
+
+
+def share(
+    result: xr.Dataset, measure: str, category: str, query: str = "all"
+) -> NDArray[np.float64]:
+    """The share of a measure that goes to a token category, [layer, head]."""
+    return observed(result, "share", measure=measure, query_category=query, key_category=category)

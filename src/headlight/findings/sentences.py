@@ -1,0 +1,275 @@
+"""The sentences, each with what makes it worth saying."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headlight.findings.observed import average, category_label, observed, share
+
+_MOST = 12
+_SPECIAL = ("cls", "sep")
+_NEIGHBOURS = {-1: "previous", 0: "current", 1: "next"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence about a model.
+
+    Attributes:
+        text: The sentence.
+        layer: The layer it is about, or None.
+        head: The head it is about, or None.
+        importance: From 0 to 1; findings are ranked by it.
+        kind: What it is about, one word; no other finding of a list has the same.
+    """
+
+    text: str
+    layer: int | None
+    head: int | None
+    importance: float
+    kind: str
+
+
+def findings(result: xr.Dataset) -> list[Finding]:
+    """What stands out in a survey: at most twelve sentences, the most important first.
+
+    Args:
+        result: A survey's result. What was not observed (NaN), or is not there at all, is not
+            spoken of.
+    """
+    candidates = [
+        _special_tokens(result),
+        *(_category(result, category) for category in ("cls", "sep", "punctuation")),
+        *(_neighbour(result, offset) for offset in _NEIGHBOURS),
+        _broadest(result),
+        _breadth_from_cls(result),
+        _effective(result),
+        _length(result),
+        _dispersion(result),
+    ]
+    found = [candidate for candidate in candidates if candidate is not None]
+    narrowest = _narrowest(result)
+    # A head that was named for its one target is narrow for that reason: one sentence is enough.
+    named = {(finding.layer, finding.head) for finding in found}
+    if narrowest is not None and (narrowest.layer, narrowest.head) not in named:
+        found.append(narrowest)
+    return sorted(found, key=lambda finding: -finding.importance)[:_MOST]
+
+
+def percent(part: float) -> str:
+    """A share as a percentage for a sentence: ``61%``, ``0.4%``, ``under 0.1%``."""
+    value = 100 * part
+    if 0 < value < 0.1:
+        return "under 0.1%"
+    return f"{value:.1f}%" if 0 < abs(value) < 1 else f"{value:.0f}%"
+
+
+def _highest(values: NDArray[np.float64]) -> tuple[int, int] | None:
+    """Layer and head of the largest value, or None where nothing was observed."""
+    if not np.isfinite(values).any():
+        return None
+    layer, head = np.unravel_index(np.nanargmax(values), values.shape)
+    return int(layer), int(head)
+
+
+def _special_share(result: xr.Dataset, measure: str) -> NDArray[np.float64]:
+    """Share of all special tokens together, [layer, head]."""
+    parts = np.stack([share(result, measure, category) for category in _SPECIAL])
+    return np.where(np.isfinite(parts).any(axis=0), np.nansum(parts, axis=0), np.nan)
+
+
+def _special_tokens(result: xr.Dataset) -> Finding | None:
+    """Whether special tokens get weight but little norm (Kobayashi et al. 2020, Section 4.2)."""
+    weights, norms = (average(_special_share(result, m), axis=1) for m in ("weight", "norm"))
+    gap = weights - norms
+    if not np.isfinite(gap).any():
+        return None
+    weight, norm = float(average(weights)), float(average(norms))
+    if abs(weight - norm) < 0.05:
+        text = (
+            f"Special tokens get about as much norm ({percent(norm)}) as weight "
+            f"({percent(weight)}) over the whole model"
+        )
+    else:
+        text = (
+            f"Over the whole model, special tokens get {percent(weight)} of the weight, "
+            f"but {percent(norm)} of the norm"
+        )
+    text += f"{_where(gap)}. {_comparison(gap, weight, norm)}"
+    return Finding(text, None, None, 1.0, "special tokens")
+
+
+def _where(gap: NDArray[np.float64]) -> str:
+    """The layers in which special tokens get more weight than norm."""
+    layers = [int(layer) for layer in np.flatnonzero(gap >= 0.1)]
+    if not layers or len(gap) == 1:
+        return ""
+    if len(layers) == len(gap):
+        return ", in every layer"
+    return f"; the gap is above ten points in {_layer_list(layers)}"
+
+
+def _comparison(gap: NDArray[np.float64], weight: float, norm: float) -> str:
+    if weight - norm >= 0.05:
+        return "Kobayashi et al. (2020) found the same in BERT."
+    if np.nanmax(gap) >= 0.1:
+        return "What Kobayashi et al. (2020) found in BERT shows in these layers only."
+    return "What Kobayashi et al. (2020) found in BERT (much weight, little norm) does not show."
+
+
+def _layer_list(layers: Iterable[int]) -> str:
+    """Layers in words: ``layer 3``, ``layers 2, 4 and 6 to 9``."""
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and layer == runs[-1][-1] + 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    if len(words) == 1:
+        return f"layer{'s' if len(runs[0]) > 1 else ''} {words[0]}"
+    return f"layers {', '.join(words[:-1])} and {words[-1]}"
+
+
+def _category(result: xr.Dataset, category: str) -> Finding | None:
+    """The head whose weight and norm differ most about a category, or that gives it most."""
+    weights = share(result, "weight", category)
+    norms = share(result, "norm", category)
+    gap = np.abs(weights - norms)
+    differs = bool((gap >= 0.1).any())
+    place = _highest(gap if differs else weights)
+    if place is None or (not differs and weights[place] < 0.5):
+        return None
+    text = (
+        f"Head {_name(place)} gives {percent(float(weights[place]))} of its weight to "
+        f"{category_label(result, category)}"
+    )
+    if np.isfinite(norms[place]):
+        text += f", {'but' if differs else 'and'} {percent(float(norms[place]))} of its norm"
+    importance = float(gap[place]) if differs else float(weights[place]) / 2
+    return Finding(f"{text}.", *place, 0.95 * min(importance, 1.0), category)
+
+
+def _neighbour(result: xr.Dataset, offset: int) -> Finding | None:
+    """The head that attends most to a neighbour (Clark et al. 2019, Section 3.1)."""
+    weights = observed(result, "neighbour", measure="weight", offset=offset)
+    place = _highest(weights)
+    if place is None or weights[place] < 0.3:
+        return None
+    which = _NEIGHBOURS[offset]
+    norm = observed(result, "neighbour", measure="norm", offset=offset)[place]
+    text = f"Head {_name(place)} gives {percent(float(weights[place]))} of its weight"
+    if np.isfinite(norm):
+        text += f" and {percent(float(norm))} of its norm"
+    many = int((weights > 0.5).sum())
+    text += " to the current token itself" if offset == 0 else f" to the {which} token"
+    if many > 1:
+        text += f"; {many} heads give it more than half of their weight"
+    return Finding(f"{text}.", *place, 0.9 * float(weights[place]), which)
+
+
+def _broadest(result: xr.Dataset) -> Finding | None:
+    entropy = observed(result, "entropy", measure="weight", query_category="all")
+    uniform = float(observed(result, "entropy_uniform", ()))
+    place = _highest(entropy)
+    if place is None or not uniform > 0 or entropy[place] < 0.7 * uniform:
+        return None
+    part = float(entropy[place]) / uniform
+    text = (
+        f"Head {_name(place)} is the broadest: its entropy, {entropy[place]:.2f} nats, is "
+        f"{percent(part)} of that of uniform attention ({uniform:.2f})"
+    )
+    many = int((entropy > 0.9 * uniform).sum())
+    text += f"; {many} heads are above 90%." if many > 1 else "."
+    return Finding(text, *place, 0.55 * min(part, 1.0), "broad")
+
+
+def _narrowest(result: xr.Dataset) -> Finding | None:
+    entropy = observed(result, "entropy", measure="weight", query_category="all")
+    uniform = float(observed(result, "entropy_uniform", ()))
+    place = _highest(-entropy)
+    if place is None or not uniform > 0 or entropy[place] > 0.5 * uniform:
+        return None
+    nats = float(entropy[place])
+    text = (
+        f"Head {_name(place)} is the narrowest: {nats:.2f} nats, as if it spread its weight "
+        f"evenly over {np.exp(nats):.1f} tokens."
+    )
+    return Finding(text, *place, 0.5 * (1 - nats / uniform), "narrow")
+
+
+def _breadth_from_cls(result: xr.Dataset) -> Finding | None:
+    """Whether [CLS] looks more broadly in the last layer (Clark et al. 2019, Section 3.3)."""
+    mean = [
+        average(observed(result, "entropy", measure="weight", query_category=query), axis=1)
+        for query in ("cls", "all")
+    ]
+    last = len(mean[0]) - 1
+    cls, everyone = float(mean[0][last]), float(mean[1][last])
+    if not abs(cls - everyone) >= 0.3:
+        return None
+    text = (
+        f"In the last layer {category_label(result, 'cls')} attends more "
+        f"{'broadly' if cls > everyone else 'narrowly'} ({cls:.2f} nats) than tokens do on "
+        f"average ({everyone:.2f})."
+    )
+    return Finding(text, last, None, min(0.35, 0.2 * abs(cls - everyone)), "breadth from cls")
+
+
+def _effective(result: xr.Dataset) -> Finding | None:
+    """The head whose effective attention is least like its weights (Brunner et al. 2020)."""
+    correlation = observed(result, "correlation_by_head")
+    place = _highest(-correlation)
+    if place is None:
+        return None
+    lowest, mean = float(correlation[place]), float(average(correlation))
+    if lowest > 0.98:
+        text = f"Effective attention is nearly the weight in every head (r at least {lowest:.2f})."
+        return Finding(text, None, None, 0.3, "effective")
+    text = (
+        f"Effective attention differs most from the weight in head {_name(place)}: "
+        f"correlation {lowest:.2f}"
+    )
+    several = np.isfinite(correlation).sum() > 1
+    text += f", where the mean over heads is {mean:.2f}." if several else "."
+    return Finding(text, *place, min(0.8 * (1 - lowest), 0.8), "effective")
+
+
+def _length(result: xr.Dataset) -> Finding | None:
+    """Whether effective attention leaves the weights in longer texts (Brunner, Figure 1a)."""
+    correlation = observed(result, "correlation", ("length",))
+    count = observed(result, "correlation_count", ("length",))
+    # A bin of one or two documents says nothing about its length.
+    seen = np.flatnonzero(np.isfinite(correlation) & ~(count < 3))
+    if len(seen) < 2 or abs(correlation[seen[0]] - correlation[seen[-1]]) < 0.05:
+        return None
+    first, last = seen[0], seen[-1]
+    edges = result["length"].values
+    text = (
+        f"Effective attention and weight agree "
+        f"{'less' if correlation[last] < correlation[first] else 'more'} in longer texts: "
+        f"correlation {correlation[first]:.2f} below {edges[first + 1]:g} tokens, "
+        f"{correlation[last]:.2f} from {edges[last]:g}."
+    )
+    change = abs(float(correlation[first] - correlation[last]))
+    return Finding(text, None, None, min(0.4 + change / 2, 0.7), "length")
+
+
+def _dispersion(result: xr.Dataset) -> Finding | None:
+    """The heads with the largest and the smallest CV of ‖f(x)‖ (Kobayashi et al. 2020, Table 1)."""
+    cv = observed(result, "vector_norm_cv")
+    most, least = _highest(cv), _highest(-cv)
+    if most is None or least is None or most == least:
+        return None
+    text = (
+        f"The lengths ‖f(x)‖ of the transformed vectors vary most in head {_name(most)} "
+        f"(CV {cv[most]:.2f}) and least in head {_name(least)} (CV {cv[least]:.2f})."
+    )
+    return Finding(text, *most, min(0.4, float(cv[most])), "dispersion")
+
+
+def _name(place: tuple[int, int]) -> str:
+    return f"{place[0]}-{place[1]}"

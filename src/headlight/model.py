@@ -1,0 +1,91 @@
+"""The model as users meet it: load, read, survey."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from headlight.capture import Kind, Subject, load_subject
+from headlight.corpora import Corpus, Source
+from headlight.measures import ValueBias
+from headlight.reading import Reading, read
+from headlight.surveys import Folder, Settings, sample_settings, survey as survey_subject
+
+
+class Model(Subject):
+    """A Transformer and its tokenizer, ready to be looked into."""
+
+    def read(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        kind: Kind | None = None,
+        layers: Iterable[int] | None = None,
+        value_bias: ValueBias = "include",
+    ) -> Reading:
+        """Every measure of every head on one text, or two; see `headlight.reading.read`."""
+        return read(self, text, pair, kind=kind, layers=layers, value_bias=value_bias)
+
+
+def load(
+    name: str | Path | None = None,
+    *,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    trust_remote_code: bool = False,
+) -> Model:
+    """Load a model from a hub or a folder; without a name, the embedded one.
+
+    Args:
+        name: such as ``bert-base-uncased``, or a folder.
+        revision: branch, tag or commit on the hub.
+        device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for the best there is.
+        dtype: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
+        trust_remote_code: run code that comes with the model; off unless you ask for it.
+
+    Raises:
+        ModelError: there is no such model, or its weights are not safetensors.
+        UsageError: unknown device or precision.
+    """
+    subject = load_subject(
+        name, revision=revision, device=device, dtype=dtype, trust_remote_code=trust_remote_code
+    )
+    return Model(subject.transformer, subject.tokenizer, subject.name, subject.revision)
+
+
+def survey(
+    corpus: Source | Corpus | None = None,
+    *,
+    model: Subject | str | Path | None = None,
+    out: Path | str | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """What weights, norms and effective attention say about every head, on a corpus.
+
+    Args:
+        corpus: a path, a glob, ``hf:NAME``, ``-``, texts; by default the sample corpus.
+        model: a loaded model, or its name; by default the embedded one.
+        out: a folder, which makes the run resumable and keeps its result.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.surveys.Settings`.
+
+    Raises:
+        HeadlightError: see `headlight.surveys.survey`.
+    """
+    subject = model if isinstance(model, Subject) else load(model)
+    chosen = Settings(**settings)
+    return survey_subject(
+        corpus,
+        subject,
+        sample_settings(chosen, subject) if corpus is None else chosen,
+        folder=Folder(path=out, resume=resume, overwrite=overwrite),
+        progress=progress,
+    )

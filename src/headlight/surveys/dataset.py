@@ -1,0 +1,91 @@
+"""The result of a survey: statistics with named axes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray
+
+from headlight.measures import MEASURES
+from headlight.reduce import Tally
+from headlight.result import CATEGORIES, FORMAT
+from headlight.surveys.observer import OFFSETS
+
+GROUP = ("layer", "head", "measure")
+
+
+def dataset(tally: Tally, layers: Sequence[int], attributes: dict[str, Any]) -> xarray.Dataset:
+    """Named arrays of what a run has found.
+
+    Args:
+        tally: what the observers saw, merged.
+        layers: the numbers of the layers, in the order in which they were observed.
+        attributes: what would have to be repeated to get the same.
+    """
+    found = tally.compute()
+    coordinates = {
+        "measure": list(MEASURES),
+        "layer": list(layers),
+        "head": list(range(found["vector_norm"]["mean"].shape[1])),
+        "query_category": ["all", *CATEGORIES],
+        "key_category": list(CATEGORIES),
+        "offset": list(OFFSETS),
+        "length": found["correlation"]["key"],
+    }
+    total = xarray.DataArray(
+        found["total"]["mean"], dims=(*GROUP, "query_category", "key_category")
+    )
+    neighbour = xarray.DataArray(found["neighbour"]["mean"], dims=(*GROUP, "offset"))
+    merged = xarray.DataArray(
+        found["merged"]["mean"], dims=("layer", "query_category", "key_category")
+    )
+    variables: dict[str, Any] = {
+        "total": _measure_first(total),
+        "share": _measure_first(_shared(total, total)),
+        "neighbour": _measure_first(_shared(neighbour, total.isel(query_category=0))),
+        "entropy": _measure_first(
+            xarray.DataArray(found["entropy"]["mean"], dims=(*GROUP, "query_category"))
+        ),
+        "entropy_uniform": ((), found["entropy_uniform"]["mean"]),
+        "merged_total": merged,
+        "merged_share": merged / merged.sum("key_category", min_count=1),
+        "rank": (("layer", "head"), found["rank"]["mean"]),
+        "correlation_by_head": (("layer", "head"), found["correlation_by_head"]["mean"]),
+        "correlation": ("length", found["correlation"]["mean"]),
+        "correlation_std": ("length", found["correlation"]["std"]),
+        "correlation_count": ("length", found["correlation"]["count"]),
+        "token_share": ("key_category", found["token_share"]["mean"]),
+    }
+    variables |= _dispersion("vector_norm", found, ("layer", "head"))
+    variables |= _dispersion("input_norm", found, ("layer",))
+    described = {name: value for name, value in attributes.items() if value is not None}
+    return xarray.Dataset(
+        variables, coords=coordinates, attrs={**described, "format": FORMAT, "stage": "survey"}
+    )
+
+
+def _measure_first(array: xarray.DataArray) -> xarray.DataArray:
+    return array.transpose("measure", ...)
+
+
+def _shared(part: xarray.DataArray, total: xarray.DataArray) -> xarray.DataArray:
+    """Norms as a share of the row's whole; weights and effective attention are shares already."""
+    is_norm = np.array([name == "norm" for name in MEASURES])
+    whole = total.sum("key_category", min_count=1)
+    return part.where(xarray.DataArray(~is_norm, dims="measure"), part / whole)
+
+
+def _dispersion(name: str, found: dict[str, Any], dims: tuple[str, ...]) -> dict[str, Any]:
+    """Mean, σ, CV = σ/mean, smallest and largest (Kobayashi et al. 2020, Table 1)."""
+    if name not in found:
+        return {}
+    statistics = found[name]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variation = statistics["std"] / statistics["mean"]
+    return {
+        f"{name}_mean": (dims, statistics["mean"]),
+        f"{name}_std": (dims, statistics["std"]),
+        f"{name}_cv": (dims, variation),
+        f"{name}_min": (dims, statistics["minimum"]),
+        f"{name}_max": (dims, statistics["maximum"]),
+    }

@@ -1,0 +1,181 @@
+"""What a survey looks at, layer by layer, while a batch runs through the model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from headlight.capture import Kind, LayerRecord
+from headlight.encode.batch import Batch
+from headlight.measures import MEASURES, Scores, ValueBias, entropy
+from headlight.pool import membership, over_keys, over_neighbours, over_queries, with_all
+from headlight.reduce import Accumulator, Grouped, Moments, Tally
+from headlight.result import CATEGORIES
+from headlight.shapes import Score
+
+OFFSETS = (-1, 0, 1)
+LENGTH_BIN = 8
+"""Documents of so many neighbouring lengths share a bin of the correlation by length."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The positions on one side of attention."""
+
+    category: Int64[Tensor, "batch position"]
+    lengths: Int64[Tensor, " batch"]
+
+    @staticmethod
+    def both(batch: Batch, kind: Kind) -> "tuple[Side, Side]":
+        """Queries and keys: cross-attention looks from the decoder's text at the encoder's."""
+        source = Side(batch.category, batch.lengths)
+        if batch.target_category is None or batch.target_lengths is None or kind == "encoder":
+            return source, source
+        target = Side(batch.target_category, batch.target_lengths)
+        return target, (source if kind == "cross" else target)
+
+
+class Observer:
+    """Sees the attention of one batch; `tally` is what it saw."""
+
+    def __init__(self, queries: Side, keys: Side, kind: Kind, value_bias: ValueBias) -> None:
+        self._kind = kind
+        self._value_bias = value_bias
+        self._keys = keys
+        self._key_members = membership(keys.category, len(CATEGORIES))
+        self._query_members = with_all(membership(queries.category, len(CATEGORIES)))
+        self._present = self._query_members[..., 0]
+        self._padded = bool((queries.category < 0).any() or (keys.category < 0).any())
+        self._key_lengths = keys.lengths
+        self._seen: dict[str, list[Tensor]] = {}
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer; nothing of it is kept but small summaries."""
+        scores = Scores(record, self._value_bias)
+        looked = [self._look(getattr(scores, name).float()) for name in MEASURES]
+        for name in ("total", "neighbour", "entropy"):
+            self._note(name, torch.stack([each[name] for each in looked], dim=1), heads=2)
+        merged = over_keys(scores.merged_norm[:, None], self._key_members)[:, 0]
+        self._note("merged", _by_query(merged, self._query_members))
+        self._note("vector_norm", self._tokens(scores.vector_norm.transpose(1, 2)), heads=1)
+        if record.input is not None:
+            self._note("input_norm", self._tokens(scores.input_norm))
+        self._note("rank", scores.rank.amax(-1).double(), heads=1)
+        self._note("comoments", self._comoments(scores, record), heads=1)
+
+    def tally(self) -> Tally:
+        """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
+        stacked = {name: _stacked(parts) for name, parts in self._seen.items()}
+        comoments = stacked.pop("comoments")
+        stacked["correlation_by_head"] = _pearson(comoments)
+        found: dict[str, Accumulator] = {name: _moments(rows) for name, rows in stacked.items()}
+        found["correlation"] = self._by_length(_pearson(np.nansum(comoments, axis=(1, 2))))
+        found["token_share"] = _moments(_array(self._tokens(self._key_members)))
+        found["entropy_uniform"] = _moments(np.log(_array(self._key_lengths)))
+        return Tally(found)
+
+    def _look(self, score: Score) -> dict[str, Tensor]:
+        rows = over_keys(score, self._key_members)
+        offsets = (
+            score.new_full((*score.shape[:2], len(OFFSETS)), torch.nan)
+            if self._kind == "cross"
+            else over_neighbours(score, self._present, OFFSETS)
+        )
+        return {
+            "total": _by_query(rows, self._query_members),
+            "neighbour": offsets,
+            "entropy": over_queries(entropy(score), self._query_members),
+        }
+
+    def _comoments(self, scores: Scores, record: LayerRecord) -> Float[Tensor, "batch head sum=6"]:
+        """n, Σx, Σy, Σx², Σy², Σxy of raw (x) and effective (y) attention over visible cells.
+
+        Both are taken from the mean of x, which is known beforehand because rows sum to 1; so the
+        squares keep their digits.
+        """
+        raw, effective = scores.weight.float(), scores.effective.float()
+        cells = self._cells(record)
+        if cells is None:
+            count = raw.new_full((raw.shape[0], 1), float(raw.shape[2] * raw.shape[3]))
+        else:
+            count = cells.sum((1, 2, 3))[:, None]
+        mean = (self._present.sum(-1)[:, None] / count.clamp_min(1))[..., None, None]
+        x, y = raw - mean, effective - mean
+        if cells is not None:
+            x, y = x * cells, y * cells
+        sums = [torch.einsum("bhqk,bhqk->bh", *pair) for pair in ((x, x), (y, y), (x, y))]
+        return torch.stack(
+            [count.expand(raw.shape[:2]), x.sum((2, 3)), y.sum((2, 3)), *sums], dim=-1
+        ).double()
+
+    def _cells(self, record: LayerRecord) -> Float[Tensor, "batch 1 query key"] | None:
+        """1 where a real query sees a key; None if that is everywhere."""
+        if record.visible is None and not self._padded:
+            return None
+        cells = self._present[:, None, :, None]
+        if record.visible is None:
+            present_keys = self._key_members.sum(-1)
+            return cells * present_keys[:, None, None]
+        return cells * record.visible[:, None].float()
+
+    def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
+        """The keys of all documents in one row, padding left out."""
+        return per_key[self._keys.category >= 0]
+
+    def _by_length(self, correlation: np.ndarray) -> Grouped:
+        grouped = Grouped(Moments())
+        lengths = _array(self._key_lengths).astype(np.int64)
+        grouped.update(lengths // LENGTH_BIN * LENGTH_BIN, correlation)
+        return grouped
+
+    def _note(self, name: str, rows: Tensor, heads: int | None = None) -> None:
+        """Keep one layer's rows, with their heads moved to the second axis."""
+        moved = rows if heads is None else rows.movedim(heads, 1)
+        self._seen.setdefault(name, []).append(moved)
+
+
+def _by_query(
+    rows: Float[Tensor, "batch *head query key_category"],
+    queries: Float[Tensor, "batch query query_category"],
+) -> Float[Tensor, "batch *head query_category key_category"]:
+    return over_queries(rows.transpose(-1, -2), queries).transpose(-1, -2)
+
+
+def _stacked(layers: list[Tensor]) -> np.ndarray:
+    """Layers along the second axis; a layer with fewer heads is filled up with NaN."""
+    widest = max(layer.shape[1] for layer in layers) if layers[0].ndim > 1 else 0
+    filled = [
+        layer
+        if not widest or layer.shape[1] == widest
+        else torch.cat(
+            [
+                layer,
+                layer.new_full((len(layer), widest - layer.shape[1], *layer.shape[2:]), torch.nan),
+            ],
+            dim=1,
+        )
+        for layer in layers
+    ]
+    return _array(torch.stack(filled, dim=1))
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    tensor = tensor.cpu() if tensor.device.type == "mps" else tensor
+    return tensor.double().cpu().numpy()
+
+
+def _moments(rows: np.ndarray) -> Moments:
+    moments = Moments(rows.shape[1:])
+    moments.update(rows)
+    return moments
+
+
+def _pearson(sums: np.ndarray) -> np.ndarray:
+    """Correlation from n, Σx, Σy, Σx², Σy², Σxy; NaN where one of them does not vary."""
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.sqrt((xx - x * x / n) * (yy - y * y / n))
+        correlation = (xy - x * y / n) / spread
+    return np.clip(np.where(spread > 0, correlation, np.nan), -1.0, 1.0)

@@ -1,0 +1,294 @@
+"""The main job: read a corpus through a model, and say head by head what attention does."""
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from headlight.capture import Kind, Site, Subject
+from headlight.corpora import Corpus, Source, open_corpus
+from headlight.encode import Encoded, Examples, length_batches, pairs as encode_pairs, texts
+from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
+from headlight.files import reason
+from headlight.measures import ValueBias
+from headlight.result import load, save, versions
+from headlight.run import State, Work, run, show_progress
+from headlight.surveys.dataset import dataset
+from headlight.surveys.step import Step, out_of_memory
+
+SAMPLE = Path(__file__).parents[1] / "assets" / "sample.txt"
+LONGEST_DEFAULT = 512
+RESULT = "result.nc"
+CHECKPOINT = "checkpoint.safetensors"
+PAIR_LENGTH = 128
+SAMPLE_LENGTH = 256
+"""Two paragraphs of the sample corpus."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How to survey; everything that the result depends on besides model and corpus.
+
+    Attributes:
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else what
+            the model takes, at most 512.
+        overflow: a longer text is ``truncate``d, ``split`` or an ``error``.
+        segment_ids: with pairs, segment ids ``pair`` (0 and 1) or ``zeros`` (the released maps of
+            Clark et al.).
+        max_examples: stop after so many.
+        kind: which attention: ``encoder``, ``decoder`` or ``cross``; by default the first of these
+            that the model has, given the inputs.
+        layers: which layers; by default all. The others keep their fast attention.
+        value_bias: whether T of effective attention has the value bias in it.
+        batch_tokens: tokens in a batch, padding included. The result does not depend on it.
+        seed: where segments are cut.
+    """
+
+    pairs: bool = False
+    max_length: int | None = None
+    overflow: str = "truncate"
+    segment_ids: str = "pair"
+    max_examples: int | None = None
+    kind: Kind | None = None
+    layers: tuple[int, ...] | None = None
+    value_bias: ValueBias = "include"
+    batch_tokens: int = 2048
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_examples is not None and self.max_examples < 1:
+            raise UsageError(f"max_examples must be at least 1, not {self.max_examples}.")
+        if self.kind not in (None, "encoder", "decoder", "cross"):
+            raise UnknownNameError("kind of attention", self.kind, ("encoder", "decoder", "cross"))
+        if self.value_bias not in ("include", "exclude"):
+            raise UnknownNameError(
+                "treatment of the value bias", self.value_bias, ("include", "exclude")
+            )
+
+
+def sample_settings(settings: Settings, subject: Subject) -> Settings:
+    """What suits the sample corpus: two adjacent paragraphs per example."""
+    longest = min(SAMPLE_LENGTH, subject.longest or SAMPLE_LENGTH)
+    return replace(settings, pairs=True, max_length=settings.max_length or longest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """Where a run keeps its state and its result.
+
+    Attributes:
+        path: the folder; None keeps nothing.
+        resume: go on with the run in it.
+        overwrite: remove the run in it first; files that a run did not write stay.
+    """
+
+    path: Path | str | None = None
+    resume: bool = False
+    overwrite: bool = False
+
+    def made(self) -> Path | None:
+        """The folder, existing and free of an unwanted run."""
+        if self.path is None:
+            return None
+        folder = Path(self.path)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if self.overwrite:
+                for name in (CHECKPOINT, RESULT):
+                    (folder / name).unlink(missing_ok=True)
+        except OSError as problem:
+            raise RunError(f"{folder} cannot be made: {reason(problem)}.") from problem
+        return folder
+
+
+def survey(
+    corpus: Source | Corpus | None,
+    subject: Subject,
+    settings: Settings | None = None,
+    *,
+    folder: Folder | None = None,
+    command: str | None = None,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """What raw weights, vector norms and effective attention say about every head, on a corpus.
+
+    Streams: memory does not grow with the corpus.  With a folder, what was found is kept after
+    every shard, so that an interrupted run can be resumed, and ends in ``result.nc``.
+
+    Args:
+        corpus: a path, glob, ``hf:NAME``, ``-``, texts, or an open corpus; None for the sample
+            corpus that comes with the package.
+        subject: the model.
+        settings: see `Settings`.
+        folder: see `Folder`; without one nothing is kept.
+        command: how it was asked for, for the record.
+        progress: show a bar on standard error.
+
+    Returns:
+        The statistics, see the documentation of results; layers and heads are zero-based.
+
+    Raises:
+        UsageError: something does not fit together: layers, kinds, lengths, folder.
+        CorpusError: the corpus cannot be read, or holds no example.
+        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        RunError: the run in the folder is of another model, corpus or setting.
+    """
+    settings, folder = settings or Settings(), folder or Folder()
+    if subject.tokenizer is None:
+        raise UsageError(f"{subject.name} has no tokenizer, and a survey reads text.")
+    plan = _planned(corpus, subject, settings)
+    place = folder.made()
+    if place and folder.resume and (finished := _finished(place, plan.signature)):
+        return finished
+    state = _run(plan, place, resume=folder.resume, progress=progress)
+    if not state.examples:
+        raise CorpusError(
+            f"{plan.signature['corpus']}: no example could be made of it; is the text too short?"
+        )
+    result = dataset(
+        state.tally, [site.layer for site in plan.sites], _attributes(plan, state, command)
+    )
+    if place:
+        save(result, place / RESULT)
+    return result
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is to be run."""
+
+    subject: Subject
+    kind: Kind
+    sites: list[Site]
+    examples: Examples
+    settings: Settings
+    signature: dict[str, Any]
+
+
+def _planned(corpus: Source | Corpus | None, subject: Subject, settings: Settings) -> _Plan:
+    source = SAMPLE if corpus is None else corpus
+    opened = source if isinstance(source, Corpus) else open_corpus(source)
+    subject, kind, sites = _choose(subject, settings)
+    examples = _examples(opened, subject, settings)
+    signature = _signature(opened, subject, settings, kind, sites)
+    return _Plan(subject, kind, sites, examples, settings, signature)
+
+
+def _attributes(plan: _Plan, state: State, command: str | None) -> dict[str, Any]:
+    """What would have to be repeated to get the same, and what was left out."""
+    counts = plan.examples.counts
+    return {
+        "title": "Survey of attention",
+        **{name: plan.signature[name] for name in ("model", "revision", "kind", "corpus")},
+        "corpus_digest": state.digest,
+        "documents": state.examples,
+        "tokens": state.tokens,
+        "truncated": counts.truncated,
+        "split": counts.split,
+        "discarded": counts.discarded,
+        "empty": counts.empty,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "versions": json.dumps(versions()),
+        "settings": json.dumps(plan.signature),
+    }
+
+
+def _choose(subject: Subject, settings: Settings) -> tuple[Subject, Kind, list[Site]]:
+    """The part of the model that runs, and the attention in it that is asked for."""
+    wants_decoder = settings.pairs and settings.kind != "encoder"
+    if subject.has_decoder_inputs and not wants_decoder:
+        if settings.kind in ("decoder", "cross"):
+            raise UsageError(
+                f"{settings.kind} attention of {subject.name} needs two texts per example; "
+                "use pairs."
+            )
+        subject = subject.encoder()
+    kind = settings.kind or subject.kinds[0]
+    return subject, kind, subject.sites_of(kind, settings.layers)
+
+
+def _examples(corpus: Corpus, subject: Subject, settings: Settings) -> Examples:
+    longest = subject.longest
+    length = settings.max_length or (
+        PAIR_LENGTH if settings.pairs else min(LONGEST_DEFAULT, longest or LONGEST_DEFAULT)
+    )
+    if longest is not None and length > longest:
+        raise UsageError(
+            f"max_length is {length}, and {subject.name} takes at most {longest} tokens; "
+            "allow fewer."
+        )
+    tokenizer: Any = subject.tokenizer
+    if not settings.pairs:
+        return texts(corpus, tokenizer, max_length=length, overflow=settings.overflow)
+    start = (
+        subject.transformer.config.decoder_start_token_id if subject.has_decoder_inputs else None
+    )
+    return encode_pairs(
+        corpus,
+        tokenizer,
+        length=length,
+        seed=settings.seed,
+        segment_ids=settings.segment_ids,
+        decoder_start=start,
+    )
+
+
+def _signature(
+    corpus: Corpus, subject: Subject, settings: Settings, kind: Kind, sites: Sequence[Site]
+) -> dict[str, Any]:
+    """Everything that must be equal for two runs to be parts of one."""
+    return {
+        **asdict(settings),
+        "kind": kind,
+        "layers": [site.layer for site in sites],
+        "model": subject.name,
+        "revision": subject.revision,
+        "dtype": str(subject.transformer.dtype).removeprefix("torch."),
+        "corpus": "the sample corpus" if corpus.source == str(SAMPLE) else corpus.source,
+    }
+
+
+def _finished(folder: Path, signature: dict[str, Any]) -> xarray.Dataset | None:
+    """The result in the folder, if the same survey has been completed there."""
+    if not (folder / RESULT).exists():
+        return None
+    result = load(folder / RESULT, stage="survey")
+    return (
+        result
+        if json.loads(result.attrs["settings"]) == json.loads(json.dumps(signature))
+        else None
+    )
+
+
+def _run(plan: _Plan, folder: Path | None, *, resume: bool, progress: bool) -> State:
+    settings = plan.settings
+    shown = show_progress(settings.max_examples, sys.stderr) if progress else nullcontext()
+    with Step(plan.subject, plan.sites, plan.kind, settings.value_bias) as step, shown as bar:
+        work = Work(
+            measure=step,
+            batches=partial(length_batches, token_budget=settings.batch_tokens),
+            length=_length,
+            out_of_memory=out_of_memory,
+        )
+        return run(
+            islice(plan.examples, settings.max_examples),
+            work,
+            folder=folder,
+            signature=plan.signature,
+            resume=resume,
+            progress=bar,
+        )
+
+
+def _length(example: Encoded) -> int:
+    return len(example.ids) + len(example.target)
