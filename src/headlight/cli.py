@@ -54,6 +54,13 @@ class SegmentIds(StrEnum):
     ZEROS = "zeros"
 
 
+class LoneUnits(StrEnum):
+    """What becomes of a paragraph that fills a pair alone."""
+
+    JOIN = "join"
+    DISCARD = "discard"
+
+
 class Measure(StrEnum):
     """Measures that a reading shows."""
 
@@ -135,6 +142,12 @@ def survey(
     segment_ids: Annotated[
         SegmentIds, typer.Option(help="Segment ids of pairs; zeros as in Clark's released maps.")
     ] = SegmentIds.PAIR,
+    lone_units: Annotated[
+        LoneUnits,
+        typer.Option(
+            help="A paragraph that fills a pair alone waits for the next, or ends its text."
+        ),
+    ] = LoneUnits.JOIN,
     batch_tokens: Annotated[int, typer.Option(help="Tokens per batch, padding included.")] = 2048,
     seed: Annotated[int, typer.Option(help="Where segments are cut.")] = 0,
     revision: Revision = None,
@@ -157,6 +170,7 @@ def survey(
         max_length=max_length,
         overflow=overflow.value,
         segment_ids=segment_ids.value,
+        lone_units=lone_units.value,
         max_examples=max_examples,
         kind=kind.value if kind else None,
         layers=_layers(layers),

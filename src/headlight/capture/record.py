@@ -27,16 +27,18 @@ class Projection:
     @property
     def weight(self) -> OutputWeight:
         """W^O as ``head head_dim d_model``, in the model's own precision."""
-        stored = self.module.weight
-        assert isinstance(stored, Tensor)  # noqa: S101 - narrows the type only
-        stored = stored.detach()
+        stored = self._parameter("weight")
+        assert stored is not None  # noqa: S101 - every linear map has one
         matrix = stored.T if isinstance(self.module, nn.Linear) else stored
-        return matrix.unflatten(0, (self.heads, -1))
+        return matrix.reshape(self.heads, -1, matrix.shape[1])
 
     @property
     def bias(self) -> Float[Tensor, "d_model"] | None:
         """b^O, or nothing."""
-        stored = getattr(self.module, "bias", None)
+        return self._parameter("bias")
+
+    def _parameter(self, name: str) -> Tensor | None:
+        stored = getattr(self.module, name, None)
         return stored.detach() if isinstance(stored, Tensor) else None
 
     @cached_property

@@ -44,6 +44,8 @@ class Settings:
         overflow: a longer text is ``truncate``d, ``split`` or an ``error``.
         segment_ids: with pairs, segment ids ``pair`` (0 and 1) or ``zeros`` (the released maps of
             Clark et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next (``join``),
+            or ends its document (``discard``, the released code of Clark et al.).
         max_examples: stop after so many.
         kind: which attention: ``encoder``, ``decoder`` or ``cross``; by default the first of these
             that the model has, given the inputs.
@@ -57,6 +59,7 @@ class Settings:
     max_length: int | None = None
     overflow: str = "truncate"
     segment_ids: str = "pair"
+    lone_units: str = "join"
     max_examples: int | None = None
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
@@ -239,6 +242,7 @@ def _examples(corpus: Corpus, subject: Subject, settings: Settings) -> Examples:
         length=length,
         seed=settings.seed,
         segment_ids=settings.segment_ids,
+        lone_units=settings.lone_units,
         decoder_start=start,
     )
 
