@@ -109,7 +109,7 @@ def _where(gap: NDArray[np.float64]) -> str:
         return ""
     if len(layers) == len(gap):
         return ", in every layer"
-    return f"; the gap is above ten points in {_layer_list(layers)}"
+    return f"; the gap is above ten points in {layer_list(layers)}"
 
 
 def _comparison(gap: NDArray[np.float64], weight: float, norm: float) -> str:
@@ -120,7 +120,7 @@ def _comparison(gap: NDArray[np.float64], weight: float, norm: float) -> str:
     return "What Kobayashi et al. (2020) found in BERT (much weight, little norm) does not show."
 
 
-def _layer_list(layers: Iterable[int]) -> str:
+def layer_list(layers: Iterable[int]) -> str:
     """Layers in words: ``layer 3``, ``layers 2, 4 and 6 to 9``."""
     runs: list[list[int]] = []
     for layer in layers:

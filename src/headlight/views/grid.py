@@ -1,0 +1,242 @@
+"""The head grid: one square per head, coloured by the answer to a question."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, TypedDict
+
+import numpy as np
+import xarray as xr
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from headlight.findings import category_label, observed, share
+from headlight.views.colour import level
+from headlight.views.figures import CATEGORIES, MEASURE_LABELS, NEIGHBOURS, SHORT_LABELS
+from headlight.views.markup import element, joined
+from headlight.views.numbers import (
+    Format,
+    decimal,
+    percent_cell,
+    percent_text,
+    points_cell,
+    points_text,
+    signed,
+    two_decimals,
+)
+from headlight.views.scale import Number, round_domain
+
+CELL = 40
+_TEXT_UP_TO = 16
+"""Heads per layer up to which the numbers themselves are written into the squares."""
+
+
+class _Margins(NamedTuple):
+    """Where the squares begin, and the line on which the word above them stands."""
+
+    left: int
+    top: int
+    line: int
+
+
+_FRAME = _Margins(left=48, top=42, line=12)
+# Many heads are drawn small, so their labels are large in the drawing's own units.
+_DENSE = _Margins(left=78, top=66, line=22)
+
+
+class View(TypedDict):
+    """One colouring of the grid, as the page's script reads it."""
+
+    title: str
+    scale: str
+    low: float
+    high: float
+    values: list[float | None]
+    cells: list[str]
+    texts: list[str]
+    ends: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadGrid:
+    """The grid of a report.
+
+    Attributes:
+        questions: Name and label of each question, in the order of the buttons.
+        measures: Name and label of each measure.
+        views: Every ``question.measure`` (``question.`` where measures do not matter).
+        first: The view that the drawing shows.
+        drawing: The SVG.
+    """
+
+    questions: list[tuple[str, str]]
+    measures: list[tuple[str, str]]
+    views: dict[str, View]
+    first: str
+    drawing: Markup
+
+
+def head_grid(result: xr.Dataset) -> HeadGrid | None:
+    """The grid of a survey, or None when no head was observed at all."""
+    layers, heads = result.sizes["layer"], result.sizes["head"]
+    views: dict[str, View] = {}
+    questions = []
+    for name, label, by_measure, uniform in _questions(result):
+        found = _compared(name, label, by_measure, uniform)
+        if found:
+            questions.append((name, label))
+            views |= found
+    for name, label, values in _plain_questions(result):
+        if np.isfinite(values).any():
+            questions.append((name, label))
+            views[f"{name}."] = _view(label, "other", values, _range(values), (decimal, decimal))
+    if not views:
+        return None
+    first = "sep.weight" if "sep.weight" in views else next(iter(views))
+    measures = [
+        *SHORT_LABELS.items(),
+        ("norm-weight", "norm − weight"),
+        ("effective-weight", "effective − weight"),
+    ]
+    shown = [m for m in measures if any(key.endswith(f".{m[0]}") for key in views)]
+    return HeadGrid(questions, shown, views, first, draw_grid(views[first], layers, heads))
+
+
+def draw_grid(view: View, layers: int, heads: int) -> Markup:
+    """The squares, rows are layers; each has a title and the class that colours it."""
+    dense = heads > _TEXT_UP_TO
+    frame = _DENSE if dense else _FRAME
+    width, height = frame.left + CELL * heads + 4, frame.top + CELL * layers + 4
+    parts = [
+        _label("head", frame.left + CELL * heads / 2, frame.line, "grid-axis"),
+        _label("layer", frame.left - 10, frame.top - 10, "grid-axis", "end"),
+    ]
+    for head in range(heads):
+        x = frame.left + CELL * (head + 0.5)
+        parts.append(_label(str(head), x, frame.top - 10, "grid-tick"))
+    for layer in range(layers):
+        y = frame.top + CELL * (layer + 0.5) + 5
+        parts.append(_label(str(layer), frame.left - 10, y, "grid-tick", "end"))
+        for head in range(heads):
+            corner = (frame.left + CELL * head, frame.top + CELL * layer)
+            parts.append(_cell(view, layer, head, heads, corner))
+    return element(
+        "svg",
+        joined(parts),
+        id="head-grid",
+        class_=f"head-grid scale-{view['scale']}" + (" dense" if dense else ""),
+        viewBox=f"0 0 {width} {height}",
+        # Squares of up to 60 pixels, and never wider than the column that they stand in.
+        style=f"max-width:{min(60 * heads + frame.left, 800)}px",
+        role="img",
+        aria_label=f"{view['title']}: {layers} layers by {heads} heads; the table of all heads "
+        "below holds the same numbers",
+    )
+
+
+def _cell(view: View, layer: int, head: int, heads: int, corner: tuple[int, int]) -> Markup:
+    index = layer * heads + head
+    value = view["values"][index]
+    step = "none" if value is None else f"q{level(value, view['low'], view['high'])}"
+    x, y = corner
+    parts = [
+        element("title", f"Head {layer}-{head}: {view['texts'][index]}"),
+        element("rect", x=x + 1, y=y + 1, width=CELL - 2, height=CELL - 2, rx=4),
+    ]
+    if heads <= _TEXT_UP_TO:
+        words = view["cells"][index]
+        parts.append(element("text", words, x=x + CELL // 2, y=y + CELL // 2 + 5))
+    return element("g", *parts, id=f"head-{layer}-{head}", class_=f"cell {step}")
+
+
+def _label(words: str, x: Number, y: Number, kind: str, anchor: str = "middle") -> Markup:
+    return element("text", words, x=float(x), y=float(y), class_=kind, text_anchor=anchor)
+
+
+_ByMeasure = dict[str, NDArray[np.float64]]
+
+
+def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | None]]:
+    """Name, label, values by measure, and for the entropy the value of uniform attention."""
+    asked: list[tuple[str, str, _ByMeasure, float | None]] = []
+    for name in CATEGORIES:
+        values = {measure: share(result, measure, name) for measure in MEASURE_LABELS}
+        asked.append((name, f"to {category_label(result, name)}", values, None))
+    for name, offset in NEIGHBOURS.items():
+        values = {m: observed(result, "neighbour", measure=m, offset=offset) for m in SHORT_LABELS}
+        asked.append((name, f"to the {name} token", values, None))
+    values = {
+        m: observed(result, "entropy", measure=m, query_category="all") for m in MEASURE_LABELS
+    }
+    asked.append(("entropy", "entropy", values, float(observed(result, "entropy_uniform", ()))))
+    return asked
+
+
+def _plain_questions(result: xr.Dataset) -> list[tuple[str, str, NDArray[np.float64]]]:
+    """Questions that have one answer per head, whatever the measure."""
+    return [
+        ("length", "mean of ‖f(x)‖", observed(result, "vector_norm_mean")),
+        ("cv", "CV of ‖f(x)‖", observed(result, "vector_norm_cv")),
+        ("correlation", "effective ~ weight", observed(result, "correlation_by_head")),
+        ("rank", "rank of T", observed(result, "rank")),
+    ]
+
+
+def _compared(
+    name: str, label: str, by_measure: _ByMeasure, uniform: float | None
+) -> dict[str, View]:
+    """The views of a question: each measure on one range, and differences on another."""
+    seen = {m: v for m, v in by_measure.items() if np.isfinite(v).any()}
+    if not seen:
+        return {}
+    highest = max(float(np.nanmax(values)) for values in seen.values())
+    _, high = round_domain(0.0, max(highest, uniform or 0.0, 0.01))
+    share = uniform is None
+    formats: tuple[Format, Format] = (
+        (percent_cell, percent_text) if share else (two_decimals, _nats)
+    )
+    views = {
+        f"{name}.{m}": _view(f"{SHORT_LABELS[m].capitalize()} {label}", m, v, (0.0, high), formats)
+        for m, v in seen.items()
+    }
+    change: tuple[Format, Format] = (points_cell, points_text) if share else (signed, signed)
+    pairs = [m for m in ("norm", "effective") if m in seen and "weight" in seen]
+    differences = {m: seen[m] - seen["weight"] for m in pairs}
+    most = max(
+        (float(np.nanmax(np.abs(d), initial=0.0)) for d in differences.values()), default=0.0
+    )
+    _, most = round_domain(0.0, max(most, 0.01))
+    for m, difference in differences.items():
+        title = f"{SHORT_LABELS[m].capitalize()} minus weight {label}"
+        views[f"{name}.{m}-weight"] = _view(title, "change", difference, (-most, most), change)
+    return views
+
+
+def _view(
+    title: str,
+    scale: str,
+    values: NDArray[np.float64],
+    domain: tuple[float, float],
+    formats: tuple[Format, Format],
+) -> View:
+    cell, full = formats
+    flat = [float(value) for value in values.ravel()]
+    return View(
+        title=title,
+        scale=scale,
+        low=domain[0],
+        high=domain[1],
+        values=[float(f"{value:.4g}") if math.isfinite(value) else None for value in flat],
+        cells=[cell(value) for value in flat] if values.shape[-1] <= _TEXT_UP_TO else [],
+        texts=[full(value) if math.isfinite(value) else "not observed" for value in flat],
+        ends=[full(domain[0]), full(domain[1])],
+    )
+
+
+def _range(values: NDArray[np.float64]) -> tuple[float, float]:
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    # From zero where zero is near enough to mean something, else from the smallest value.
+    return round_domain(min(low, 0.0) if low < 0.6 * high else low, high)
+
+
+def _nats(value: float) -> str:
+    return f"{value:.2f} nats"

@@ -1,0 +1,69 @@
+"""Numbers as people read them in cells, tables and tooltips."""
+
+import math
+from collections.abc import Callable
+
+MISSING = "–"
+
+
+def percent_cell(value: float) -> str:
+    """A share as a bare percentage: ``61``, ``6.1``, ``0``."""
+    if not math.isfinite(value):
+        return MISSING
+    return _short(100 * value)
+
+
+def whole_percent(value: float) -> str:
+    """A share as a bare whole percentage: ``61``."""
+    return MISSING if not math.isfinite(value) else f"{100 * value:.0f}"
+
+
+def percent_text(value: float) -> str:
+    """A share with its sign: ``61.2%``."""
+    return MISSING if not math.isfinite(value) else f"{100 * value:.1f}%"
+
+
+def points_text(value: float) -> str:
+    """A difference of two shares in percentage points: ``+12.3 points``."""
+    return MISSING if not math.isfinite(value) else f"{100 * value:+.1f} points"
+
+
+def points_cell(value: float) -> str:
+    """A difference of two shares: ``+12``."""
+    return MISSING if not math.isfinite(value) else f"{100 * value:+.0f}"
+
+
+def decimal(value: float) -> str:
+    """A number with about three digits: ``0.312``, ``4.61``, ``19.9``, ``1234``."""
+    if not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e5 or size < 1e-3:
+        return f"{value:.2e}"
+    return f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}"
+
+
+def two_decimals(value: float) -> str:
+    """A number with two decimals: ``0.31``."""
+    return MISSING if not math.isfinite(value) else f"{value:.2f}"
+
+
+def signed(value: float) -> str:
+    """A difference with two decimals: ``+0.31``."""
+    return MISSING if not math.isfinite(value) else f"{value:+.2f}"
+
+
+def grouped(value: float) -> str:
+    """A count: ``121,134``."""
+    return f"{value:,.0f}"
+
+
+def _short(value: float) -> str:
+    if abs(value) < 0.05:
+        return "0"
+    return f"{value:.0f}" if abs(value) >= 9.95 else f"{value:.1f}"
+
+
+Format = Callable[[float], str]

@@ -1,0 +1,85 @@
+"""The report of a survey: one HTML file that needs nothing else."""
+
+import json
+
+import xarray as xr
+
+from headlight.findings import NUMBERING, findings
+from headlight.views.figures import figures
+from headlight.views.grid import head_grid
+from headlight.views.numbers import grouped
+from headlight.views.tables import (
+    category_matrices,
+    composition,
+    dispersion_table,
+    head_table,
+    layer_table,
+)
+from headlight.views.template import embedded, render
+
+
+def report(result: xr.Dataset, command: str | None = None) -> str:
+    """A survey as one self-contained HTML page.
+
+    Args:
+        result: A survey's result.
+        command: The exact command that made it; by default the one the result remembers.
+
+    Returns:
+        The page. It loads nothing from anywhere, works without scripts (which add sorting,
+        choosing and tooltips), and all text from the outside is escaped.
+    """
+    attributes = result.attrs
+    grid = head_grid(result)
+    data: dict[str, object] = {"views": grid.views, "first": grid.first} if grid else {}
+    data |= {"layers": result.sizes["layer"], "heads": result.sizes["head"]}
+    return render(
+        "report.html",
+        title=attributes.get("title") or f"Attention in {attributes.get('model', 'a model')}",
+        attributes=attributes,
+        command=command or attributes.get("command", ""),
+        facts=_facts(result),
+        composition=composition(result),
+        numbering=NUMBERING,
+        findings=findings(result),
+        grid=grid,
+        figures=figures(result),
+        matrices=category_matrices(result),
+        dispersion=dispersion_table(result),
+        layers=layer_table(result),
+        heads=head_table(result),
+        versions=_items(attributes.get("versions")),
+        settings=_items(attributes.get("settings")),
+        data=embedded(data),
+    )
+
+
+def _facts(result: xr.Dataset) -> list[tuple[str, str]]:
+    """The few numbers under the title."""
+    attributes = result.attrs
+    facts = [
+        (f"{result.sizes['layer']} × {result.sizes['head']}", "layers × heads"),
+        (str(attributes.get("kind", "")), "attention"),
+    ]
+    facts += [
+        (grouped(float(attributes[name])), name)
+        for name in ("documents", "tokens")
+        if name in attributes
+    ]
+    return [fact for fact in facts if fact[0]]
+
+
+def _items(text: object) -> list[tuple[str, str]]:
+    """Names and values of an attribute that holds a JSON object; other text as one item."""
+    if not text:
+        return []
+    try:
+        values = json.loads(str(text))
+    except json.JSONDecodeError:
+        return [("", str(text))]
+    if not isinstance(values, dict):
+        return [("", str(text))]
+    return [
+        (str(name), value if isinstance(value, str) else json.dumps(value))
+        for name, value in values.items()
+    ]

@@ -1,0 +1,47 @@
+"""From values to positions: straight scales with round ticks."""
+
+import math
+from dataclasses import dataclass
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A straight line from values (``low`` to ``high``) to positions (``start`` to ``end``)."""
+
+    low: Number
+    high: Number
+    start: Number
+    end: Number
+
+    def __call__(self, value: Number) -> float:
+        """The position of a value."""
+        span = self.high - self.low
+        return self.start + (value - self.low) / span * (self.end - self.start)
+
+    def ticks(self, most: int = 6) -> list[float]:
+        """Round values inside the scale, at most about ``most`` of them."""
+        step = round_step(self.high - self.low, most)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [round(index * step, 12) for index in range(first, last + 1)]
+
+
+def round_step(span: float, most: int = 6) -> float:
+    """The smallest of 1, 2, 5, 10, ... that cuts ``span`` into fewer than ``most`` pieces."""
+    if not (math.isfinite(span) and span > 0):
+        return 1.0
+    rough = span / max(most - 1, 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+
+
+def round_domain(low: float, high: float, most: int = 6) -> tuple[float, float]:
+    """The domain widened to round values; (0, 1) when there is nothing to show."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return 0.0, 1.0
+    if high <= low:
+        high = low + (abs(low) or 1.0)
+    step = round_step(high - low, most)
+    return step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)

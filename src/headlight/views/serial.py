@@ -1,0 +1,104 @@
+"""A reading as JSON: the format of the file and of the data inside the reading page.
+
+One object, without white space, numbers rounded to four significant digits::
+
+    format        "1"
+    stage         "reading"
+    model, revision, kind, text, pair, created, command      strings
+    versions      object: name -> version
+    layers, heads     numbers of layers and heads; both are counted from 0
+    queries, keys     the attending and the attended tokens, each an object:
+        tokens        list of strings
+        categories    list of "cls", "sep", "punctuation" or "other"
+        words         list of word numbers; -1 for special tokens
+    weight, norm, effective     [layer][head][query][key]
+    merged_norm                 [layer][query][key]
+    vector_norm                 [layer][head][key]
+    input_norm                  [layer][key]
+    entropy                     [layer][head][query], in nats
+    rank                        [layer][head]
+
+What was not observed is null, a variable that a reading does not have is left out, and a number
+smaller than a millionth of the largest of its variable is 0.
+"""
+
+import json
+from collections.abc import Iterable
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headlight.findings import observed
+from headlight.result import CATEGORIES
+
+DIMENSIONS: dict[str, tuple[str, ...]] = {
+    "weight": ("layer", "head", "query", "key"),
+    "norm": ("layer", "head", "query", "key"),
+    "effective": ("layer", "head", "query", "key"),
+    "merged_norm": ("layer", "query", "key"),
+    "vector_norm": ("layer", "head", "key"),
+    "input_norm": ("layer", "key"),
+    "entropy": ("layer", "head", "query"),
+    "rank": ("layer", "head"),
+}
+"""The variables of a reading and the order of their axes in the file."""
+
+_ATTRIBUTES = ("model", "revision", "kind", "text", "pair", "created", "command")
+
+
+def reading_json(reading: xr.Dataset) -> str:
+    """A reading as one line of JSON, in the format that this module's description gives."""
+    head = {
+        "format": str(reading.attrs.get("format", "1")),
+        "stage": "reading",
+        **{name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES},
+        "versions": _versions(reading),
+        "layers": reading.sizes["layer"],
+        "heads": reading.sizes["head"],
+        "queries": _tokens(reading, "query"),
+        "keys": _tokens(reading, "key"),
+    }
+    parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]]
+    for name, dims in DIMENSIONS.items():
+        if name in reading:
+            parts.append(f'"{name}":{_numbers(observed(reading, name, dims))}')
+    return ",".join(parts) + "}"
+
+
+def category_name(category: object) -> str:
+    """The name of a token category, which readings hold as a name or as a number."""
+    if isinstance(category, (int, np.integer)):
+        return CATEGORIES[int(category)]
+    return str(category)
+
+
+def _tokens(reading: xr.Dataset, side: str) -> dict[str, list[str] | list[int]]:
+    return {
+        "tokens": [str(token) for token in reading[f"{side}_token"].values],
+        "categories": [category_name(c) for c in reading[f"{side}_category"].values],
+        "words": [int(word) for word in reading[f"{side}_word"].values],
+    }
+
+
+def _versions(reading: xr.Dataset) -> object:
+    try:
+        return json.loads(str(reading.attrs.get("versions", "{}")))
+    except json.JSONDecodeError:
+        return str(reading.attrs["versions"])
+
+
+def _numbers(values: NDArray[np.float64]) -> str:
+    """Nested lists of numbers, written far faster than by the json module."""
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
+    tidy = np.where(np.abs(values) < 1e-6 * largest, 0.0, values)
+    written: Iterable[str] = (
+        f"{value:.4g}" if np.isfinite(value) else "null" for value in tidy.ravel().tolist()
+    )
+    for length in reversed(values.shape):
+        items = list(written)
+        written = [
+            f"[{','.join(items[start : start + length])}]"
+            for start in range(0, len(items), max(length, 1))
+        ]
+    return "".join(written)

@@ -1,0 +1,130 @@
+"""Surveys and readings for the terminal, fit for eighty columns."""
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from headlight.errors import UnknownNameError
+from headlight.findings import NUMBERING, average, category_label, findings, observed, share
+from headlight.views.figures import CATEGORIES
+from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
+from headlight.views.serial import DIMENSIONS
+
+LINK_MEASURES = ("weight", "norm", "effective", "merged_norm")
+"""The measures of pairs of tokens, by which links can be ranked."""
+
+
+def terminal_table(result: xr.Dataset) -> RenderableType:
+    """A survey in short: a row per layer, and what stands out.
+
+    A cell such as ``41/9`` says that a category gets 41% of the weight and 9% of the norm.
+    """
+    title = f"{result.attrs.get('model', 'model')} reading {result.attrs.get('corpus', 'a corpus')}"
+    caption = "weight/norm in %, entropy in nats, means over heads"
+    parts: list[RenderableType] = [Text(printable(title), style="bold"), _layers(result)]
+    parts.append(Text(caption, style="dim"))
+    found = findings(result)
+    if found:
+        parts += [Text(), Text("What stands out", style="bold")]
+        parts += [_bullet(finding.text) for finding in found]
+        parts.append(Text(NUMBERING, style="dim"))
+    return Group(*parts)
+
+
+def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableType:
+    """The strongest links of a reading: per head, or per layer for ``merged_norm``.
+
+    Args:
+        reading: One reading.
+        measure: ``weight``, ``norm``, ``effective`` or ``merged_norm``.
+        top: How many links of each head are shown.
+
+    Raises:
+        UnknownNameError: There is no such measure of pairs of tokens, or not in this reading.
+    """
+    known = [name for name in LINK_MEASURES if name in reading]
+    if measure not in known:
+        raise UnknownNameError("measure", measure, known)
+    values = observed(reading, measure, DIMENSIONS[measure])
+    places = list(np.ndindex(values.shape[:-2]))
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("layer" if values.ndim == 3 else "head", justify="right", style="bold")
+    table.add_column(f"strongest links by {measure}: query → key, value", overflow="fold")
+    queries = [printable(str(token)) for token in reading["query_token"].values]
+    keys = [printable(str(token)) for token in reading["key_token"].values]
+    for place in places:
+        name = "-".join(str(index) for index in place)
+        table.add_row(Text(name), _links(values[place], queries, keys, top))
+    return Group(table, Text(NUMBERING, style="dim"))
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would obey, such as escape codes, written out instead."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+def _layers(result: xr.Dataset) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("layer", justify="right")
+    columns = [column for column in _columns(result) if any(c != MISSING for c in column[1])]
+    for label, _ in columns:
+        table.add_column(Text(label), justify="right", no_wrap=True)
+    for layer in range(result.sizes["layer"]):
+        table.add_row(str(layer), *(Text(cells[layer]) for _, cells in columns))
+    return table
+
+
+def _columns(result: xr.Dataset) -> list[tuple[str, list[str]]]:
+    """Header and cells, one cell per layer."""
+    columns = []
+    for name in CATEGORIES:
+        label = category_label(result, name).replace(" tokens", "").replace("uation", ".")
+        pair = [_share(result, measure, name) for measure in ("weight", "norm")]
+        columns.append((label, [_pair(*cells) for cells in zip(*pair, strict=True)]))
+    for label, offset in (("prev.", -1), ("next", 1)):
+        neighbour = observed(result, "neighbour", measure="weight", offset=offset)
+        columns.append((label, [whole_percent(float(v)) for v in average(neighbour, axis=1)]))
+    entropy = observed(result, "entropy", measure="weight", query_category="all")
+    columns.append(("entropy", [two_decimals(float(v)) for v in average(entropy, axis=1)]))
+    cv = observed(result, "vector_norm_cv")
+    columns.append(("CV‖f‖", [two_decimals(float(v)) for v in average(cv, axis=1)]))
+    correlation = observed(result, "correlation_by_head")
+    columns.append(("A⊥~α", [two_decimals(float(v)) for v in average(correlation, axis=1)]))
+    return columns
+
+
+def _share(result: xr.Dataset, measure: str, category: str) -> NDArray[np.float64]:
+    return average(share(result, measure, category), axis=1)
+
+
+def _pair(weight: float, norm: float) -> str:
+    cells = [whole_percent(float(weight)), whole_percent(float(norm))]
+    return MISSING if cells == [MISSING, MISSING] else "/".join(cells)
+
+
+def _bullet(words: str) -> RenderableType:
+    table = Table.grid(padding=(0, 1))
+    table.add_column()
+    table.add_column(overflow="fold")
+    table.add_row(Text("•"), Text(printable(words)))
+    return Padding(table, (0, 0, 0, 1))
+
+
+def _links(values: NDArray[np.float64], queries: list[str], keys: list[str], top: int) -> Text:
+    """The largest entries of [query, key], strongest first."""
+    flat = np.where(np.isfinite(values), values, -np.inf).ravel()
+    order = [i for i in np.argsort(-flat, kind="stable")[:top] if np.isfinite(flat[i])]
+    words = Text()
+    for place, index in enumerate(order):
+        query, key = divmod(int(index), values.shape[1])
+        words.append("   " if place else "")
+        words.append(f"{queries[query]} → {keys[key]} ")
+        words.append(decimal(float(flat[index])), style="bold")
+    return words if order else Text(MISSING)

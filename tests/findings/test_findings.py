@@ -1,0 +1,160 @@
+"""The sentences say what the numbers say, and nothing where there are none."""
+
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings, strategies as st
+
+from headlight.findings import average, findings, observed, share
+from headlight.findings.sentences import layer_list, percent
+from views.sample_results import survey_sample
+
+SIZES = [(1, 1), (1, 4), (6, 8), (12, 12)]
+
+
+def by_kind(result: xr.Dataset) -> dict[str, str]:
+    return {finding.kind: finding.text for finding in findings(result)}
+
+
+def set_shares(result: xr.Dataset, measure: str, place: tuple[int, int], shares: list[float]):
+    layer, head = place
+    result["share"].loc[{"measure": measure, "layer": layer, "head": head}] = np.array(shares)
+
+
+def test_weight_without_norm_is_said_with_its_numbers():
+    result = survey_sample(6, 8)
+    result["share"][:] = 0.25
+    set_shares(result, "weight", (4, 7), [0.1, 0.61, 0.09, 0.2])
+    set_shares(result, "norm", (4, 7), [0.1, 0.06, 0.14, 0.7])
+    assert (
+        by_kind(result)["sep"] == "Head 4-7 gives 61% of its weight to [SEP], but 6% of its norm."
+    )
+
+
+def test_special_tokens_are_summed_over_both_and_their_layers_named():
+    result = survey_sample(5, 2)
+    result["share"][:] = np.array([0.1, 0.1, 0.1, 0.7])
+    for layer in (1, 3, 4):
+        for head in range(2):
+            set_shares(result, "weight", (layer, head), [0.2, 0.5, 0.1, 0.2])
+    text = by_kind(result)["special tokens"]
+    assert "get 50% of the weight, but 20% of the norm" in text
+    assert "in layers 1 and 3 to 4" in text
+    assert "found the same" in text
+
+
+def test_no_gap_is_said_as_no_gap():
+    result = survey_sample(4, 4)
+    result["share"][:] = 0.25
+    text = by_kind(result)["special tokens"]
+    assert "about as much norm (50%) as weight (50%)" in text
+    assert "does not show" in text
+
+
+def test_strongest_neighbour_is_the_largest_weight():
+    result = survey_sample(6, 8)
+    result["neighbour"][:] = 0.01
+    result["neighbour"].loc[{"measure": "weight", "layer": 2, "head": 3, "offset": -1}] = 0.85
+    assert by_kind(result)["previous"].startswith("Head 2-3 gives 85% of its weight")
+    assert "next" not in by_kind(result)
+
+
+def test_dispersion_names_both_ends():
+    result = survey_sample(3, 3)
+    result["vector_norm_cv"][:] = 0.2
+    result["vector_norm_cv"].loc[{"layer": 1, "head": 0}] = 0.37
+    result["vector_norm_cv"].loc[{"layer": 2, "head": 2}] = 0.12
+    text = by_kind(result)["dispersion"]
+    assert "most in head 1-0 (CV 0.37)" in text
+    assert "least in head 2-2 (CV 0.12)" in text
+
+
+def test_effective_names_the_least_alike_head():
+    result = survey_sample(3, 3)
+    result["correlation_by_head"][:] = 0.9
+    result["correlation_by_head"].loc[{"layer": 2, "head": 1}] = 0.3
+    assert (
+        "head 2-1: correlation 0.30, where the mean over heads is 0.83"
+        in (by_kind(result)["effective"])
+    )
+
+
+def test_bins_of_one_or_two_documents_do_not_count():
+    result = survey_sample()
+    result["correlation"][:] = np.nan
+    result["correlation"][2:5] = [0.9, 0.8, 0.1]
+    result["correlation_count"][:] = np.array([0, 0, 9, 9, 1, 0, 0, 0, 0])
+    assert "correlation 0.90 below 48 tokens, 0.80 from 48" in by_kind(result)["length"]
+
+
+@pytest.mark.parametrize(("layers", "heads"), SIZES)
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("pruned", [True, False])
+def test_lists_are_short_ranked_and_without_repetition(layers, heads, special, pruned):
+    found = findings(survey_sample(layers, heads, special=special, pruned=pruned))
+    assert 0 < len(found) <= 12
+    importance = [finding.importance for finding in found]
+    assert importance == sorted(importance, reverse=True)
+    assert all(0 <= value <= 1 for value in importance)
+    assert len({finding.kind for finding in found}) == len(found)
+    assert not any(re.search(r"\bnan\b|\binf\b", finding.text) for finding in found)
+    if not special:
+        assert not any("[SEP]" in finding.text or "[CLS]" in finding.text for finding in found)
+
+
+def test_an_empty_result_has_no_findings():
+    result = survey_sample(2, 2)
+    assert findings(result * np.nan) == []
+    bare = xr.Dataset(coords={"layer": [0, 1], "head": [0]})
+    assert findings(bare) == []
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10_000), st.floats(0, 1))
+def test_any_hole_leaves_the_rest_standing(seed, missing):
+    random = np.random.default_rng(seed)
+    result = survey_sample(3, 4, seed=seed)
+    for name in result:
+        if "layer" in result[name].dims:
+            kept = xr.DataArray(random.uniform(size=(3,)) > missing, dims="layer")
+            result[name] = result[name].where(kept)
+    assert not any("nan" in finding.text.split() for finding in findings(result))
+
+
+def test_observed_is_nan_where_a_label_is_missing():
+    result = survey_sample(2, 3).sel(measure=["weight"])
+    assert np.isnan(share(result, "norm", "sep")).all()
+    assert share(result, "norm", "sep").shape == (2, 3)
+    expected = result["share"].sel(measure="weight", query_category="all", key_category="sep")
+    np.testing.assert_array_equal(share(result, "weight", "sep"), expected.values)
+    np.testing.assert_array_equal(
+        observed(result, "input_norm_cv", ("layer",)), result["input_norm_cv"].values
+    )
+
+
+def test_average_leaves_out_what_is_missing():
+    values = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]])
+    np.testing.assert_array_equal(average(values, axis=1), [2.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("layers", "words"),
+    [
+        ([3], "layer 3"),
+        ([2, 3, 4], "layers 2 to 4"),
+        ([0, 2], "layers 0 and 2"),
+        ([0, 2, 6, 7, 8], "layers 0, 2 and 6 to 8"),
+    ],
+)
+def test_layers_in_words(layers, words):
+    assert layer_list(layers) == words
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [(0.614, "61%"), (0.0, "0%"), (0.004, "0.4%"), (0.0004, "under 0.1%"), (-0.2, "-20%")],
+)
+def test_percentages_in_words(part, words):
+    assert percent(part) == words

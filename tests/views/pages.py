@@ -1,0 +1,52 @@
+"""Pages as a browser's parser sees them: elements, attributes and texts."""
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+@dataclass
+class Element:
+    """One element with the text directly inside it."""
+
+    tag: str
+    attributes: dict[str, str | None]
+    text: str = ""
+    inside: tuple[str, ...] = field(default=())
+
+
+class Page(HTMLParser):
+    """All elements of a page, in order; fails when tags do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[Element] = []
+        self._open: list[Element] = []
+        self.feed(text)
+        self.close()
+        assert [element.tag for element in self._open] == []
+
+    def handle_starttag(self, tag, attrs):
+        inside = tuple(element.tag for element in self._open)
+        element = Element(tag, dict(attrs), inside=inside)
+        self.elements.append(element)
+        if tag not in VOID:
+            self._open.append(element)
+
+    def handle_endtag(self, tag):
+        assert self._open, f"</{tag}> closes nothing"
+        assert self._open[-1].tag == tag
+        self._open.pop()
+
+    def handle_data(self, data):
+        if self._open:
+            self._open[-1].text += data
+
+    def all(self, tag: str) -> list[Element]:
+        """The elements of a tag."""
+        return [element for element in self.elements if element.tag == tag]
+
+    def by_id(self, name: str) -> Element:
+        """The element with an id."""
+        return next(e for e in self.elements if e.attributes.get("id") == name)

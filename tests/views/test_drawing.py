@@ -1,0 +1,85 @@
+"""Scales, colours, numbers and elements."""
+
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+from markupsafe import Markup
+
+from headlight.views.colour import LEVELS, THEMES, contrast, level, ramp, text_colour
+from headlight.views.markup import element
+from headlight.views.numbers import decimal, percent_cell, percent_text
+from headlight.views.scale import Scale, round_domain
+
+VALUES = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+@given(VALUES, st.floats(1e-3, 1e6))
+def test_ticks_are_few_round_and_inside(low, span):
+    scale = Scale(low, low + span, 0.0, 100.0)
+    ticks = scale.ticks(6)
+    assert len(ticks) <= 7
+    slack = 1e-6 * (abs(low) + span)
+    assert all(low - slack <= tick <= low + span + slack for tick in ticks)
+
+
+@given(VALUES, st.floats(1e-3, 1e6))
+def test_round_domains_contain_the_values(low, span):
+    start, end = round_domain(low, low + span)
+    assert start <= low + 1e-6 * span
+    assert end >= low + span - 1e-6 * span
+    assert end - start <= 3 * span
+
+
+def test_a_domain_without_values_is_still_a_domain():
+    assert round_domain(math.nan, math.nan) == (0.0, 1.0)
+    assert round_domain(2.0, 2.0)[1] > round_domain(2.0, 2.0)[0]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("scale", ["weight", "norm", "effective", "other"])
+def test_ramps_run_one_way_in_lightness(theme, scale):
+    against = "#ffffff" if theme == "light" else "#000000"
+    steps = [contrast(colour, against) for colour in ramp(theme, scale)]
+    assert len(steps) == LEVELS
+    assert steps == sorted(steps)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_numbers_can_be_read_on_every_colour(theme):
+    colours = [colour for scale in THEMES[theme] for colour in ramp(theme, scale)]
+    assert min(contrast(text_colour(colour), colour) for colour in colours) > 4.3
+
+
+def test_contrast_of_black_on_white_is_21():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+
+
+@pytest.mark.parametrize(("value", "step"), [(-1.0, 0), (0.0, 0), (0.5, 10), (1.0, 20), (7.0, 20)])
+def test_levels_are_clipped(value, step):
+    assert level(value, 0.0, 1.0) == step
+
+
+def test_text_and_attributes_are_escaped_and_markup_is_not():
+    made = element("text", "<b>", Markup("<i>x</i>"), class_='a"b', data_x=1.0, skip=None)
+    assert str(made) == '<text class="a&#34;b" data-x="1">&lt;b&gt;<i>x</i></text>'
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.614, "61"), (0.0614, "6.1"), (0.00001, "0"), (math.nan, "–"), (-0.25, "-25")],
+)
+def test_percentages_in_cells(value, words):
+    assert percent_cell(value) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.3123, "0.312"), (4.613, "4.61"), (19.93, "19.9"), (1234.5, "1234"), (math.nan, "–")],
+)
+def test_decimals_have_three_digits(value, words):
+    assert decimal(value) == words
+
+
+def test_missing_numbers_are_a_dash():
+    assert percent_text(math.nan) == "–"

@@ -1,0 +1,116 @@
+"""Readings as JSON, as a page and on the terminal."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from headlight.errors import UnknownNameError
+from headlight.views import reading_json, reading_page, reading_terminal
+from views.pages import Page
+from views.sample_results import reading_sample
+
+HOSTILE = ("[CLS]", "</script><b>", "[bold]x[/bold]", "\x1b[31mred", "a\u2028b", "<!--", "[SEP]")
+PAIRS = ("weight", "norm", "effective", "merged_norm")
+
+
+def printed(renderable: object, width: int = 80) -> str:
+    console = Console(width=width, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+@pytest.mark.parametrize("name", [*PAIRS, "vector_norm", "input_norm", "entropy", "rank"])
+def test_json_holds_every_variable_to_four_digits(name):
+    reading = reading_sample(2, 3)
+    values = np.array(json.loads(reading_json(reading))[name], dtype=float)
+    expected = reading[name].values
+    assert values.shape == expected.shape
+    np.testing.assert_allclose(values, expected, rtol=5.1e-4, atol=1e-6 * np.abs(expected).max())
+
+
+def test_json_holds_the_tokens_of_both_sides():
+    data = json.loads(reading_json(reading_sample()))
+    assert data["format"] == "1"
+    assert (data["layers"], data["heads"]) == (2, 3)
+    for side in ("queries", "keys"):
+        assert data[side]["tokens"] == ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]
+        assert data[side]["categories"] == ["cls", "other", "other", "other", "punctuation", "sep"]
+        assert data[side]["words"] == [-1, 0, 1, 2, 3, -1]
+
+
+def test_categories_may_be_numbers():
+    reading = reading_sample()
+    reading["query_category"] = ("query", np.array([0, 3, 3, 3, 2, 1]))
+    data = json.loads(reading_json(reading))
+    assert data["queries"]["categories"] == data["keys"]["categories"]
+
+
+def test_missing_values_are_null_and_tiny_ones_zero():
+    reading = reading_sample(1, 1)
+    reading["weight"][0, 0, 0, 0] = np.nan
+    reading["weight"][0, 0, 1, 1] = 1e-12
+    data = json.loads(reading_json(reading))
+    assert data["weight"][0][0][0][0] is None
+    assert data["weight"][0][0][1][1] == 0
+    assert "NaN" not in reading_json(reading)
+
+
+def test_the_page_holds_the_same_json_and_loads_nothing():
+    reading = reading_sample(2, 3, HOSTILE)
+    reading.attrs.update(text="</title><script>alert(1)</script>", model="<i>m</i>", command="<x>")
+    text = reading_page(reading)
+    page = Page(text)
+    data = page.by_id("reading").text
+    assert not set("<>&\u2028") & set(data)
+    assert json.loads(data) == json.loads(reading_json(reading))
+    assert json.loads(data)["queries"]["tokens"] == list(HOSTILE)
+    assert len(page.all("script")) == 3
+    assert page.all("i") == [e for e in page.all("i") if "class" in e.attributes]
+    assert page.all("h1")[0].text == reading.attrs["text"]
+    assert not re.search(r"url\(|@import|https?://", text)
+
+
+def test_cross_attention_with_other_tokens_on_each_side():
+    reading = reading_sample().isel(query=slice(0, 2))
+    data = json.loads(reading_json(reading))
+    assert len(data["queries"]["tokens"]) == 2
+    assert len(data["keys"]["tokens"]) == 6
+    assert "the → " in printed(reading_terminal(reading, "weight", 2))
+    Page(reading_page(reading))
+
+
+@pytest.mark.parametrize("measure", PAIRS)
+def test_the_strongest_links_come_first(measure):
+    reading = reading_sample(2, 3)
+    lines = printed(reading_terminal(reading, measure, 1), width=200).splitlines()
+    dims = ("layer", "query", "key") if measure == "merged_norm" else None
+    values = reading[measure].values if dims is None else reading[measure].transpose(*dims).values
+    name = "1" if measure == "merged_norm" else "1-2"
+    rows = values[1] if measure == "merged_norm" else values[1, 2]
+    query, key = np.unravel_index(rows.argmax(), rows.shape)
+    tokens = reading["query_token"].values
+    line = next(line for line in lines if line.strip().startswith(f"{name} "))
+    assert f"{tokens[query]} → {tokens[key]} " in line
+
+
+def test_tokens_are_printed_as_they_are_and_obeyed_nowhere():
+    reading = reading_sample(1, 1, HOSTILE)
+    text = printed(reading_terminal(reading, "weight", 49), width=400)
+    for token in ("[SEP]", "[bold]x[/bold]", "</script><b>", "\\x1b[31mred"):
+        assert token in text
+    assert "\x1b" not in text
+
+
+def test_narrow_terminals_are_not_overrun():
+    reading = reading_sample(1, 1, HOSTILE)
+    text = printed(reading_terminal(reading, "weight", 9), width=40)
+    assert max(len(line) for line in text.splitlines()) <= 40
+
+
+def test_unknown_measures_are_refused_by_name():
+    with pytest.raises(UnknownNameError, match=r"'nrom'\. Did you mean 'norm'"):
+        reading_terminal(reading_sample(), "nrom", 3)

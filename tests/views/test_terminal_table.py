@@ -1,0 +1,42 @@
+"""The survey's short table fits a narrow terminal and shows the layer means."""
+
+import pytest
+from rich.console import Console
+
+from headlight.findings import findings
+from headlight.views import terminal_table
+from views.sample_results import survey_sample
+
+
+def printed(renderable: object) -> str:
+    console = Console(width=80, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(1, 1), (12, 12), (32, 32)])
+@pytest.mark.parametrize("special", [True, False])
+def test_eighty_columns_are_enough(layers, heads, special):
+    text = printed(terminal_table(survey_sample(layers, heads, special=special, pruned=True)))
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "…" not in text
+    rows = [line for line in text.splitlines() if line[:5].strip().isdigit() and "/" in line]
+    assert len(rows) == layers
+    assert ("[SEP]" in text.splitlines()[1]) == special
+
+
+def test_cells_are_means_over_heads():
+    result = survey_sample(3, 4)
+    rows = printed(terminal_table(result)).splitlines()
+    shares = result["share"].sel(query_category="all", key_category="sep").mean("head")
+    weight, norm = (float(shares.sel(measure=m)[1]) for m in ("weight", "norm"))
+    assert rows[3].split()[2] == f"{100 * weight:.0f}/{100 * norm:.0f}"
+
+
+def test_findings_follow_and_names_are_plain_text():
+    result = survey_sample(6, 8, corpus="[red]a\x1b[0m")
+    text = printed(terminal_table(result))
+    assert "[red]a\\x1b[0m" in text
+    flowing = " ".join(text.split())
+    assert all(finding.text in flowing for finding in findings(result))
