@@ -65,7 +65,8 @@ function showDetail() {
   document.querySelectorAll('input[name="question"]').forEach((input) => {
     const row = body.insertRow();
     if (input.checked) row.className = "current";
-    row.append(build("th", input.nextElementSibling.textContent, { scope: "row" }));
+    const label = input.nextElementSibling.textContent.replace(/^to (the )?/, "").replace(/ tokens?$/, "");
+    row.append(build("th", label, { scope: "row" }));
     const plain = data.views[`${input.value}.`];
     if (plain) {
       const cell = build("td", plain.texts[current]);
