@@ -31,14 +31,12 @@ def over_keys(score: Score, keys: Membership) -> Float[Tensor, "batch head query
 
 
 def over_queries(
-    rows: Float[Tensor, "batch *rest query"], queries: Membership
-) -> Float[Tensor, "batch *rest category"]:
+    rows: Float[Tensor, "batch head query kind"], queries: Membership
+) -> Float[Tensor, "batch head category kind"]:
     """Mean over the queries of each category; NaN where a document has none."""
-    members = queries.to(rows.dtype)
-    members = members.view(members.shape[0], *(1 for _ in rows.shape[1:-1]), *members.shape[1:])
-    total = (rows[..., None, :] @ members).squeeze(-2)
-    count = members.sum(-2)
-    return torch.where(count > 0, total / count.clamp_min(1), torch.nan)
+    members = queries.mT[:, None].to(rows.dtype)
+    count = members.sum(-1, keepdim=True)
+    return torch.where(count > 0, members @ rows / count.clamp_min(1), torch.nan)
 
 
 def over_neighbours(

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headlight.shapes import Factor, Gram, OutputWeight, Value, Visible, Weight
+from headlight.shapes import Factor, OutputWeight, Overlap, Value, Visible, Weight
 
 Kind = Literal["encoder", "decoder", "cross"]
 
@@ -17,7 +17,7 @@ Kind = Literal["encoder", "decoder", "cross"]
 class Projection:
     """W^O and b^O of one attention module, cut into heads, with what is derived from them once.
 
-    The derived matrices are kept: in float32 the Gram matrix is as large as W^O itself.
+    The derived matrices are kept: in float32 the overlap is as large as W^O itself.
     """
 
     module: nn.Module
@@ -29,7 +29,7 @@ class Projection:
         """W^O as ``head head_dim d_model``, in the model's own precision."""
         stored = self._parameter("weight")
         assert stored is not None  # noqa: S101 - every linear map has one
-        matrix = stored.T if isinstance(self.module, nn.Linear) else stored
+        matrix: Tensor = stored.T if isinstance(self.module, nn.Linear) else stored
         return matrix.reshape(self.heads, -1, matrix.shape[1])
 
     @property
@@ -39,18 +39,22 @@ class Projection:
 
     def _parameter(self, name: str) -> Tensor | None:
         stored = getattr(self.module, name, None)
-        return stored.detach() if isinstance(stored, Tensor) else None
+        if not isinstance(stored, Tensor):
+            return None
+        detached: Tensor = stored.detach()
+        return detached
 
     @cached_property
     def factor(self) -> Factor:
         """R_h with W_h W_hᵀ = R_h R_hᵀ, by a QR decomposition of W_hᵀ in float64."""
-        return torch.linalg.qr(_on_double(self.weight).mT, mode="r").R.mT.contiguous()
+        factor: Tensor = torch.linalg.qr(_on_double(self.weight).mT, mode="r")[1].mT
+        return factor.contiguous()
 
     @cached_property
-    def gram(self) -> Gram:
-        """W^O W^Oᵀ in float32, products taken exactly enough to be rounded once."""
-        flat = _on_double(self.weight).flatten(0, 1)
-        return (flat @ flat.T).float()
+    def overlap(self) -> Overlap:
+        """Q Qᵀ of all heads in float32, where W_h = R_h Q_h; between −1 and 1."""
+        basis: Tensor = torch.linalg.qr(_on_double(self.weight).mT)[0].mT.flatten(0, 1)
+        return (basis @ basis.T).float()
 
 
 def _on_double(weight: Tensor) -> Tensor:

@@ -9,14 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from headlight.capture.attention import (
-    IMPLEMENTATION,
     AttentionFunction,
     Listener,
     eager_function,
     forget,
+    hold,
     listen,
     own_function,
     register,
+    release,
 )
 from headlight.capture.record import LayerRecord, Site
 from headlight.errors import CaptureError, UnsupportedModelError
@@ -37,14 +38,11 @@ def door_opened(model: nn.Module, listener: Listener) -> Iterator[None]:
             "before opening another, or load the model twice."
         )
     configs = _configs(model)
-    before = [config._attn_implementation_internal for config in configs]
+    hold(configs)
     try:
-        for config in configs:
-            config._attn_implementation_internal = IMPLEMENTATION
         yield
     finally:
-        for config, implementation in zip(configs, before, strict=True):
-            config._attn_implementation_internal = implementation
+        release(configs)
         forget(model)
 
 
@@ -68,7 +66,7 @@ class Recorder:
     def __init__(
         self, sites: list[Site], wanted: frozenset[int], own: dict[nn.Module, AttentionFunction]
     ) -> None:
-        self.visit: Callable[[LayerRecord], None] | None = None
+        self.visit: Callable[[LayerRecord], object] | None = None
         self._sites = sites
         self._wanted = wanted
         self._own = own
@@ -80,6 +78,7 @@ class Recorder:
         """A forward pass starts: count from the first site."""
         if self._is_ours():
             self._next = 0
+            self._inputs.clear()
 
     def end(self, *_: Any) -> None:
         """A forward pass ends: every site must have been seen.
@@ -132,7 +131,7 @@ class Recorder:
 @contextmanager
 def recording(model: nn.Module, sites: list[Site], wanted: frozenset[int]) -> Iterator[Recorder]:
     """Record the sites numbered `wanted` in every forward pass of the block."""
-    own = {site.module: own_function(site.module, _implementation(site.module)) for site in sites}
+    own = {site.module: own_function(site.module) for site in sites}
     recorder = Recorder(sites, wanted, own)
     with door_opened(model, recorder):
         hooks = [
@@ -150,11 +149,6 @@ def recording(model: nn.Module, sites: list[Site], wanted: frozenset[int]) -> It
         finally:
             for hook in hooks:
                 hook.remove()
-
-
-def _implementation(module: nn.Module) -> str:
-    config: Any = getattr(module, "config", None)
-    return str(getattr(config, "_attn_implementation", "eager"))
 
 
 def visible_keys(mask: Tensor | None, weight: Tensor) -> Visible | None:

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headlight.measures.norm import per_head
+from headlight.measures.norm import compressed
 from headlight.measures.precision import back_to, double
 from headlight.shapes import Factor, Score, Value, Visible, Weight
 
@@ -61,7 +61,16 @@ def effective(
 
     Source: Brunner et al. (2020), Section 3.4, Eq. 8-9.
     """
-    rows = double(per_head(value, factor.shape[0])) @ double(factor)
+    return effective_of_rows(weight, compressed(value, factor), width, visible)
+
+
+def effective_of_rows(
+    weight: Weight,
+    rows: Float[Tensor, "batch head key head_dim"],
+    width: int,
+    visible: Visible | None = None,
+) -> Effective:
+    """The same from the rows of T in `compressed` coordinates, where they are known already."""
     alpha = double(weight)
     if visible is None:
         visible = torch.ones(1, 1, rows.shape[2], dtype=torch.bool, device=rows.device)
@@ -110,8 +119,12 @@ def row_space(
     shape = rows.shape[:-2]
     matrices, seen = rows.flatten(0, -3), seen.flatten(0, -2)
     count, size = seen.sum(-1), rows.shape[-1]
-    basis = torch.zeros_like(matrices)
     rank = count.clamp(max=size)
+    if bool((count > size).all()):  # long texts of well-behaved heads: the usual, quick case
+        quick, condition = _orthonormalised(matrices)
+        if bool((condition < ONE_PASS).all()):
+            return quick.view(rows.shape), rank.view(shape)
+    basis = torch.zeros_like(matrices)
     tall = _cholesky_basis(matrices, count > size, basis)
     short = _independent_rows(matrices, seen, count <= size, basis)
     rest = ~(tall | short)

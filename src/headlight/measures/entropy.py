@@ -4,8 +4,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.measures.precision import single
+from headlight.measures.precision import back_to, double, single
 from headlight.shapes import Score
+
+SHARP = 0.2
+"""Below so many nats, the difference of logarithms has too few digits of float32 left."""
 
 
 def entropy(score: Score) -> Float[Tensor, "batch head query"]:
@@ -22,5 +25,16 @@ def entropy(score: Score) -> Float[Tensor, "batch head query"]:
     size = single(score).abs()
     tiny = torch.finfo(size.dtype).tiny
     total = size.sum(-1).clamp_min(tiny)
-    weighted = (size * size.clamp_min(tiny).log()).sum(-1)
-    return (total.log() - weighted / total).clamp_min(0)
+    weighted = size.clamp_min(tiny).log_().mul_(size).sum(-1)
+    found = (total.log() - weighted / total).clamp_min_(0)
+    sharp = found < SHARP
+    if bool(sharp.any()):
+        found[sharp] = _summed(size[sharp]).to(found.dtype)
+    return found
+
+
+def _summed(size: Float[Tensor, "row key"]) -> Float[Tensor, " row"]:
+    """The definition in float64, for rows of numbers that are not negative."""
+    exact = double(size)
+    share = exact / exact.sum(-1, keepdim=True).clamp_min(torch.finfo(exact.dtype).tiny)
+    return back_to(-torch.xlogy(share, share).sum(-1), size.device)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headlight.measures.precision import back_to, double, single
-from headlight.shapes import Factor, Gram, OutputWeight, Score, Value, Weight
+from headlight.shapes import Factor, OutputWeight, Overlap, Score, Value, Weight
 
 CANCELLATION = 2e-3
 """Below this share of what its parts could add up to, a squared sum is formed anew in float64."""
@@ -18,15 +18,26 @@ CANCELLATION = 2e-3
 
 def per_head(value: Value, heads: int) -> Float[Tensor, "batch head key head_dim"]:
     """Values of grouped heads, repeated so that every head has its own."""
+    if value.shape[1] == heads:
+        return value
     return value.repeat_interleave(heads // value.shape[1], dim=1)
+
+
+def compressed(value: Value, factor: Factor) -> Float[Tensor, "batch head key head_dim"]:
+    """f_h(x_j) in an orthonormal basis of its own space: head_dim numbers instead of d_model.
+
+    With W_h = R_h Q_h and orthonormal rows in Q_h, f = v W_h has the coordinates v R_h, the same
+    length and the same inner products within the head; T_h has the same left singular vectors and
+    singular values.  float64.
+    """
+    return double(per_head(value, factor.shape[0])) @ double(factor)
 
 
 def vector_norm(value: Value, factor: Factor) -> Float[Tensor, "batch head key"]:
     """‖f_h(x_j)‖, the length of the transformed vector, in the unit of the hidden states.
 
-    With W_h = R_h Q_h and orthonormal rows in Q_h, ‖v W_h‖ = ‖v R_h‖: head_dim numbers instead of
-    d_model.  Taken in float64, and not as the root of v G_h vᵀ, whose squares lose half the digits
-    where v lies near the null space of W_h.
+    Taken from `compressed`, in float64, and not as the root of v G_h vᵀ, whose squares lose half
+    the digits where v lies near the null space of W_h.
 
     Args:
         value: v(x), value bias included.
@@ -37,8 +48,7 @@ def vector_norm(value: Value, factor: Factor) -> Float[Tensor, "batch head key"]
 
     Source: Kobayashi et al. (2020), Section 3, Eq. 4.
     """
-    norms = (double(per_head(value, factor.shape[0])) @ double(factor)).norm(dim=-1)
-    return back_to(norms, value.device)
+    return back_to(compressed(value, factor).norm(dim=-1), value.device)
 
 
 def weighted_norm(weight: Weight, vector_norm: Float[Tensor, "batch head key"]) -> Score:
@@ -54,20 +64,29 @@ def weighted_norm(weight: Weight, vector_norm: Float[Tensor, "batch head key"]) 
 
 
 def merged_norm(
-    weight: Weight, value: Value, norm: Score, gram: Gram, output_weight: OutputWeight
+    weight: Weight,
+    rows: Float[Tensor, "batch head key head_dim"],
+    norm: Score,
+    overlap: Overlap,
+    value: Value,
+    output_weight: OutputWeight,
 ) -> Float[Tensor, "batch query key"]:
     """‖Σ_h α_hij f_h(x_j)‖: all heads summed, then the norm.
 
-    The square is α_ijᵀ K_j α_ij with K_j[h, g] = v_jh G_hg v_jgᵀ, a head × head matrix per token.
-    Where the heads cancel one another, the digits of float32 are gone; such entries (few, in any
-    model seen) are formed anew by the definition in float64.
+    The square is α_ijᵀ K_j α_ij with K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩, a head × head matrix per
+    token.  K is computed from the `compressed` f, so that its error is relative to the lengths of
+    f, also where v lies near the null space of W_h; and from f in units of the longest f of the
+    token, so that squares stay within float32.  Where the heads cancel one another, the digits of
+    float32 are gone; such entries (few, in any model seen) are formed anew by the definition in
+    float64.
 
     Args:
         weight: α.
-        value: v(x), value bias included.
+        rows: f(x), `compressed`.
         norm: ‖α f(x)‖ of every head.
-        gram: W^O W^Oᵀ, float32.
-        output_weight: W^O, for the entries that are formed anew.
+        overlap: Q Qᵀ, float32.
+        value: v(x), value bias included, for the entries that are formed anew.
+        output_weight: W^O, for the same.
 
     Returns:
         float32 or better, ≥ 0, in the unit of the hidden states.
@@ -75,25 +94,29 @@ def merged_norm(
     Source: Kobayashi et al. (2020), Section 3, and Eq. 3 for the sum over heads.
     """
     weight = single(weight)
-    value = per_head(value, weight.shape[1]).to(weight.dtype)
-    square = _quadratic(weight, _inner_products(value, gram.to(weight.dtype)))
-    lost = square < CANCELLATION * norm.sum(dim=1).square()
-    merged = square.clamp_min(0).sqrt()
+    longest = rows.norm(dim=-1).amax(1)
+    longest = longest.where(longest > 0, 1)
+    units = back_to(rows / longest[:, None, :, None], weight.device).to(weight.dtype)
+    square = _quadratic(weight, _inner_products(units, overlap.to(weight)))
+    unit = back_to(longest, weight.device).to(weight.dtype)[:, None]
+    lost = square < CANCELLATION * (norm.sum(dim=1) / unit).square()
+    merged = square.clamp_min(0).sqrt() * unit
     if bool(lost.any()):
+        value = per_head(value, weight.shape[1])
         merged[lost] = _formed(weight, value, output_weight, lost).to(merged.dtype)
     return merged
 
 
 def _inner_products(
-    value: Float[Tensor, "batch head key head_dim"], gram: Gram
+    rows: Float[Tensor, "batch head key head_dim"], overlap: Overlap
 ) -> Float[Tensor, "batch key head other"]:
     """K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩; half of the symmetric matrix is computed."""
-    batch, heads, keys, size = value.shape
-    flat = value.transpose(1, 2).reshape(batch * keys, heads * size)
+    batch, heads, keys, size = rows.shape
+    flat = rows.transpose(1, 2).reshape(batch * keys, heads * size)
     products = flat.new_empty(batch * keys, heads, heads)
     for head in range(heads):
         start = head * size
-        part = flat[:, start : start + size] @ gram[start : start + size, start:]
+        part = flat[:, start : start + size] @ overlap[start : start + size, start:]
         row = (part * flat[:, start:]).view(batch * keys, heads - head, size).sum(-1)
         products[:, head, head:] = row
         products[:, head:, head] = row
@@ -140,4 +163,5 @@ def input_norm(input: Float[Tensor, "batch key d_input"]) -> Float[Tensor, "batc
 
     Source: Kobayashi et al. (2020), Section 4.1, Table 1.
     """
-    return back_to(double(input).norm(dim=-1), input.device)
+    exact = input.cpu() if input.device.type == "mps" else input
+    return back_to(torch.linalg.vector_norm(exact, dim=-1, dtype=torch.float64), input.device)

@@ -9,9 +9,9 @@ from torch import Tensor
 from headlight.capture import LayerRecord
 from headlight.errors import CaptureError
 from headlight.measures import norm as norms
-from headlight.measures.effective import Effective, effective as effective_attention
+from headlight.measures.effective import Effective, effective_of_rows
 from headlight.measures.entropy import entropy
-from headlight.measures.precision import double, single
+from headlight.measures.precision import back_to, double, single
 from headlight.shapes import Score, Value, Weight
 
 ValueBias = Literal["include", "exclude"]
@@ -38,8 +38,8 @@ class Scores:
 
     @cached_property
     def vector_norm(self) -> Float[Tensor, "batch head key"]:
-        """‖f(x)‖."""
-        return norms.vector_norm(self.record.value, self.record.site.projection.factor)
+        """‖f(x)‖, float64."""
+        return back_to(self._rows.norm(dim=-1), self.record.value.device)
 
     @cached_property
     def norm(self) -> Score:
@@ -51,7 +51,12 @@ class Scores:
         """‖Σ_h α f(x)‖."""
         projection = self.record.site.projection
         return norms.merged_norm(
-            self.weight, self.record.value, self.norm, projection.gram, projection.weight
+            self.weight,
+            self._rows,
+            self.norm,
+            projection.overlap,
+            self.record.value,
+            projection.weight,
         )
 
     @cached_property
@@ -89,20 +94,21 @@ class Scores:
         return self._effective.rank
 
     @cached_property
+    def _rows(self) -> Float[Tensor, "batch head key head_dim"]:
+        return norms.compressed(self.record.value, self.record.site.projection.factor)
+
+    @cached_property
     def _effective(self) -> Effective:
         record, projection = self.record, self.record.site.projection
-        return effective_attention(
-            record.weight,
-            self._counted_value(),
-            projection.factor,
-            projection.weight.shape[2],
-            record.visible,
+        rows = (
+            self._rows
+            if self._value_bias == "include"
+            else norms.compressed(self._value_without_bias(), projection.factor)
         )
+        return effective_of_rows(record.weight, rows, projection.weight.shape[2], record.visible)
 
-    def _counted_value(self) -> Value:
+    def _value_without_bias(self) -> Value:
         value, site = self.record.value, self.record.site
-        if self._value_bias == "include":
-            return value
         if site.value_bias is None:
             raise CaptureError(
                 f"{site.name}: its value bias was not found, so it cannot be excluded."

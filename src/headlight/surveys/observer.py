@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headlight.capture import Kind, LayerRecord
 from headlight.encode.batch import Batch
-from headlight.measures import MEASURES, Scores, ValueBias, entropy
+from headlight.measures import Scores, ValueBias, entropy
 from headlight.pool import membership, over_keys, over_neighbours, over_queries, with_all
 from headlight.reduce import Accumulator, Grouped, Moments, Tally
 from headlight.result import CATEGORIES
@@ -47,23 +47,23 @@ class Observer:
         self._key_members = membership(keys.category, len(CATEGORIES))
         self._query_members = with_all(membership(queries.category, len(CATEGORIES)))
         self._present = self._query_members[..., 0]
-        self._padded = bool((queries.category < 0).any() or (keys.category < 0).any())
         self._key_lengths = keys.lengths
         self._seen: dict[str, list[Tensor]] = {}
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but small summaries."""
         scores = Scores(record, self._value_bias)
-        looked = [self._look(getattr(scores, name).float()) for name in MEASURES]
+        weight, effective = scores.weight.float(), scores.effective.float()
+        looked = [self._look(score) for score in (weight, scores.norm.float(), effective)]
         for name in ("total", "neighbour", "entropy"):
             self._note(name, torch.stack([each[name] for each in looked], dim=1), heads=2)
-        merged = over_keys(scores.merged_norm[:, None], self._key_members)[:, 0]
-        self._note("merged", _by_query(merged, self._query_members))
+        merged = over_keys(scores.merged_norm[:, None], self._key_members)
+        self._note("merged", over_queries(merged, self._query_members)[:, 0])
         self._note("vector_norm", self._tokens(scores.vector_norm.transpose(1, 2)), heads=1)
         if record.input is not None:
             self._note("input_norm", self._tokens(scores.input_norm))
         self._note("rank", scores.rank.amax(-1).double(), heads=1)
-        self._note("comoments", self._comoments(scores, record), heads=1)
+        self._note("comoments", self._comoments(weight, effective, record), heads=1)
 
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
@@ -84,41 +84,29 @@ class Observer:
             else over_neighbours(score, self._present, OFFSETS)
         )
         return {
-            "total": _by_query(rows, self._query_members),
+            "total": over_queries(rows, self._query_members),
             "neighbour": offsets,
-            "entropy": over_queries(entropy(score), self._query_members),
+            "entropy": over_queries(entropy(score)[..., None], self._query_members)[..., 0],
         }
 
-    def _comoments(self, scores: Scores, record: LayerRecord) -> Float[Tensor, "batch head sum=6"]:
-        """n, Σx, Σy, Σx², Σy², Σxy of raw (x) and effective (y) attention over visible cells.
+    def _comoments(
+        self, raw: Score, effective: Score, record: LayerRecord
+    ) -> Float[Tensor, "batch head sum=5"]:
+        """n, Σx, Σy, Σx² and Σy² of raw (x) and effective (y) attention over visible cells.
 
-        Both are taken from the mean of x, which is known beforehand because rows sum to 1; so the
-        squares keep their digits.
+        Σxy is Σy², because y is a projection of x: ⟨a, P a⟩ = ⟨P a, P a⟩. Cells that cannot be seen
+        are zero in both and add nothing but to n.
         """
-        raw, effective = scores.weight.float(), scores.effective.float()
-        cells = self._cells(record)
-        if cells is None:
-            count = raw.new_full((raw.shape[0], 1), float(raw.shape[2] * raw.shape[3]))
-        else:
-            count = cells.sum((1, 2, 3))[:, None]
-        mean = (self._present.sum(-1)[:, None] / count.clamp_min(1))[..., None, None]
-        x, y = raw - mean, effective - mean
-        if cells is not None:
-            x, y = x * cells, y * cells
-        sums = [torch.einsum("bhqk,bhqk->bh", *pair) for pair in ((x, x), (y, y), (x, y))]
-        return torch.stack(
-            [count.expand(raw.shape[:2]), x.sum((2, 3)), y.sum((2, 3)), *sums], dim=-1
-        ).double()
-
-    def _cells(self, record: LayerRecord) -> Float[Tensor, "batch 1 query key"] | None:
-        """1 where a real query sees a key; None if that is everywhere."""
-        if record.visible is None and not self._padded:
-            return None
-        cells = self._present[:, None, :, None]
         if record.visible is None:
-            present_keys = self._key_members.sum(-1)
-            return cells * present_keys[:, None, None]
-        return cells * record.visible[:, None].float()
+            seen = self._key_members.sum((1, 2))[:, None]
+        else:
+            seen = record.visible.sum(-1)
+        count = (self._present * seen).sum(-1, dtype=torch.float64)
+        sums = [
+            (rows.double() * self._present[:, None]).sum(-1)
+            for rows in (raw.sum(-1), effective.sum(-1), _squares(raw), _squares(effective))
+        ]
+        return torch.stack([count[:, None].expand(raw.shape[:2]), *sums], dim=-1)
 
     def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
         """The keys of all documents in one row, padding left out."""
@@ -134,13 +122,6 @@ class Observer:
         """Keep one layer's rows, with their heads moved to the second axis."""
         moved = rows if heads is None else rows.movedim(heads, 1)
         self._seen.setdefault(name, []).append(moved)
-
-
-def _by_query(
-    rows: Float[Tensor, "batch *head query key_category"],
-    queries: Float[Tensor, "batch query query_category"],
-) -> Float[Tensor, "batch *head query_category key_category"]:
-    return over_queries(rows.transpose(-1, -2), queries).transpose(-1, -2)
 
 
 def _stacked(layers: list[Tensor]) -> np.ndarray:
@@ -172,10 +153,15 @@ def _moments(rows: np.ndarray) -> Moments:
     return moments
 
 
+def _squares(score: Score) -> Float[Tensor, "batch head query"]:
+    """Σ over keys of the squares, summed in float64: what is left after the mean is taken off."""
+    return torch.linalg.vector_norm(score, dim=-1, dtype=torch.float64).square()
+
+
 def _pearson(sums: np.ndarray) -> np.ndarray:
-    """Correlation from n, Σx, Σy, Σx², Σy², Σxy; NaN where one of them does not vary."""
-    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    """Correlation of x with its projection y, from n, Σx, Σy, Σx², Σy²; NaN if one is constant."""
+    n, x, y, xx, yy = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt((xx - x * x / n) * (yy - y * y / n))
-        correlation = (xy - x * y / n) / spread
+        correlation = (yy - x * y / n) / spread
     return np.clip(np.where(spread > 0, correlation, np.nan), -1.0, 1.0)
