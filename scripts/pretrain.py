@@ -1,19 +1,20 @@
 """Train the embedded model: a small BERT on masked words and next segment.
 
-    python scripts/pretrain.py DATA --out build/pretrain --steps 12000
+    python scripts/pretrain.py DATA --out build/pretrain --steps 4000
 
-DATA is a folder of WikiExtractor files (any compression).  Files named in ``--held-out`` are never
-trained on.  Run the same command again to go on from the last checkpoint; ``--steps`` may change
-between runs, because the learning rate is constant until the last ``--decay`` share of the steps.
+DATA is a folder of WikiExtractor files (.xz).  The files in `HELD_OUT` are never trained on.  Run
+the same command again to go on from the last checkpoint; ``--steps`` may change between runs,
+because the learning rate is constant until the last ``--decay`` share of the steps.
 
 What makes it learn in some tens of millions of tokens, where a plain recipe stays on the plateau of
 the unigram distribution:
 
+* short texts first (``--short-steps``), so that heads find neighbours soon;
 * Muon (Jordan et al. 2024) for the matrices inside the layers, AdamW for the rest;
-* position embeddings start as sinusoids, so that "previous" and "next" are linear from the first step;
+* position embeddings start as sinusoids, so that "previous" and "next" are linear from the start;
 * queries and keys start correlated (mimetic initialisation, Trockman & Kolter 2023);
-* no padding: every batch has one length, drawn anew, so that no arithmetic is wasted and short texts
-  are not strange to the model;
+* no padding: every batch has one length, so that no arithmetic is wasted and short texts are not
+  strange to the model;
 * the vocabulary projection is computed for masked positions only.
 """
 
@@ -21,10 +22,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import lzma
 import math
 import os
-import re
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,22 +37,32 @@ from accelerate.utils import set_seed
 from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertForPreTraining, BertTokenizerFast
 
+from headlight.corpora import open_corpus
+
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PAD, UNK, CLS, SEP, MASK = range(5)
 POSITIONS = 256
 IGNORED = -100
+HELD_OUT = ("AA_wiki_00.txt.xz", "AA_wiki_02.txt.xz")
+"""Files that are never trained on, in whatever folder."""
 
 
 # ---------------------------------------------------------------- text
 
 
-def documents(path: Path) -> Iterator[list[str]]:
-    """Paragraphs of every ``<doc>`` of a WikiExtractor file, its title line left out."""
-    with lzma.open(path, "rt", encoding="utf-8") as lines:
-        text = lines.read()
-    for body in re.findall(r"<doc [^>]*>\n(.*?)</doc>", text, flags=re.DOTALL):
-        paragraphs = [part.strip() for part in body.split("\n\n")]
-        yield [part for part in paragraphs[1:] if part]
+def training_files(folders: list[Path]) -> tuple[list[Path], list[Path]]:
+    """The files to train on, and those kept out."""
+    files = sorted(path for folder in folders for path in folder.rglob("*.xz"))
+    return (
+        [path for path in files if path.name not in HELD_OUT],
+        [path for path in files if path.name in HELD_OUT],
+    )
+
+
+def documents(path: Path) -> Iterator[tuple[str, ...]]:
+    """The paragraphs of every article of a WikiExtractor file."""
+    for document in open_corpus(path, format="wikipedia"):
+        yield document.paragraphs
 
 
 def train_tokenizer(files: list[Path], size: int, out: Path) -> BertTokenizerFast:
@@ -102,7 +112,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Examples:
-    """Batches of one length each: ``[CLS] A [SEP] B [SEP]`` with B the true or a random continuation."""
+    """Batches of one length: ``[CLS] A [SEP] B [SEP]``, B the true or a random continuation."""
 
     tokens: Tokens
     vocabulary: int
@@ -196,7 +206,7 @@ def build_model(vocabulary: int) -> BertForPreTraining:
         attention_probs_dropout_prob=0.0,
         pad_token_id=PAD,
     )
-    # The backward pass of the fused attention is slow on a CPU; at these lengths plain products win.
+    # The backward pass of the fused attention is slow on a CPU; here plain products win.
     config._attn_implementation = "eager"
     model = BertForPreTraining(config)
     with torch.no_grad():
@@ -312,19 +322,15 @@ def save_checkpoint(accelerator: Accelerator, path: Path, progress: dict[str, in
     fresh, old = path.with_name("checkpoint.new"), path.with_name("checkpoint.old")
     accelerator.save_state(str(fresh))
     (fresh / "progress.json").write_text(json.dumps(progress))
-    for stale in (old,):
-        if stale.exists():
-            for file in stale.iterdir():
-                file.unlink()
-            stale.rmdir()
+    if old.exists():
+        shutil.rmtree(old)
     if path.exists():
         path.rename(old)
     fresh.rename(path)
 
 
 def prepare(arguments: argparse.Namespace) -> tuple[Tokens, BertTokenizerFast]:
-    files = sorted(path for folder in arguments.data for path in folder.rglob("*.xz"))
-    kept = [path for path in files if path.name not in arguments.held_out]
+    kept, _ = training_files(arguments.data)
     if (arguments.out / "tokenizer").exists():
         tokenizer = BertTokenizerFast.from_pretrained(arguments.out / "tokenizer")
     else:
@@ -332,6 +338,10 @@ def prepare(arguments: argparse.Namespace) -> tuple[Tokens, BertTokenizerFast]:
     store = arguments.out / "tokens.npz"
     if not store.exists():
         Tokens.encode(kept, tokenizer).save(store)
+        words = sum(
+            len(text.split()) for path in kept for texts in documents(path) for text in texts
+        )
+        (arguments.out / "words.json").write_text(json.dumps({"words": words}))
     return Tokens.load(store), tokenizer
 
 
@@ -339,7 +349,6 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, default=Path("build/pretrain"))
-    parser.add_argument("--held-out", nargs="*", default=["AA_wiki_00.txt.xz", "AA_wiki_02.txt.xz"])
     parser.add_argument("--vocabulary", type=int, default=8000)
     parser.add_argument("--steps", type=int, default=12000)
     parser.add_argument("--batch-tokens", type=int, default=8192)
