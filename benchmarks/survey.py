@@ -1,16 +1,17 @@
-"""The survey and its parts against the plain forward pass: BERT-base shape, 8 texts of 128 tokens."""
+"""The survey and its parts against the plain forward pass: BERT-base shape, 8×128 tokens."""
 
 import statistics
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from transformers import BertConfig, BertModel
+
 from benchmarks.timing import ratio, rounds
 from headlight.capture import LayerRecord, Subject
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
 from headlight.surveys.observer import Observer, Side
-from transformers import BertConfig, BertModel
 
 BATCH, LENGTH, THREADS = 8, 128, 2
 
@@ -81,7 +82,9 @@ def naive_norms(record: LayerRecord) -> Any:
     for alpha, v in zip(weight, value, strict=True):
         transformed = v @ blocks
         weighted = alpha[..., None] * transformed[:, None]
-        found.append((transformed.norm(dim=-1), weighted.norm(dim=-1), weighted.sum(0).norm(dim=-1)))
+        found.append(
+            (transformed.norm(dim=-1), weighted.norm(dim=-1), weighted.sum(0).norm(dim=-1))
+        )
     return found
 
 
