@@ -1,5 +1,7 @@
 """The command line: parse, call, print."""
 
+import os
+import re
 import shlex
 import sys
 from enum import StrEnum
@@ -9,10 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight import __version__
-from headlight.errors import HeadlightError, UsageError
+from headlight.errors import HeadlightError, RunInterruptedError, UsageError
 
 if TYPE_CHECKING:
     from headlight.capture import Site, Subject
+    from headlight.corpora import Corpus
+
+STANDARD_INPUT = "-"
+LAYER_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+BROKEN_PIPE = 141
+"""What a shell reports of a program whose reader went away."""
+
+# The parser's own class of usage errors lies in typer or in click, as its version has it.
+ParserRefusal: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="headlight",
@@ -159,9 +170,10 @@ def survey(
 
     Writes report.html, result.nc and tables of CSV into --out, and a short table here.
     """
+    opened = _corpus(corpus, format, column)  # complains before anything slow is imported
+
     from rich.console import Console
 
-    from headlight.corpora import open_corpus
     from headlight.surveys import Folder, Settings, sample_settings, survey as run_survey
     from headlight.surveys.write import write_report
 
@@ -178,7 +190,8 @@ def survey(
         batch_tokens=batch_tokens,
         seed=seed,
     )
-    opened = None if corpus is None else open_corpus(corpus, format=format, column=column)
+    folder = Folder(path=out, resume=resume, overwrite=overwrite)
+    folder.demand_free()
     subject = _load(model, revision, device, dtype, trust_remote_code)
     if opened is None:
         settings = sample_settings(settings, subject)
@@ -186,7 +199,7 @@ def survey(
         opened,
         subject,
         settings,
-        folder=Folder(path=out, resume=resume, overwrite=overwrite),
+        folder=folder,
         command=_command(),
     )
     report = write_report(result, out)
@@ -195,7 +208,7 @@ def survey(
     Console().print(terminal_table(result))
     for note in _left_out(result.attrs):
         typer.echo(note, err=True)
-    typer.echo(f"report: {report}")
+    typer.echo(f"report: {_printable(report)}")
 
 
 READ_EXAMPLES = """
@@ -206,12 +219,14 @@ READ_EXAMPLES = """
   headlight read "The cat sat." "It purred." --measure norm --html cat.html
 
   headlight read "The cat sat." --model gpt2 --json cat.json
+
+  echo "The cat sat." | headlight read -
 """
 
 
 @app.command(epilog=READ_EXAMPLES)
 def read(
-    text: Annotated[str, typer.Argument(help="What the model reads.")],
+    text: Annotated[str, typer.Argument(help="What the model reads; - for standard input.")],
     pair: Annotated[
         str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
     ] = None,
@@ -230,29 +245,32 @@ def read(
     trust_remote_code: Trust = False,
 ) -> None:
     """Read one text, or two, and show the strongest links of every head."""
+    for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
+        _demand_place(path, suffix)
+    chosen = _layers(layers)
+    text = _text(text)
+
     from rich.console import Console
 
     from headlight.reading import read as read_text
 
-    _demand_suffix(html, ".html")
-    _demand_suffix(json, ".json")
-    _demand_suffix(netcdf, ".nc")
     subject = _load(model, revision, device, dtype, trust_remote_code)
     reading = read_text(
         subject,
         text,
         pair,
         kind=kind.value if kind else None,
-        layers=_layers(layers),
+        layers=chosen,
         value_bias=value_bias.value,
         command=_command(),
     )
     from headlight.views import reading_terminal
 
+    # Files before the terminal, which may be a pipe that closes early.
+    written = [reading.save(path) for path in (html, json, netcdf) if path is not None]
     Console().print(reading_terminal(reading.dataset, measure=measure.value, top=top))
-    for path in (html, json, netcdf):
-        if path is not None:
-            typer.echo(f"written: {reading.save(path)}")
+    for path in written:
+        typer.echo(f"written: {_printable(path)}")
 
 
 CHECK_EXAMPLES = """
@@ -313,6 +331,37 @@ def _load(
     )
 
 
+def _corpus(source: str | None, format: str | None, column: str | None) -> "Corpus | None":
+    """The corpus, of which the first document can be read; None for the sample corpus."""
+    if source is None:
+        if format is not None or column is not None:
+            raise UsageError("the sample corpus has a format of its own; name a corpus.")
+        return None
+    from headlight.corpora import open_corpus
+
+    corpus = open_corpus(source, format=format, column=column)
+    if source != STANDARD_INPUT:  # which can be read only once
+        next(iter(corpus))
+    return corpus
+
+
+def _text(argument: str) -> str:
+    """What to read: the argument, or standard input for ``-``.
+
+    Raises:
+        UsageError: there is no text in it, or it is not UTF-8.
+    """
+    text = argument
+    if argument == STANDARD_INPUT:
+        try:
+            text = sys.stdin.buffer.read().decode()
+        except UnicodeDecodeError as problem:
+            raise UsageError("standard input is not UTF-8; convert it first.") from problem
+    if not text.strip():
+        raise UsageError("there is no text to read; write at least one word.")
+    return text.strip()
+
+
 def _layers(spec: str | None) -> tuple[int, ...] | None:
     """The numbers in ``0,3-5``.
 
@@ -323,18 +372,26 @@ def _layers(spec: str | None) -> tuple[int, ...] | None:
         return None
     layers: set[int] = set()
     for part in spec.split(","):
-        first, _, last = part.strip().partition("-")
-        if not first.isdecimal() or (last and not last.isdecimal()):
+        match = LAYER_RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
             raise UsageError(
                 f"--layers {spec!r}: {part!r} is no layer; write something like 0,3-5."
             )
-        layers.update(range(int(first), int(last or first) + 1))
+        layers.update(range(first, last + 1))
     return tuple(sorted(layers))
 
 
-def _demand_suffix(path: Path | None, suffix: str) -> None:
-    if path is not None and path.suffix != suffix:
+def _demand_place(path: Path | None, suffix: str) -> None:
+    """Complain before the work about a file that could not be written after it."""
+    if path is None:
+        return
+    if path.suffix != suffix:
         raise UsageError(f"{path}: the name of this file must end in {suffix}.")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}; create it first.")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; give the name of a file.")
 
 
 def _left_out(attributes: dict[str, Any]) -> list[str]:
@@ -353,7 +410,12 @@ def _left_out(attributes: dict[str, Any]) -> list[str]:
 
 
 def _command() -> str:
-    return shlex.join(["headlight", *sys.argv[1:]])
+    return _printable(shlex.join(["headlight", *sys.argv[1:]]))
+
+
+def _printable(text: str | Path) -> str:
+    """Text that can be shown and stored, whatever bytes the names of files hold."""
+    return str(text).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _version(wanted: bool) -> None:
@@ -374,10 +436,24 @@ def _root(
 def main() -> None:
     """Run, and turn every refusal into one sentence and an exit code."""
     try:
-        app()
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        if code == RunInterruptedError.exit_code:  # Ctrl-C, which the parser makes an exit code of
+            _complain("interrupted.")
+        sys.exit(code)
     except HeadlightError as error:
-        typer.echo(f"error: {error}", err=True)
+        _complain(f"error: {error}")
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        typer.echo("interrupted.", err=True)
-        sys.exit(130)
+    except ParserRefusal as error:
+        _complain(f"error: {error.format_message()} See `headlight --help`.")
+        sys.exit(UsageError.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("interrupted.")
+        sys.exit(RunInterruptedError.exit_code)
+    except BrokenPipeError:
+        # What is still waiting to be printed goes nowhere, instead of complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(BROKEN_PIPE)
+
+
+def _complain(sentence: str) -> None:
+    typer.echo(sentence, err=True)

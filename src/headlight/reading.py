@@ -133,9 +133,13 @@ def read(
     if subject.tokenizer is None:
         raise UsageError(f"{subject.name} has no tokenizer, and a reading needs text.")
     if subject.has_decoder_inputs and pair is None:
+        if kind in ("decoder", "cross"):
+            raise UsageError(f"{kind} attention of {subject.name} needs a second text; give one.")
         subject = subject.encoder()
     chosen = kind or subject.kinds[0]
     sites = subject.sites_of(chosen, layers)
+    if not sites:
+        raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
     start = (
         subject.transformer.config.decoder_start_token_id if subject.has_decoder_inputs else None
     )

@@ -1,5 +1,6 @@
 """The survey of a corpus: every head, by weight, norm and effective attention."""
 
-from headlight.surveys.survey import SAMPLE, Folder, Settings, sample_settings, survey
+from headlight.surveys.folder import Folder
+from headlight.surveys.survey import SAMPLE, Settings, sample_settings, survey
 
 __all__ = ["SAMPLE", "Folder", "Settings", "sample_settings", "survey"]

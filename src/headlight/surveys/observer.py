@@ -16,6 +16,8 @@ from headlight.result import CATEGORIES
 from headlight.shapes import Score
 
 OFFSETS = (-1, 0, 1)
+CONSTANT = 1e-6
+"""Below this share of the mean square a variance is the rounding of sums in float32."""
 LENGTH_BIN = 8
 """Documents of so many neighbouring lengths share a bin of the correlation by length."""
 
@@ -155,13 +157,15 @@ def _moments(rows: np.ndarray) -> Moments:
 
 def _squares(score: Score) -> Float[Tensor, "batch head query"]:
     """Σ over keys of the squares, summed in float64: what is left after the mean is taken off."""
-    return torch.linalg.vector_norm(score, dim=-1, dtype=torch.float64).square()
+    norms: Tensor = torch.linalg.vector_norm(score, dim=-1, dtype=torch.float64)
+    return norms.square()
 
 
 def _pearson(sums: np.ndarray) -> np.ndarray:
     """Correlation of x with its projection y, from n, Σx, Σy, Σx², Σy²; NaN if one is constant."""
     n, x, y, xx, yy = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.sqrt((xx - x * x / n) * (yy - y * y / n))
-        correlation = (yy - x * y / n) / spread
-    return np.clip(np.where(spread > 0, correlation, np.nan), -1.0, 1.0)
+        first, second = xx - x * x / n, yy - y * y / n
+        correlation = (yy - x * y / n) / np.sqrt(first * second)
+    varies = (first > CONSTANT * xx) & (second > CONSTANT * yy)
+    return np.clip(np.where(varies, correlation, np.nan), -1.0, 1.0)

@@ -17,17 +17,17 @@ from headlight.capture import Kind, Site, Subject
 from headlight.corpora import Corpus, Source, open_corpus
 from headlight.encode import Encoded, Examples, length_batches, pairs as encode_pairs, texts
 from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
-from headlight.files import reason
 from headlight.measures import ValueBias
 from headlight.result import load, save, versions
 from headlight.run import State, Work, run, show_progress
+from headlight.run.checkpoint import FILE as CHECKPOINT
+from headlight.run.example import NOTHING_SEEN, digest_with
 from headlight.surveys.dataset import dataset
+from headlight.surveys.folder import RESULT, Folder
 from headlight.surveys.step import Step, out_of_memory
 
 SAMPLE = Path(__file__).parents[1] / "assets" / "sample.txt"
 LONGEST_DEFAULT = 512
-RESULT = "result.nc"
-CHECKPOINT = "checkpoint.safetensors"
 PAIR_LENGTH = 128
 SAMPLE_LENGTH = 256
 """Two paragraphs of the sample corpus."""
@@ -70,6 +70,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.max_examples is not None and self.max_examples < 1:
             raise UsageError(f"max_examples must be at least 1, not {self.max_examples}.")
+        if self.batch_tokens < 1:
+            raise UsageError(f"batch_tokens must be at least 1, not {self.batch_tokens}.")
         if self.kind not in (None, "encoder", "decoder", "cross"):
             raise UnknownNameError("kind of attention", self.kind, ("encoder", "decoder", "cross"))
         if self.value_bias not in ("include", "exclude"):
@@ -80,37 +82,10 @@ class Settings:
 
 def sample_settings(settings: Settings, subject: Subject) -> Settings:
     """What suits the sample corpus: two adjacent paragraphs per example."""
+    if settings.max_length is not None:
+        return replace(settings, pairs=True)
     longest = min(SAMPLE_LENGTH, subject.longest or SAMPLE_LENGTH)
-    return replace(settings, pairs=True, max_length=settings.max_length or longest)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Folder:
-    """Where a run keeps its state and its result.
-
-    Attributes:
-        path: the folder; None keeps nothing.
-        resume: go on with the run in it.
-        overwrite: remove the run in it first; files that a run did not write stay.
-    """
-
-    path: Path | str | None = None
-    resume: bool = False
-    overwrite: bool = False
-
-    def made(self) -> Path | None:
-        """The folder, existing and free of an unwanted run."""
-        if self.path is None:
-            return None
-        folder = Path(self.path)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if self.overwrite:
-                for name in (CHECKPOINT, RESULT):
-                    (folder / name).unlink(missing_ok=True)
-        except OSError as problem:
-            raise RunError(f"{folder} cannot be made: {reason(problem)}.") from problem
-        return folder
+    return replace(settings, pairs=True, max_length=longest)
 
 
 def survey(
@@ -150,13 +125,17 @@ def survey(
         raise UsageError(f"{subject.name} has no tokenizer, and a survey reads text.")
     plan = _planned(corpus, subject, settings)
     place = folder.made()
-    if place and folder.resume and (finished := _finished(place, plan.signature)):
+    if place and folder.resume and (finished := _finished(place, plan)):
         return finished
     state = _run(plan, place, resume=folder.resume, progress=progress)
     if not state.examples:
+        if place:  # nothing to go on from
+            (place / CHECKPOINT).unlink(missing_ok=True)
         raise CorpusError(
             f"{plan.signature['corpus']}: no example could be made of it; is the text too short?"
         )
+    if place and not plan.examples.counts.examples:  # measured by an earlier process
+        _demand_same_corpus(plan, state.digest, place)
     result = dataset(
         state.tally, [site.layer for site in plan.sites], _attributes(plan, state, command)
     )
@@ -217,14 +196,18 @@ def _choose(subject: Subject, settings: Settings) -> tuple[Subject, Kind, list[S
             )
         subject = subject.encoder()
     kind = settings.kind or subject.kinds[0]
-    return subject, kind, subject.sites_of(kind, settings.layers)
+    sites = subject.sites_of(kind, settings.layers)
+    if not sites:
+        raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
+    return subject, kind, sites
 
 
 def _examples(corpus: Corpus, subject: Subject, settings: Settings) -> Examples:
     longest = subject.longest
-    length = settings.max_length or (
-        PAIR_LENGTH if settings.pairs else min(LONGEST_DEFAULT, longest or LONGEST_DEFAULT)
-    )
+    length = settings.max_length
+    if length is None:
+        most = PAIR_LENGTH if settings.pairs else LONGEST_DEFAULT
+        length = min(most, longest or most)
     if longest is not None and length > longest:
         raise UsageError(
             f"max_length is {length}, and {subject.name} takes at most {longest} tokens; "
@@ -262,16 +245,38 @@ def _signature(
     }
 
 
-def _finished(folder: Path, signature: dict[str, Any]) -> xarray.Dataset | None:
-    """The result in the folder, if the same survey has been completed there."""
-    if not (folder / RESULT).exists():
+def _finished(folder: Path, plan: _Plan) -> xarray.Dataset | None:
+    """The result in the folder, if this survey has been completed there.
+
+    Raises:
+        RunError: the result is of another survey, or the corpus has changed since.
+    """
+    path = folder / RESULT
+    if not path.exists():
         return None
-    result = load(folder / RESULT, stage="survey")
-    return (
-        result
-        if json.loads(result.attrs["settings"]) == json.loads(json.dumps(signature))
-        else None
-    )
+    result = load(path, stage="survey")
+    before = json.loads(result.attrs.get("settings", "{}"))
+    now = json.loads(json.dumps(plan.signature))  # as it comes back from a file
+    different = sorted(name for name in before | now if before.get(name) != now.get(name))
+    if different:
+        raise RunError(
+            f"{path} is of a survey with other settings ({', '.join(different)}); repeat those, "
+            "begin anew with --overwrite, or choose another folder with --out."
+        )
+    _demand_same_corpus(plan, result.attrs["corpus_digest"], folder)
+    return result
+
+
+def _demand_same_corpus(plan: _Plan, digest: str, folder: Path) -> None:
+    """Read the corpus without measuring it; `plan.examples.counts` then says what was left out."""
+    found = NOTHING_SEEN
+    for example in islice(plan.examples, plan.settings.max_examples):
+        found = digest_with(found, example)
+    if found != digest:
+        raise RunError(
+            f"the corpus has changed since the run in {folder} was completed; restore it, begin "
+            "anew with --overwrite, or choose another folder with --out."
+        )
 
 
 def _run(plan: _Plan, folder: Path | None, *, resume: bool, progress: bool) -> State:

@@ -7,6 +7,7 @@ import xarray
 from headlight import files
 from headlight.errors import ResultError
 from headlight.result import save_csv
+from headlight.surveys.folder import REPORT, TABLES
 from headlight.views import report
 
 
@@ -16,12 +17,12 @@ def write_report(result: xarray.Dataset, folder: Path) -> Path:
     Raises:
         ResultError: the folder cannot be written.
     """
-    tables = folder / "tables"
+    tables = folder / TABLES
     try:
         tables.mkdir(exist_ok=True)
     except OSError as problem:
         raise ResultError(f"{tables} cannot be made: {files.reason(problem)}.") from problem
     save_csv(result, tables)
-    page = folder / "report.html"
+    page = folder / REPORT
     files.write(page, report(result, command=result.attrs.get("command", "")).encode())
     return page
