@@ -18,8 +18,8 @@ OutputWeight = Float[Tensor, "head head_dim d_model"]
 Factor = Float[Tensor, "head head_dim head_dim"]
 """R_h of W_h = R_h Q_h with orthonormal rows in Q_h: ‖v W_h‖ = ‖v R_h‖ (float64)."""
 
-Gram = Float[Tensor, "inner inner"]
-"""W^O W^Oᵀ over all heads, ``inner`` = head × head_dim."""
+Overlap = Float[Tensor, "inner inner"]
+"""Q Qᵀ over all heads, ``inner`` = head × head_dim: how the spaces that heads write to overlap."""
 
 Score = Float[Tensor, "batch head query key"]
 """One number per head and pair of positions."""

@@ -9,7 +9,8 @@ been computed without Headlight.
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
@@ -36,7 +37,17 @@ class Listener(Protocol):
         ...
 
 
+@dataclass
+class _Held:
+    """A configuration that names the door, what it named before, and for how many captures."""
+
+    config: Any
+    implementation: str | None
+    captures: int = 0
+
+
 _listeners: WeakKeyDictionary[nn.Module, tuple[int, Listener]] = WeakKeyDictionary()
+_held: dict[int, _Held] = {}
 _lock = threading.Lock()
 
 
@@ -64,6 +75,27 @@ def forget(model: nn.Module) -> None:
             _listeners.pop(module, None)
 
 
+def hold(configs: Iterable[Any]) -> None:
+    """Make the configurations name the door; models that share one may each hold it."""
+    with _lock:
+        for config in configs:
+            before = config._attn_implementation_internal
+            held = _held.setdefault(id(config), _Held(config, before))
+            held.captures += 1
+            config._attn_implementation_internal = IMPLEMENTATION
+
+
+def release(configs: Iterable[Any]) -> None:
+    """Undo `hold`; the last to do so restores what a configuration named before the first."""
+    with _lock:
+        for config in configs:
+            held = _held[id(config)]
+            held.captures -= 1
+            if not held.captures:
+                config._attn_implementation_internal = held.implementation
+                del _held[id(config)]
+
+
 def eager_function(module: nn.Module) -> AttentionFunction:
     """The eager attention of the file that defines `module`.
 
@@ -80,12 +112,15 @@ def eager_function(module: nn.Module) -> AttentionFunction:
     )
 
 
-def own_function(module: nn.Module, implementation: str) -> AttentionFunction:
-    """What `module` would call under `implementation` and with masks that are added.
+def own_function(module: nn.Module) -> AttentionFunction:
+    """What `module` calls when nobody captures it, if that takes masks that are added.
 
     Only sdpa is passed through: the masks that other kernels expect differ.
     """
-    if implementation == "sdpa":
+    config: Any = getattr(module, "config", None)
+    held = _held.get(id(config))
+    named = held.implementation if held else getattr(config, "_attn_implementation", None)
+    if named == "sdpa":
         return ALL_ATTENTION_FUNCTIONS["sdpa"]  # type: ignore[no-any-return]
     return eager_function(module)
 
@@ -93,5 +128,5 @@ def own_function(module: nn.Module, implementation: str) -> AttentionFunction:
 def _attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
     thread, listener = _listeners.get(module, (None, None))
     if listener is None or thread != threading.get_ident():
-        return eager_function(module)(module, *arguments, **options)
+        return own_function(module)(module, *arguments, **options)
     return listener.attend(module, arguments, options)

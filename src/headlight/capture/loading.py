@@ -1,6 +1,7 @@
 """Load a model from a hub, a folder, or the package."""
 
 import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from headlight.capture.subject import Subject
@@ -22,6 +24,8 @@ DTYPES = {
     "float16": torch.float16,
     "float64": torch.float64,
 }
+
+HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 _READ_AT_ONCE = 1 << 22
 
@@ -44,33 +48,68 @@ def load_subject(
         trust_remote_code: run code that comes with the model. Off unless you ask for it.
 
     Raises:
-        ModelError: there is no such model, or its weights are not safetensors.
+        ModelError: there is no such model, it is damaged or incomplete, or its weights are not
+            safetensors.
         UsageError: unknown dtype or device.
     """
     if dtype not in DTYPES:
         raise UnknownNameError("precision", dtype, DTYPES)
     place = _device(device)
     source = str(EMBEDDED if name is None else name)
+    _demand_folder(source)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     with _quiet():
-        try:
-            config = AutoConfig.from_pretrained(source, **options)
-            model = AutoModel.from_pretrained(
-                source, config=config, dtype=DTYPES[dtype], use_safetensors=True, **options
-            )
-        except (OSError, ValueError, KeyError, ImportError) as problem:
-            raise ModelError(_loading_sentence(source, problem)) from problem
+        model = _model(source, DTYPES[dtype], options)
         tokenizer = _tokenizer(source, options)
     label = EMBEDDED_NAME if name is None else str(name)
     return Subject(model.to(place).eval(), tokenizer, label, _revision(source, model))
 
 
-def _tokenizer(source: str, options: dict[str, Any]) -> Any:
-    """The tokenizer, or None for a model of pictures or sound."""
+def _demand_folder(source: str) -> None:
+    """What cannot be a name of the hub must be a folder."""
+    if Path(source).is_file():
+        raise ModelError(f"{source} is a file; give the folder of a transformers model.")
+    if not Path(source).exists() and not HUB_NAME.fullmatch(source):
+        raise ModelError(f"there is no folder {source!r}, and no model of a hub has such a name.")
+
+
+def _model(source: str, dtype: torch.dtype, options: dict[str, Any]) -> Any:
     try:
-        return AutoTokenizer.from_pretrained(source, use_fast=True, **options)
-    except (OSError, ValueError, KeyError, ImportError, TypeError):
+        config = AutoConfig.from_pretrained(source, **options)
+        model, report = AutoModel.from_pretrained(
+            source,
+            config=config,
+            dtype=dtype,
+            use_safetensors=True,
+            output_loading_info=True,
+            **options,
+        )
+    except Exception as problem:  # damaged folders make every library raise its own
+        raise ModelError(_loading_sentence(source, problem)) from problem
+    missing = sorted(name for name in report["missing_keys"] if not _is_dispensable(name))
+    if missing:
+        raise ModelError(
+            f"the weights in {source} lack {missing[0]!r} ({len(missing)} missing in all), which "
+            "would be random numbers; the configuration belongs to another model, or a file of "
+            "weights is incomplete."
+        )
+    return model
+
+
+def _is_dispensable(name: str) -> bool:
+    """Weights that no attention depends on, and that checkpoints of other heads leave out."""
+    return "pooler" in name or name.endswith("masked_spec_embed")
+
+
+def _tokenizer(source: str, options: dict[str, Any]) -> Any:
+    """The tokenizer, or None where there is none: a model of pictures or sound, say."""
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, **options)
+    except Exception:  # noqa: BLE001 - the tokenizers library raises nothing more precise
         return None
+    # For want of files transformers makes one that knows its special tokens alone.
+    empty = len(tokenizer) <= len(set(tokenizer.all_special_ids))
+    return None if empty else tokenizer
 
 
 def _device(name: str) -> torch.device:
@@ -80,7 +119,7 @@ def _device(name: str) -> torch.device:
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
+        torch.empty(1, device=device).item()  # nothing can be read from the device "meta"
     except (RuntimeError, AssertionError, NotImplementedError) as problem:
         raise UsageError(
             f"there is no device {name!r} here; use cpu, cuda, mps or auto."
@@ -89,8 +128,7 @@ def _device(name: str) -> torch.device:
 
 
 def _loading_sentence(source: str, problem: Exception) -> str:
-    first = str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
-    if "safetensors" in str(problem):
+    if isinstance(problem, OSError) and "safetensors" in str(problem):
         return (
             f"{source} has no safetensors weights, and other formats can run code when they are "
             "read; save it with save_pretrained of transformers 5 first."
@@ -98,7 +136,21 @@ def _loading_sentence(source: str, problem: Exception) -> str:
     folder = Path(source)
     if folder.exists() and not (folder / "config.json").exists():
         return f"{source} holds no config.json; give the folder of a transformers model."
-    return f"the model {source!r} cannot be loaded: {first}"
+    reason = _first_sentence(problem)
+    if isinstance(problem, SafetensorError):
+        return f"the safetensors weights in {source} are damaged ({reason}); copy them again."
+    if "ignore_mismatched_sizes" in str(problem):
+        return f"the configuration in {source} does not fit the sizes of its weights."
+    return f"the model {source!r} cannot be loaded: {reason}."
+
+
+def _first_sentence(problem: Exception) -> str:
+    """The first line of a message, and the next where it ends in a colon; without a full stop."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    if not lines:
+        return type(problem).__name__
+    first = " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
+    return first.rstrip(" .")
 
 
 @contextmanager

@@ -106,10 +106,17 @@ class Subject:
 
         Raises:
             CaptureError: the model is being captured already, or runs otherwise than when traced.
+            UsageError: the model is in training mode, or a site is not one of its `sites`.
         """
         self._demand_evaluation()
         order = {site: number for number, site in enumerate(self.sites)}
-        wanted = frozenset(order[site] for site in (self.sites if sites is None else sites))
+        asked = self.sites if sites is None else list(sites)
+        if any(site not in order for site in asked):
+            raise UsageError(
+                f"a site to capture belongs to another model or trace; take it from the sites of "
+                f"{self.name} itself."
+            )
+        wanted = frozenset(order[site] for site in asked)
         with recording(self.transformer, self.sites, wanted) as recorder:
             yield recorder
 
@@ -173,7 +180,7 @@ class Subject:
         )
 
     def _demand_evaluation(self) -> None:
-        if self.transformer.training:
+        if any(module.training for module in self.transformer.modules()):
             raise UsageError(
                 f"{self.name} is in training mode, where dropout changes attention at random; call "
                 "model.eval() first."

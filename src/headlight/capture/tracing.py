@@ -92,6 +92,28 @@ class _Silenced(Tracer):
         return (torch.zeros_like(inputs[0]), *inputs[1:])
 
 
+class _Blanked:
+    """Runs the model with some contexts set to zero, while their projections put out as before."""
+
+    def __init__(self, calls: list[Call], blanked: set[int]) -> None:
+        self._calls = calls
+        self._blanked = blanked
+        self._next = 0
+
+    def attend(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        call = self._calls[self._next]
+        blank = self._next in self._blanked
+        self._next += 1
+        return (torch.zeros_like(call.context) if blank else call.context), call.weight
+
+    def restore(self, module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor | None:
+        """A forward hook of the projections; other runs of such a module stay as they are."""
+        call = self._calls[self._next - 1]
+        return call.projected if self._next and call.projection is module else None
+
+
 def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
     """The attention of `model` in the order in which it runs on `inputs`.
 
@@ -108,7 +130,7 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
     hooks = [module.register_forward_hook(tracer.linear) for module in linears]
     try:
         with torch.no_grad(), door_opened(model, tracer):
-            model(**inputs)
+            output = model(**inputs)[0]
     finally:
         for hook in hooks:
             hook.remove()
@@ -120,6 +142,7 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
         counts[site.kind] += 1
         sites.append(site)
     _demand_all(model, counts, both_sides="decoder_input_ids" in inputs)
+    _demand_nothing_beside(model, inputs, tracer.calls, sites, output)
     return _with_value_biases(model, inputs, sites)
 
 
@@ -220,6 +243,45 @@ def _promised(model: nn.Module) -> int | None:
         return sum("attention" in kind and "linear" not in kind for kind in kinds)
     layers = getattr(config, "num_hidden_layers", None)
     return layers if isinstance(layers, int) else None
+
+
+def _demand_nothing_beside(
+    model: nn.Module,
+    inputs: Mapping[str, Any],
+    calls: list[Call],
+    sites: list[Site],
+    output: Tensor,
+) -> None:
+    """Nothing but the projection may read a context: no gate, and no adapter beside it."""
+    if not _reads_contexts(model, inputs, calls, set(range(len(calls))), output):
+        return
+    for index, site in enumerate(sites):
+        if _reads_contexts(model, inputs, calls, {index}, output):
+            raise UnsupportedModelError(
+                f"{site.name}: what the heads compute is also read beside {site.projection.name} "
+                "(by a gate or an adapter, say), so f(x) does not exist for it."
+            )
+
+
+def _reads_contexts(
+    model: nn.Module,
+    inputs: Mapping[str, Any],
+    calls: list[Call],
+    blanked: set[int],
+    wanted: Tensor,
+) -> bool:
+    """Whether the output changes with the contexts of some calls, their projections apart."""
+    listener = _Blanked(calls, blanked)
+    projections = {call.projection for call in calls if call.projection is not None}
+    hooks = [projection.register_forward_hook(listener.restore) for projection in projections]
+    try:
+        with torch.no_grad(), door_opened(model, listener):
+            found = model(**inputs)[0]
+    finally:
+        for hook in hooks:
+            hook.remove()
+    error = (found - wanted).float().norm() / wanted.float().norm().clamp_min(1e-30)
+    return not float(error) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100
 
 
 def _with_value_biases(

@@ -1,0 +1,314 @@
+"""Loading a model: what is refused, in a sentence, and what is never run."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizer
+
+from headlight.capture import load_subject
+from headlight.errors import HeadlightError, ModelError, UnknownNameError, UsageError
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "."]
+
+
+@pytest.fixture(autouse=True)
+def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A whole and sound model."""
+    torch.manual_seed(0)
+    path = tmp_path / "tiny"
+    config = BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=16,
+    )
+    BertModel(config).save_pretrained(path)
+    words = tmp_path / "vocab.txt"
+    words.write_text("\n".join(WORDS), encoding="utf-8")
+    BertTokenizer(str(words)).save_pretrained(path)
+    return path
+
+
+def settle(folder: Path, **changes: object) -> None:
+    """Change the configuration; None takes a setting out."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8")) | changes
+    kept = {name: value for name, value in config.items() if value is not None}
+    path.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def test_a_folder_is_loaded_ready_to_be_captured(folder: Path) -> None:
+    subject = load_subject(folder, device="cpu")
+    assert subject.name == str(folder)
+    assert not subject.transformer.training
+    assert len(subject.sites) == 2
+    assert subject.tokenizer is not None
+    assert subject.tokenizer("The cat sat.")["input_ids"] == [2, 5, 6, 7, 8, 3]
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16", "float16", "float64"])
+def test_weights_come_in_the_precision_asked_for(folder: Path, name: str) -> None:
+    subject = load_subject(folder, device="cpu", dtype=name)
+    assert {value.dtype for value in subject.transformer.parameters()} == {getattr(torch, name)}
+
+
+def test_a_model_with_a_head_is_loaded_without_it(folder: Path) -> None:
+    """Its checkpoint has no pooler, on which no attention depends."""
+    BertForMaskedLM(BertConfig.from_pretrained(folder)).save_pretrained(folder)
+    assert len(load_subject(folder, device="cpu").sites) == 2
+
+
+def test_the_revision_is_that_of_the_weights(folder: Path) -> None:
+    def revision() -> str:
+        return load_subject(folder, device="cpu").revision
+
+    first = revision()
+    assert first.startswith("sha256:")
+    assert revision() == first
+    weights = load_file(folder / "model.safetensors")
+    weights["encoder.layer.1.attention.self.value.bias"][3] += 1e-3
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert revision() != first
+
+
+def test_a_model_without_a_tokenizer_is_loaded(folder: Path) -> None:
+    """Models of pictures and sound have none; a made-up one that knows no word would be worse."""
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    subject = load_subject(folder, device="cpu")
+    assert subject.tokenizer is None
+    assert len(subject.sites) == 2
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"model": 3}', b"\xff\xfe\x00"])
+def test_a_damaged_tokenizer_is_none(folder: Path, content: bytes) -> None:
+    (folder / "tokenizer.json").write_bytes(content)
+    assert load_subject(folder, device="cpu").tokenizer is None
+
+
+# Refused in a sentence
+
+
+def no_config(folder: Path) -> str:
+    (folder / "config.json").unlink()
+    return r"holds no config\.json; give the folder of a transformers model\.$"
+
+
+def config_no_json(folder: Path) -> str:
+    (folder / "config.json").write_text("{'model_type': bert", encoding="utf-8")
+    return r"cannot be loaded: .*config\.json.* is not a valid JSON file\.$"
+
+
+def config_of_bytes(folder: Path) -> str:
+    (folder / "config.json").write_bytes(b"\xff\xfe\x00\x01")
+    return r"cannot be loaded: .*config\.json.* is not a valid JSON file\.$"
+
+
+def config_a_list(folder: Path) -> str:
+    (folder / "config.json").write_text("[1, 2]", encoding="utf-8")
+    return r"cannot be loaded: .*`model_type`.*\.$"
+
+
+def config_without_type(folder: Path) -> str:
+    settle(folder, model_type=None)
+    return r"cannot be loaded: .*`model_type`.*\.$"
+
+
+def unknown_type(folder: Path) -> str:
+    settle(folder, model_type="dreamt-up")
+    return r"cannot be loaded: .*`dreamt-up`.*\.$"
+
+
+def wrong_type_of_setting(folder: Path) -> str:
+    settle(folder, hidden_size="many")
+    return r"cannot be loaded: .*'hidden_size' expected int.*\.$"
+
+
+def heads_that_do_not_divide(folder: Path) -> str:
+    settle(folder, num_attention_heads=3)
+    return r"cannot be loaded: .*hidden size.*\.$"
+
+
+def other_sizes(folder: Path) -> str:
+    settle(folder, hidden_size=24)
+    return r"does not fit the sizes of its weights\.$"
+
+
+def more_layers_than_weights(folder: Path) -> str:
+    settle(folder, num_hidden_layers=3)
+    return r"lack 'encoder\.layer\.2\..*' \(16 missing in all\), which would be random numbers; "
+
+
+def weights_of_another_model(folder: Path) -> str:
+    save_file({"x": torch.zeros(3)}, folder / "model.safetensors", metadata={"format": "pt"})
+    return r"lack 'embeddings\..*' \(\d+ missing in all\), which would be random numbers; "
+
+
+def no_weights(folder: Path) -> str:
+    (folder / "model.safetensors").unlink()
+    return r"has no safetensors weights, and other formats can run code .*\.$"
+
+
+def weights_cut_off(folder: Path) -> str:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    return r"the safetensors weights in .* are damaged \(.*\); copy them again\.$"
+
+
+def weights_of_junk(folder: Path) -> str:
+    (folder / "model.safetensors").write_bytes(b"junk" * 100)
+    return r"the safetensors weights in .* are damaged \(.*\); copy them again\.$"
+
+
+def weights_empty(folder: Path) -> str:
+    (folder / "model.safetensors").write_bytes(b"")
+    return r"the safetensors weights in .* are damaged \(.*\); copy them again\.$"
+
+
+def empty_folder(folder: Path) -> str:
+    for path in folder.iterdir():
+        path.unlink()
+    return r"holds no config\.json; give the folder of a transformers model\.$"
+
+
+DAMAGES = (
+    no_config,
+    config_no_json,
+    config_of_bytes,
+    config_a_list,
+    config_without_type,
+    unknown_type,
+    wrong_type_of_setting,
+    heads_that_do_not_divide,
+    other_sizes,
+    more_layers_than_weights,
+    weights_of_another_model,
+    no_weights,
+    weights_cut_off,
+    weights_of_junk,
+    weights_empty,
+    empty_folder,
+)
+
+
+def refusal(name: str | Path, **options: str) -> HeadlightError:
+    with pytest.raises(HeadlightError) as refused:
+        load_subject(name, **{"device": "cpu", **options})
+    sentence = str(refused.value)
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
+    return refused.value
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_damaged_folders_are_refused_in_a_sentence(
+    folder: Path, damage: Callable[[Path], str]
+) -> None:
+    sentence = damage(folder)
+    refused = refusal(folder)
+    assert isinstance(refused, ModelError)
+    assert refused.exit_code == 1
+    assert str(folder) in str(refused)
+    with pytest.raises(ModelError, match=sentence):
+        load_subject(folder, device="cpu")
+
+
+def test_missing_folders_and_files_are_refused_in_a_sentence(folder: Path) -> None:
+    assert str(refusal(folder / "nowhere")).startswith(f"there is no folder '{folder}/nowhere'")
+    assert str(refusal("./nowhere")).startswith("there is no folder './nowhere'")
+    config = folder / "config.json"
+    assert str(refusal(config)).startswith(f"{config} is a file; give the folder")
+    assert isinstance(refusal("nobody/no-such-model"), ModelError)
+
+
+def test_unknown_precisions_and_devices_are_refused_in_a_sentence(folder: Path) -> None:
+    refused = refusal(folder, dtype="float23")
+    assert isinstance(refused, UnknownNameError)
+    assert "no precision is called 'float23'. Did you mean 'float32'?" in str(refused)
+    for device in ("gpu", "cuda:99", "cpu:-3", "", "meta"):
+        refused = refusal(folder, device=device)
+        assert isinstance(refused, UsageError)
+        assert refused.exit_code == 2
+        assert str(refused) == f"there is no device {device!r} here; use cpu, cuda, mps or auto."
+
+
+# Never run
+
+
+def bomb(folder: Path, module: str, attribute: str) -> bytes:
+    """The opcodes of a pickle that calls a function of a module; no pickle library needed."""
+    return f"c{module}\n{attribute}\n(V{folder / 'ran'}\ntR.".encode()
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.bin", "pytorch_model.pt"])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_pickles_are_never_read(folder: Path, name: str, zipped: bool) -> None:
+    (folder / "model.safetensors").unlink()
+    content = bomb(folder, "os", "mkdir")
+    if zipped:
+        with zipfile.ZipFile(folder / name, "w") as archive:
+            archive.writestr("archive/data.pkl", content)
+            archive.writestr("archive/version", "3")
+    else:
+        (folder / name).write_bytes(content)
+    assert "has no safetensors weights" in str(refusal(folder))
+    assert isinstance(refusal(folder / name), ModelError)
+    assert not (folder / "ran").exists()
+
+
+def test_the_bomb_would_go_off(folder: Path) -> None:
+    """So that the test above proves something."""
+    (folder / "x.bin").write_bytes(bomb(folder, "os", "mkdir"))
+    try:
+        torch.load(folder / "x.bin", weights_only=False)
+    except Exception:  # noqa: BLE001 - what comes after the explosion does not matter
+        assert (folder / "ran").exists()
+    assert (folder / "ran").exists()
+
+
+def plant(folder: Path) -> None:
+    """Code beside the model, which says that it ran."""
+    code = f"open({str(folder / 'ran')!r}, 'w').close()\n"
+    for name in ("configuration_own", "modeling_own", "tokenization_own"):
+        (folder / f"{name}.py").write_text(code, encoding="utf-8")
+    classes = {"AutoConfig": "configuration_own.OwnConfig", "AutoModel": "modeling_own.OwnModel"}
+    settle(folder, auto_map=classes)
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    settings["auto_map"] = {"AutoTokenizer": ["tokenization_own.Own", "tokenization_own.Own"]}
+    path.write_text(json.dumps(settings), encoding="utf-8")
+
+
+def test_code_that_comes_with_a_known_model_is_not_run(folder: Path) -> None:
+    plant(folder)
+    assert len(load_subject(folder, device="cpu").sites) == 2
+    assert not (folder / "ran").exists()
+
+
+def test_a_model_that_needs_its_own_code_is_refused(folder: Path) -> None:
+    plant(folder)
+    settle(folder, model_type="own")
+    assert "custom code" in str(refusal(folder))
+    assert not (folder / "ran").exists()
+
+
+def test_code_is_run_only_when_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the tests above prove something."""
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(folder.parent))
+    plant(folder)
+    settle(folder, model_type="own")
+    with pytest.raises(ModelError):
+        load_subject(folder, device="cpu", trust_remote_code=True)
+    assert (folder / "ran").exists()

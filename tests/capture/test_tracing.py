@@ -1,0 +1,234 @@
+"""What tracing finds in a model, and the models that it refuses because it would be wrong."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from architectures import ARCHITECTURES
+from headlight.capture import LayerRecord, Subject
+from headlight.errors import UnsupportedModelError, UsageError
+from tiny_models import Inputs, eager_attention
+
+
+def model_of(name: str) -> PreTrainedModel:
+    return next(row for row in ARCHITECTURES if row.name == name).build()
+
+
+IDS: Inputs = {"input_ids": torch.tensor([[5, 9, 6, 8, 7]])}
+
+
+class Wrapped(nn.Module):
+    """A linear map with something of its own around it."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.inner = linear
+        self.extra = nn.Linear(linear.in_features, linear.in_features)
+
+
+class Gated(Wrapped):
+    def forward(self, context: Tensor) -> Tensor:
+        found: Tensor = self.inner(context * self.extra(context).sigmoid())
+        return found
+
+
+class GatedAfterwards(Wrapped):
+    def forward(self, context: Tensor) -> Tensor:
+        gate: Tensor = self.extra(context).sigmoid()
+        found: Tensor = self.inner(context) * gate
+        return found
+
+
+class Bypassed(Wrapped):
+    def forward(self, context: Tensor) -> Tensor:
+        found: Tensor = self.inner(context) + 0.1 * context.sin()
+        return found
+
+
+class GatedByOthers(Wrapped):
+    def forward(self, context: Tensor) -> Tensor:
+        found: Tensor = self.inner(context * self.extra(context.roll(1, dims=-1)).sigmoid())
+        return found
+
+
+class Normalised(Wrapped):
+    def forward(self, context: Tensor) -> Tensor:
+        found: Tensor = self.inner(nn.functional.layer_norm(context, context.shape[-1:]))
+        return found
+
+
+class NoLinear(Wrapped):
+    def forward(self, context: Tensor) -> Tensor:
+        return context @ self.inner.weight.T
+
+
+class Adapted(nn.Module):
+    """As PEFT wraps a linear map, with a low-rank step beside it."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__()
+        self.base_layer = linear
+        self.down = nn.Linear(linear.in_features, 2, bias=False)
+        self.up = nn.Linear(2, linear.out_features, bias=False)
+
+    def forward(self, context: Tensor) -> Tensor:
+        found: Tensor = self.base_layer(context) + self.up(self.down(context))
+        return found
+
+
+class Doubling(nn.Linear):
+    """A linear map that does more than its matrix says."""
+
+    def forward(self, context: Tensor) -> Tensor:
+        return 2 * super().forward(context)
+
+
+def refusal(model: PreTrainedModel) -> str:
+    before = model.eval().config._attn_implementation
+    with pytest.raises(UnsupportedModelError) as refused:
+        _ = Subject(model).sites
+    assert model.config._attn_implementation == before
+    assert not any(module._forward_hooks for module in model.modules())
+    sentence = str(refused.value)
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
+    return sentence
+
+
+@pytest.mark.parametrize("wrapper", [GatedByOthers, Normalised, NoLinear])
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_context_that_is_changed_before_it_is_projected(wrapper: type, layer: int) -> None:
+    model = model_of("Llama")
+    attention: Any = model.layers[layer].self_attn
+    attention.o_proj = wrapper(attention.o_proj)
+    sentence = refusal(model)
+    assert sentence.startswith(f"layers.{layer}.self_attn: what the heads compute is changed")
+    assert "f(x) does not exist" in sentence
+
+
+@pytest.mark.parametrize("wrapper", [Gated, GatedAfterwards, Bypassed])
+def test_a_context_that_something_else_reads(wrapper: type) -> None:
+    """The linear map that gets it unchanged need not be the projection, or all there is."""
+    model = model_of("Llama")
+    attention: Any = model.layers[1].self_attn
+    attention.o_proj = wrapper(attention.o_proj)
+    sentence = refusal(model)
+    assert sentence.startswith("layers.1.self_attn: what the heads compute is also read beside")
+
+
+def test_an_adapter_on_the_projection() -> None:
+    model = model_of("Llama")
+    attention: Any = model.layers[1].self_attn
+    attention.o_proj = Adapted(attention.o_proj)
+    sentence = refusal(model)
+    assert sentence.startswith("layers.1.self_attn.o_proj carries an adapter; merge it")
+
+
+def test_a_projection_that_breaks_the_equation() -> None:
+    """Kobayashi's Eq. 3 is measured, not assumed."""
+    model = model_of("Llama")
+    attention: Any = model.layers[0].self_attn
+    other = Doubling(attention.o_proj.in_features, attention.o_proj.out_features)
+    other.load_state_dict(attention.o_proj.state_dict())
+    attention.o_proj = other
+    assert refusal(model).startswith("layers.0.self_attn: the sum of α f(x) misses the output")
+
+
+def test_a_layer_that_computes_attention_by_itself() -> None:
+    """One layer fewer than the configuration promises goes through the interface."""
+    model = model_of("BERT")
+    attention: Any = model.encoder.layer[1].attention.self
+
+    def by_hand(hidden: Tensor, *_: Any, **__: Any) -> tuple[Tensor, None]:
+        return attention.value(hidden), None
+
+    attention.forward = by_hand
+    assert "only 1 of its 2 attention layers" in refusal(model)
+
+
+@pytest.mark.parametrize("part", [None, "encoder.layer.0.attention.self"])
+def test_a_model_in_training_mode_is_refused(part: str | None) -> None:
+    """Also if only a part of it is: dropout there would change attention at random."""
+    model = model_of("BERT")
+    subject = Subject(model, name="tiny")
+    assert subject.sites
+    (model if part is None else model.get_submodule(part)).train()
+    sentence = r"^tiny is in training mode, where .*; call model\.eval\(\) first\.$"
+    with pytest.raises(UsageError, match=sentence):
+        _ = Subject(model, name="tiny").sites
+    with pytest.raises(UsageError, match=sentence):
+        subject.trace(IDS)
+    with pytest.raises(UsageError, match=sentence):
+        subject.capture().__enter__()
+    model.eval()
+    with subject.capture():
+        pass
+
+
+def captured(subject: Subject, inputs: Inputs) -> list[LayerRecord]:
+    records: list[LayerRecord] = []
+    with subject.capture() as recorder, torch.no_grad():
+        recorder.visit = records.append
+        subject.transformer(**inputs)
+    return records
+
+
+def test_a_model_of_other_inputs_is_traced_with_its_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of("BERT")
+    subject = Subject(model)
+    monkeypatch.setattr(type(model), "main_input_name", "smells")
+    with pytest.raises(UnsupportedModelError, match=r"takes 'smells', .* inputs of your own\.$"):
+        _ = subject.sites
+    given = subject.trace(IDS) or subject.sites
+    records = captured(subject, IDS)
+    assert [record.site for record in records] == given == subject.sites
+    wanted = eager_attention(model, IDS)
+    for record, weight in zip(records, wanted, strict=True):
+        assert torch.equal(record.weight, weight)
+
+
+def test_a_model_that_does_not_run_on_the_trial_input_is_refused_in_a_sentence() -> None:
+    model = model_of("BERT")
+    model.embeddings.word_embeddings = nn.Embedding(10, 32)
+    subject = Subject(model.eval(), name="small words")
+    with pytest.raises(UnsupportedModelError, match=r"^small words does not run on a trial input"):
+        _ = subject.sites
+    subject.trace(IDS)
+    assert len(captured(subject, IDS)) == 2
+
+
+def test_what_was_traced_is_what_later_captures_expect() -> None:
+    """Traced without its last layer, the model is captured without it; and the other way round."""
+    model = model_of("Llama")
+    model.config.num_hidden_layers = 1
+    whole = model.layers
+    model.layers = nn.ModuleList(list(whole)[:1])
+    subject = Subject(model.eval())
+    subject.trace(IDS)
+    assert len(captured(subject, IDS)) == 1
+    model.config.num_hidden_layers, model.layers = 2, whole
+    subject.trace(IDS)
+    assert len(captured(subject, IDS)) == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ["BERT", "GPT-2", "T5", "ViT"])
+def test_models_of_every_precision_are_traced(name: str, dtype: torch.dtype) -> None:
+    sites = Subject(model_of(name).to(dtype)).sites
+    error = max(site.error for site in sites)
+    assert error < {torch.float64: 1e-12, torch.float32: 1e-5}.get(dtype, 5e-2)
+    assert all(site.value_bias is not None and site.value_bias.dtype == dtype for site in sites)
+
+
+def test_tracing_is_repeatable_and_leaves_no_trace() -> None:
+    model = model_of("BART")
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    first, second = Subject(model).sites, Subject(model).sites
+    assert [(site.name, site.kind, site.layer, site.error) for site in first] == [
+        (site.name, site.kind, site.layer, site.error) for site in second
+    ]
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
