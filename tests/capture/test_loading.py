@@ -4,6 +4,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -203,7 +204,7 @@ DAMAGES = (
 )
 
 
-def refusal(name: str | Path, **options: str) -> HeadlightError:
+def refusal(name: str | Path, **options: Any) -> HeadlightError:
     with pytest.raises(HeadlightError) as refused:
         load_subject(name, **{"device": "cpu", **options})
     sentence = str(refused.value)
