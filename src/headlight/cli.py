@@ -418,7 +418,7 @@ def _printable(text: str | Path) -> str:
     return str(text).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool | None) -> None:
     if wanted:
         typer.echo(f"headlight {__version__}")
         raise typer.Exit
@@ -427,8 +427,9 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
+        bool | None,  # None when it is not given, because a callback is eager
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = None,
 ) -> None:
     pass
 
@@ -444,7 +445,7 @@ def main() -> None:
         _complain(f"error: {error}")
         sys.exit(error.exit_code)
     except ParserRefusal as error:
-        _complain(f"error: {error.format_message()} See `headlight --help`.")
+        _complain(f"error: {error.format_message().rstrip('.')}; see --help.")
         sys.exit(UsageError.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         _complain("interrupted.")

@@ -1,0 +1,481 @@
+"""The command line: what it says, what it refuses, and with which exit code."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from architectures import REFUSED
+from headlight.cli import _layers, app
+from headlight.errors import UsageError
+from headlight.result import load
+from surveys.command import Command
+from surveys.processes import run, start
+from surveys.subjects import saved, texts, tokenizer
+from tiny_models import Refused
+
+COMMANDS = ("survey", "read", "check")
+OUTSIDE = [row for row in REFUSED if row.name in ("BLOOM", "XLNet", "DeBERTa", "DeBERTa-v2")]
+
+
+@pytest.fixture(scope="session")
+def bert(tmp_path_factory) -> Path:
+    return saved("bert", tmp_path_factory.mktemp("models") / "bert")
+
+
+@pytest.fixture
+def headlight(monkeypatch, capsys) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+@pytest.fixture
+def corpus(tmp_path) -> Path:
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n\n".join(texts(5)))
+    return path
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+# Help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_examples(headlight, command):
+    code, said, _ = headlight(command, "--help")
+    assert code == 0
+    assert "Examples" in said
+    assert said.count(f"headlight {command}") > 1
+
+
+def test_the_examples_name_options_that_exist():
+    for command in app.registered_commands:
+        assert command.epilog
+        assert command.callback is not None
+        names = command.callback.__annotations__
+        for word in command.epilog.split():
+            if word.startswith("--"):
+                given = str(names.get(word[2:].replace("-", "_"))) + str(names.values())
+                assert word[2:].replace("-", "_") in names or word in given, word
+
+
+def test_without_anything_it_shows_its_help(headlight):
+    code, said, _ = headlight()
+    assert code == 0
+    for command in COMMANDS:
+        assert command in said
+
+
+def test_the_version(headlight):
+    assert headlight("--version")[:2] == (0, "headlight 0.1.0\n")
+
+
+# Refusals that need no model
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--nonsense"], "--nonsense"),
+        (["read"], "Missing argument"),
+        (["reed", "the sea"], "read"),
+        (["read", "the sea", "--measure", "nrom"], "nrom"),
+        (["read", "the sea", "--top", "0"], "--top"),
+        (["survey", "--max-examples", "many"], "'--max-examples'"),
+        (["survey", "--kind", "sideways"], "sideways"),
+        (["survey", "--format", "lines"], "name a corpus"),
+        (["survey", "--layers", "x"], "'x' is no layer"),
+        (["survey", "--layers", "3-1"], "'3-1' is no layer"),
+        (["survey", "--layers", ""], "'' is no layer"),
+        (["survey", "--layers", "0-99999999"], "is no layer"),
+        (["survey", "--max-examples", "0"], "max_examples must be at least 1"),
+        (["survey", "--batch-tokens", "0"], "batch_tokens must be at least 1"),
+        (["survey", "--resume", "--overwrite"], "choose one"),
+        (["read", "the sea", "--html", "sea.pdf"], "must end in .html"),
+        (["read", "the sea", "--json", "nowhere/sea.json"], "there is no folder nowhere"),
+        (["read", "the sea", "--layers", "1,,2"], "'' is no layer"),
+        (["read", " \n"], "no text"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_requests_are_refused_before_a_model_is_loaded(
+    headlight, monkeypatch, tmp_path, arguments, part
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("headlight.capture.load_subject", None)
+    assert part in headlight.refused(*arguments, code=2)
+    assert files(tmp_path) == set()
+
+
+def binary(path: Path) -> None:
+    path.write_bytes(bytes(range(256)) * 8)
+
+
+def latin(path: Path) -> None:
+    path.write_bytes("Der Fluß trägt Sand.\n".encode("latin-1"))
+
+
+def empty(path: Path) -> None:
+    path.write_text("\n \n")
+
+
+def broken_archive(path: Path) -> None:
+    path.write_bytes(b"\x1f\x8b\x08\x00 this is no archive")
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "options", "code", "part"),
+    [
+        ("missing.txt", None, (), 1, "there is no file or folder"),
+        ("folder", Path.mkdir, (), 1, "holds no text files"),
+        ("junk.txt", binary, (), 1, "binary data"),
+        ("old.txt", latin, (), 1, "is not UTF-8"),
+        ("empty.txt", empty, (), 1, "holds no text"),
+        ("cut.txt.gz", broken_archive, (), 1, "cannot be read"),
+        ("text.txt", latin, ("--format", "prose"), 2, "no format is called 'prose'"),
+        ("text.txt", lambda p: p.write_text("a"), ("--column", "c"), 2, "has no columns"),
+        ("table.csv", lambda p: p.write_text("a,b\n1,2\n"), ("--column", "c"), 1, "'c'"),
+        ("lines.jsonl", lambda p: p.write_text("{oops\n"), (), 1, "lines.jsonl:1"),
+    ],
+)
+def test_a_corpus_that_cannot_be_read_is_refused_before_a_model_is_loaded(
+    headlight, monkeypatch, tmp_path, name, make, options, code, part
+):
+    monkeypatch.setattr("headlight.capture.load_subject", None)
+    path, out = tmp_path / name, tmp_path / "out"
+    if make is not None:
+        make(path)
+    sentence = headlight.refused("survey", path, *options, "--out", out, code=code)
+    assert part in sentence
+    assert name in sentence or code == 2
+    assert not out.exists()
+
+
+def test_a_missing_file_is_reported_without_importing_a_model_library(tmp_path):
+    script = (
+        "import sys\nfrom headlight.cli import main\n"
+        f"sys.argv = ['headlight', 'survey', {str(tmp_path / 'missing.txt')!r}]\n"
+        "try:\n    main()\nexcept SystemExit:\n    print('torch' in sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    )
+    assert said.stdout == "False\n"
+
+
+# Refusals that need a model
+
+
+def test_a_model_that_is_not_there(headlight, tmp_path, corpus):
+    sentence = headlight.refused(
+        "survey", corpus, "--model", tmp_path / "nothing", "--out", tmp_path / "out"
+    )
+    assert "nothing" in sentence
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("row", OUTSIDE, ids=lambda row: row.name)
+@pytest.mark.parametrize("command", ["check", "read", "survey"])
+def test_a_model_outside_the_attention_interface(
+    headlight, tmp_path, corpus, row: Refused, command
+):
+    folder, out = tmp_path / "model", tmp_path / "out"
+    row.build().save_pretrained(folder)
+    tokenizer("llama").save_pretrained(folder)
+    arguments = {
+        "check": ("check", folder),
+        "read": ("read", "the sea", "--model", folder, "--html", tmp_path / "sea.html"),
+        "survey": ("survey", corpus, "--model", folder, "--out", out),
+    }[command]
+    assert "attention interface" in headlight.refused(*arguments)
+    assert not out.exists()
+    assert not (tmp_path / "sea.html").exists()
+
+
+def test_layers_kinds_and_lengths_that_the_model_does_not_have(headlight, tmp_path, corpus, bert):
+    def refused(*options):
+        out = tmp_path / "out"
+        sentence = headlight.refused(
+            "survey", corpus, "--model", bert, "--out", out, *options, code=2
+        )
+        assert not out.exists()
+        return sentence
+
+    assert "no encoder layer 9: its layers are 0 to 1" in refused("--layers", "9")
+    assert "no decoder attention; it has: encoder" in refused("--kind", "decoder")
+    assert "takes at most 64 tokens" in refused("--max-length", "65")
+    assert "leaves no room" in refused("--max-length", "2")
+    assert "leaves no room" in refused("--max-length", "0")
+    assert "must not be negative" in refused("--pairs", "--seed=-1")
+    assert "there is no device 'abacus'" in refused("--device", "abacus")
+    assert "no precision is called 'float23'" in refused("--dtype", "float23")
+
+
+def test_texts_longer_than_the_model_takes(headlight, tmp_path, bert):
+    long = "the sea " * 50
+    corpus = tmp_path / "long.txt"
+    corpus.write_text(f"the sea\n\n{long}\n\n{long}\n")
+    page = tmp_path / "sea.html"
+    read = headlight.refused("read", long, "--model", bert, "--html", page, code=2)
+    assert read == "the text has 102 tokens, more than 64; shorten it."
+    assert not page.exists()
+    out = tmp_path / "out"
+    survey = ("survey", corpus, "--model", bert, "--out", out)
+    assert "long.txt:3" in headlight.refused(*survey, "--overflow", "error")
+    assert not (out / "result.nc").exists()
+    code, _, complained = headlight(*survey, "--overwrite")
+    assert code == 0
+    assert "note: 2 texts were longer than the limit, and truncated" in complained
+    result = load(out / "result.nc", stage="survey")
+    assert (result.attrs["truncated"], result.attrs["tokens"]) == (2, 4 + 64 + 64)
+    code, _, complained = headlight(*survey, "--overwrite", "--overflow", "split")
+    assert "note: 2 documents were longer than the limit, and split" in complained
+
+
+def test_a_corpus_too_short_for_pairs_leaves_nothing_to_go_on_from(headlight, tmp_path, bert):
+    corpus, out = tmp_path / "short.txt", tmp_path / "out"
+    corpus.write_text("the sea\n")
+    survey = ("survey", corpus, "--model", bert, "--out", out)
+    assert "no example could be made" in headlight.refused(*survey, "--pairs")
+    assert files(out) <= {".lock"}
+    assert headlight(*survey)[0] == 0
+
+
+# The folder of a survey
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, bert):
+    """A folder with a corpus and the survey of it."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "corpus.txt").write_text("\n\n".join(texts(5)))
+    code, _, complained = run(
+        "survey", folder / "corpus.txt", "--model", bert, "--out", folder / "out"
+    )
+    assert code == 0, complained
+    return folder
+
+
+@pytest.fixture
+def again(finished, headlight, tmp_path, bert):
+    """A copy of it, and the command that made it."""
+    shutil.copytree(finished / "out", tmp_path / "out")
+
+    def survey(*options, code=0):
+        arguments = ("survey", finished / "corpus.txt", "--model", bert, "--out", tmp_path / "out")
+        if code:
+            return headlight.refused(*arguments, *options, code=code)
+        found, said, complained = headlight(*arguments, *options)
+        assert found == 0, complained
+        return said
+
+    return SimpleNamespace(survey=survey, out=tmp_path / "out", corpus=finished / "corpus.txt")
+
+
+def test_what_a_survey_leaves(finished):
+    found = files(finished / "out")
+    assert {"report.html", "result.nc", "checkpoint.safetensors"} <= found
+    assert not [name for name in found if "partial" in name]
+    assert {name for name in found if name.startswith("tables/")}
+
+
+@pytest.mark.parametrize("left", ["checkpoint.safetensors", "result.nc", "report.html"])
+def test_what_is_there_is_not_replaced_unasked(again, left):
+    for name in {"checkpoint.safetensors", "result.nc", "report.html"} - {left}:
+        (again.out / name).unlink()
+    before = (again.out / left).read_bytes()
+    sentence = again.survey(code=2)
+    assert f"holds a run already ({left})" in sentence
+    assert "--resume" in sentence
+    assert "--overwrite" in sentence
+    assert (again.out / left).read_bytes() == before
+
+
+def test_a_finished_survey_is_resumed_without_measuring(again, monkeypatch):
+    before = (again.out / "result.nc").read_bytes()
+    (again.out / "report.html").unlink()
+    monkeypatch.setattr("headlight.surveys.step.Step.__call__", None)
+    assert "report.html" in again.survey("--resume")
+    assert (again.out / "report.html").exists()
+    assert (again.out / "result.nc").read_bytes() == before
+
+
+def test_a_survey_that_died_before_its_result_was_written(again, monkeypatch):
+    before = load(again.out / "result.nc", stage="survey")
+    (again.out / "result.nc").unlink()
+    (again.out / "report.html").unlink()
+    monkeypatch.setattr("headlight.surveys.step.Step.__call__", None)
+    again.survey("--resume")
+    after = load(again.out / "result.nc", stage="survey")
+    assert after.identical(before.assign_attrs({n: after.attrs[n] for n in ("created", "command")}))
+
+
+def test_resuming_with_other_settings_is_refused(again):
+    before = files(again.out)
+    assert "other settings (max_length)" in again.survey("--resume", "--max-length", "9", code=1)
+    (again.out / "result.nc").unlink()
+    sentence = again.survey("--resume", "--max-length", "9", code=1)
+    assert "max_length was not set and is now 9" in sentence.replace("null", "not set")
+    assert files(again.out) == before - {"result.nc"}
+
+
+def test_resuming_on_another_corpus_is_refused(again):
+    corpus = again.corpus.read_text()
+    try:
+        again.corpus.write_text(f"{corpus}\n\nthe mill")
+        assert "the corpus has changed" in again.survey("--resume", code=1)
+        (again.out / "result.nc").unlink()
+        assert "the corpus has changed" in again.survey("--resume", code=1)
+    finally:
+        again.corpus.write_text(corpus)
+
+
+def test_overwriting_begins_anew_and_leaves_other_files(again):
+    (again.out / "notes.txt").write_text("mine")
+    again.survey("--overwrite", "--max-examples", "2")
+    assert load(again.out / "result.nc", stage="survey").attrs["documents"] == 2
+    assert (again.out / "notes.txt").read_text() == "mine"
+
+
+def test_overwriting_does_not_touch_a_run_that_goes_on(again):
+    import fcntl
+
+    before = (again.out / "checkpoint.safetensors").read_bytes()
+    with (again.out / ".lock").open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "is in use by another run" in again.survey("--overwrite", code=1)
+    assert (again.out / "checkpoint.safetensors").read_bytes() == before
+
+
+def test_a_result_of_another_version_or_damaged(again):
+    import h5py
+
+    with h5py.File(again.out / "result.nc", "r+") as file:
+        file.attrs["format"] = "99"
+    assert "in format 99" in again.survey("--resume", code=1)
+    (again.out / "result.nc").write_bytes(b"nonsense")
+    assert "no readable NetCDF file" in again.survey("--resume", code=1)
+    (again.out / "result.nc").unlink()
+    (again.out / "checkpoint.safetensors").write_bytes(b"nonsense")
+    assert "cannot be read" in again.survey("--resume", code=1)
+
+
+def test_an_out_that_is_a_file_or_cannot_be_made(headlight, tmp_path, corpus, bert):
+    survey = ("survey", corpus, "--model", bert, "--out")
+    assert "is a file" in headlight.refused(*survey, corpus)
+    assert "a part of that path is a file" in headlight.refused(*survey, corpus / "out")
+    assert files(tmp_path) == {"corpus.txt"}
+
+
+def test_a_read_only_out(headlight, monkeypatch, tmp_path, corpus, bert):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("headlight.files._write_through", refuse)
+    out = tmp_path / "out"
+    sentence = headlight.refused("survey", corpus, "--model", bert, "--out", out)
+    assert "may not be written to" in sentence
+    assert files(out) == {".lock"}
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A file system that holds a checkpoint, but no report."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    command = [mount, "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
+    if mount is None or os.geteuid() != 0 or subprocess.run(command, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_disk_that_is_full(headlight, tiny_disk, corpus, bert):
+    sentence = headlight.refused("survey", corpus, "--model", bert, "--out", tiny_disk)
+    assert "the disk is full" in sentence
+    assert not [name for name in files(tiny_disk) if "partial" in name]
+
+
+# What goes well
+
+
+def test_check_of_a_model_that_is_supported(headlight, bert):
+    code, said, complained = headlight("check", bert)
+    assert (code, complained) == (0, "")
+    assert "2 attention modules; Eq. 3" in said
+
+
+def test_reading_writes_every_kind_of_file(headlight, tmp_path, bert):
+    paths = [tmp_path / f"sea.{suffix}" for suffix in ("html", "json", "nc")]
+    code, said, complained = headlight(
+        "read", "the sea.", "the mill", "--model", bert, "--layers", "1",
+        "--html", paths[0], "--json", paths[1], "--netcdf", paths[2],
+    )  # fmt: skip
+    assert (code, complained) == (0, "")
+    assert files(tmp_path) == {path.name for path in paths}
+    assert said.count("written: ") == 3
+    assert paths[0].read_text().startswith("<!")
+    assert json.loads(paths[1].read_text())
+    reading = load(paths[2], stage="reading")
+    assert list(reading["layer"].values) == [1]
+    assert list(reading["query_token"].values) == [
+        "<s>", "the", "sea", ".", "</s>", "the", "mill", "</s>"
+    ]  # fmt: skip
+    assert reading.attrs["command"].startswith("headlight read 'the sea.'")
+
+
+def test_reading_standard_input(headlight, monkeypatch, tmp_path, bert):
+    def given(text: bytes):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        return ("read", "-", "--model", bert, "--json", tmp_path / "sea.json")
+
+    assert headlight(*given(b"the sea\n"))[0] == 0
+    assert '"the sea"' in (tmp_path / "sea.json").read_text()
+    assert "not UTF-8" in headlight.refused(*given(b"\xff\xfe"), code=2)
+    assert "no text" in headlight.refused(*given(b"\n"), code=2)
+
+
+def test_surveying_standard_input(headlight, monkeypatch, tmp_path, bert):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the sea\n\nthe mill\n")))
+    assert headlight("survey", "-", "--model", bert, "--out", tmp_path / "out")[0] == 0
+    assert load(tmp_path / "out" / "result.nc", stage="survey").attrs["documents"] == 2
+
+
+def test_file_names_that_are_not_text(headlight, tmp_path, bert):
+    corpus = Path(os.fsdecode(os.fsencode(tmp_path) + b"/corpus\xff.txt"))
+    corpus.write_text("the sea\n")
+    out = Path(os.fsdecode(os.fsencode(tmp_path) + b"/out\xff"))
+    code, said, complained = headlight("survey", corpus, "--model", bert, "--out", out)
+    assert code == 0, complained
+    assert "out\ufffd/report.html" in said
+    assert "corpus\ufffd.txt" in load(out / "result.nc", stage="survey").attrs["command"]
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_away_is_no_error(tmp_path, bert):
+    page = tmp_path / "sea.html"
+    process = start("read", "the sea " * 20, "--model", bert, "--html", page, "--top", "9")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    complained = process.stderr.read()
+    assert process.wait(timeout=120) in (1, 141)
+    assert complained == ""
+    assert page.exists()  # files come first
+
+
+def test_layers_as_people_write_them():
+    assert _layers(None) is None
+    assert _layers("0, 3-5,4") == (0, 3, 4, 5)
+    with pytest.raises(UsageError):
+        _layers("-1")

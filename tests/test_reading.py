@@ -1,0 +1,177 @@
+"""One text as a model reads it: numbers, refusals, files, pages."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray
+
+import definitions
+from headlight.encode import encode_one
+from headlight.errors import ResultError, UnsupportedModelError, UsageError
+from headlight.reading import Reading, read
+from surveys import naive
+from surveys.subjects import subject, uneven
+from views.pages import Page
+
+TEXT = "the old mill , the river and the sea keeps sand near the town ."
+PAIR = "a lake is full of mud"
+HOSTILE = "<script>alert(1)</script> </script> & \"quoted\" 'single' <img src=x> \u202e\u05e9\u05dc"
+
+
+@pytest.fixture(scope="module")
+def reading() -> Reading:
+    return read(subject("bert"), TEXT, PAIR)
+
+
+@pytest.mark.parametrize(
+    ("family", "kind", "pair"),
+    [
+        ("bert", "encoder", None),
+        ("bert", "encoder", PAIR),
+        ("llama", "decoder", None),
+        ("bart", "encoder", None),
+        ("bart", "decoder", PAIR),
+        ("bart", "cross", PAIR),
+    ],
+)
+def test_every_number(family, kind, pair):
+    found = subject(family)
+    reading = read(found, TEXT, pair, kind=kind)
+    start = found.transformer.config.decoder_start_token_id if pair and family == "bart" else None
+    example = encode_one(found.tokenizer, TEXT, pair, decoder_start=start)
+    layers = naive.layers_of(found.transformer, family, kind, example, (0, 1))
+    expected: dict[str, list[np.ndarray]] = {}
+    for layer in layers:
+        values = layer.scores("include") | {
+            "merged_norm": definitions.merged_norm(layer.weight, layer.value, layer.output),
+            "vector_norm": definitions.vector_norm(layer.value, layer.output),
+            "input_norm": definitions.input_norm(layer.input),
+            "entropy": definitions.entropy(layer.weight),
+            "rank": definitions.rank(
+                layer.value, layer.output, np.ones(layer.value.shape[1], dtype=bool)
+            ),
+        }
+        for name, value in values.items():
+            expected.setdefault(name, []).append(value)
+    assert set(reading.dataset.data_vars) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(
+            reading.dataset[name], np.stack(value), rtol=1e-5, atol=1e-5, err_msg=name
+        )
+    queries = example.target if kind != "encoder" else example.ids or ()
+    if not example.target:
+        queries = example.ids
+    keys = example.target if kind == "decoder" and example.target else example.ids
+    assert reading.tokens == found.tokenizer.convert_ids_to_tokens(list(queries))
+    assert reading.dataset.sizes["key"] == len(keys)
+
+
+def test_the_properties_are_the_variables(reading):
+    for name in ("weight", "norm", "merged_norm", "effective", "vector_norm", "entropy"):
+        assert isinstance(getattr(reading, name), xarray.DataArray)
+        assert getattr(reading, name).identical(reading.dataset[name])
+    np.testing.assert_array_equal(reading.null, reading.weight - reading.effective)
+    assert reading.weight.dims == ("layer", "head", "query", "key")
+    np.testing.assert_allclose(reading.weight.sum("key"), 1, rtol=1e-5)
+
+
+def test_coordinates_say_what_a_position_is(reading):
+    found = reading.dataset
+    assert found["query_token"].values.tolist()[:3] == ["<s>", "the", "old"]
+    assert found["key_category"].values.tolist()[:5] == ["cls", *["other"] * 3, "punctuation"]
+    assert found["query_word"].values.tolist()[:3] == [-1, 0, 1]
+    assert (found.attrs["text"], found.attrs["pair"]) == (TEXT, PAIR)
+    assert found.attrs["stage"] == "reading"
+
+
+def test_some_layers_and_heads(reading):
+    one = read(subject("bert"), TEXT, PAIR, layers=[1])
+    assert one.weight["layer"].values.tolist() == [1]
+    np.testing.assert_allclose(one.norm, reading.norm.sel(layer=[1]), rtol=1e-6)
+    filled = read(uneven(), TEXT)
+    assert filled.weight.sel(layer=1).isnull().any(["query", "key"]).values.tolist() == [
+        False, False, True, True,
+    ]  # fmt: skip
+    assert not filled.merged_norm.isnull().any()
+
+
+def test_the_value_bias_can_be_excluded():
+    found = subject("bert")
+    with_bias, without = (read(found, TEXT, value_bias=b) for b in ("include", "exclude"))
+    np.testing.assert_array_equal(with_bias.weight, without.weight)
+    assert not np.allclose(with_bias.effective, without.effective, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("family", "arguments", "options", "part"),
+    [
+        ("bert", [""], {}, "gives no tokens"),
+        ("bert", ["the sea", " "], {}, "gives no tokens"),
+        ("bert", ["the " * 63], {}, "has 65 tokens, more than 64"),
+        ("bert", ["\ud800"], {}, "not valid Unicode"),
+        ("bert", ["the sea"], {"layers": [2]}, "no encoder layer 2"),
+        ("bert", ["the sea"], {"layers": []}, "no layer is asked for"),
+        ("bert", ["the sea"], {"kind": "cross"}, "no cross attention"),
+        ("bart", ["the sea"], {"kind": "decoder"}, "needs a second text"),
+        ("bart", ["the sea"], {"kind": "cross"}, "needs a second text"),
+    ],
+)
+def test_refusals(family, arguments, options, part):
+    with pytest.raises(UsageError, match=part):
+        read(subject(family), *arguments, **options)
+
+
+def test_a_model_without_a_tokenizer():
+    found = subject("bert")
+    found.tokenizer = None
+    with pytest.raises(UsageError, match="has no tokenizer"):
+        read(found, "the sea")
+
+
+def test_an_unsupported_model():
+    found = subject("bert")
+    found.transformer = __import__("tiny_models").build(
+        "bloom", {"vocab_size": 99, "hidden_size": 32, "n_layer": 2, "n_head": 4}, seed=1
+    )
+    with pytest.raises(UnsupportedModelError, match="attention interface"):
+        read(found, "the sea")
+
+
+def test_saved_files_hold_the_reading(reading, tmp_path):
+    assert reading.save(tmp_path / "one.nc") == tmp_path / "one.nc"
+    with xarray.open_dataset(tmp_path / "one.nc") as opened:
+        for name in reading.dataset.data_vars:
+            np.testing.assert_array_equal(opened[name], reading.dataset[name])
+        assert len(opened["weight"].to_dataframe()) == reading.weight.size
+    found = json.loads(reading.save(str(tmp_path / "one.json")).read_text())
+    assert found
+    assert Page(reading.save(tmp_path / "one.html").read_text()).all("script")
+    assert {path.name for path in tmp_path.iterdir()} == {"one.nc", "one.json", "one.html"}
+
+
+def test_files_that_cannot_be_written(reading, tmp_path):
+    with pytest.raises(UsageError, match=r"saved as \.html, \.json or \.nc"):
+        reading.save(tmp_path / "one.pdf")
+    for suffix in ("nc", "json", "html"):
+        with pytest.raises(ResultError, match="there is no such folder"):
+            reading.save(tmp_path / "nowhere" / f"one.{suffix}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hostile_text_stays_text(tmp_path):
+    found = subject("bert")
+    hostile, plain = read(found, HOSTILE, HOSTILE), read(found, "the sea", "the mill")
+    pages = [Page(r.save(tmp_path / "p.html").read_text()) for r in (hostile, plain)]
+    assert len(pages[0].all("script")) == len(pages[1].all("script"))
+    assert pages[0].all("img") == []
+    assert not any("alert(1)</" in e.text for e in pages[0].all("script"))
+    inside = Page(hostile._repr_html_())
+    assert [element.tag for element in inside.elements] == ["iframe"]
+
+
+def test_show_gives_the_page(reading):
+    shown = reading.show()
+    page = shown if isinstance(shown, str) else shown.data
+    assert page == reading._repr_html_()
+    assert page.startswith("<iframe")
