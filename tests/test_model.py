@@ -57,7 +57,7 @@ def test_a_survey_of_a_file(folder, tmp_path):
     assert isinstance(result, xarray.Dataset)
     assert result.attrs["documents"] == 4
     by_name = headlight.survey(corpus, model=folder, layers=(1,), progress=False)
-    np.testing.assert_allclose(by_name["share"], result["share"].sel(layer=[1]), rtol=1e-6)
+    np.testing.assert_allclose(by_name["share"], result["share"].sel(layer=[1]), rtol=1e-4)
 
 
 def test_a_survey_in_a_folder(folder, tmp_path):
@@ -83,7 +83,7 @@ def test_wrong_requests(folder, tmp_path):
     with pytest.raises(TypeError, match="nonsense"):
         headlight.survey(["the sea"], model=model, nonsense=1)
     for settings in (
-        {"kind": "sideways"}, {"value_bias": "both"}, {"overflow": "spill"}, {"layers": ()},
+        {"overflow": "spill"}, {"layers": ()},
         {"max_examples": 0}, {"batch_tokens": 0}, {"max_length": 0}, {"layers": (5,)},
         {"pairs": True, "segment_ids": "ones"}, {"pairs": True, "lone_units": "keep"},
     ):  # fmt: skip

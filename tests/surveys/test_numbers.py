@@ -121,7 +121,7 @@ def test_some_layers_have_the_numbers_that_they_have_among_all():
     among = everything.sel(layer=[1])
     for name in one.data_vars:
         if "layer" in one[name].dims:
-            np.testing.assert_allclose(one[name], among[name], rtol=1e-6, err_msg=str(name))
+            np.testing.assert_allclose(one[name], among[name], rtol=1e-4, err_msg=str(name))
     examples = examples_of(found, corpus)
     naively = naive.survey(found.transformer, "bert", "encoder", examples, layers=(1,), heads=(4,))
     assert_same(one, naively)
