@@ -16,10 +16,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 INTRODUCTION = """# Benchmarks
 
-Written by `make bench`; every figure comes from one run of it. Times are medians over rounds in which
-everything is run in turn, and ratios are taken within a round, against the plain forward pass (sdpa,
-no attention weights) of the same model in the same process. The aims were set before the code was
-written.
+Written by `make bench`; every figure comes from one run of it. Times are medians over rounds in
+which everything is run in turn, and ratios are taken within a round, against the plain forward pass
+(sdpa, no attention weights) of the same model in the same process. The aims were set before the
+code was written.
 """
 
 

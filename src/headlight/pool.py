@@ -36,7 +36,8 @@ def over_queries(
     """Mean over the queries of each category; NaN where a document has none."""
     members = queries.mT[:, None].to(rows.dtype)
     count = members.sum(-1, keepdim=True)
-    return torch.where(count > 0, members @ rows / count.clamp_min(1), torch.nan)
+    means = members @ rows / count.clamp_min(1)
+    return means.masked_fill_(count == 0, torch.nan)
 
 
 def over_neighbours(

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headlight.measures.norm import compressed
-from headlight.measures.precision import back_to, double
+from headlight.measures.precision import back_to
 from headlight.shapes import Factor, Score, Value, Visible, Weight
 
 ONE_PASS, TWO_PASSES = 1e3, 1e7
@@ -26,6 +26,9 @@ ONE_PASS, TWO_PASSES = 1e3, 1e7
 
 AT_ONCE = 1 << 23
 """Numbers in one block of decompositions, where every query has a T of its own."""
+
+IN_CACHE = 1 << 19
+"""Attention weights that are multiplied at once, so that their float64 copies stay in the cache."""
 
 Rows = Float[Tensor, "matrix key head_dim"]
 
@@ -69,37 +72,57 @@ def effective_of_rows(
     rows: Float[Tensor, "batch head key head_dim"],
     width: int,
     visible: Visible | None = None,
+    precision: torch.dtype = torch.float64,
 ) -> Effective:
-    """The same from the rows of T in `compressed` coordinates, where they are known already."""
-    alpha = double(weight)
-    if visible is None:
-        visible = torch.ones(1, 1, rows.shape[2], dtype=torch.bool, device=rows.device)
-    visible = visible.to(rows.device).expand(rows.shape[0], -1, -1)
-    compute = _shared if visible.shape[1] == 1 else _per_query
-    attention, rank = compute(alpha, rows, visible, width)
+    """The same from the rows of T in `compressed` coordinates, where they are known already.
+
+    `precision` is that of the last two products.  float64 keeps the digits of small entries; with
+    float32 an entry is exact to some 1e-7 of its row, which statistics do not notice.  The basis
+    and the rank always come from float64.
+    """
+    alpha = weight.cpu() if weight.device.type == "mps" else weight
+    if visible is not None:
+        visible = visible.to(rows.device).expand(rows.shape[0], -1, -1)
+    attention = torch.empty(alpha.shape, dtype=precision, device=rows.device)
+    if visible is None or visible.shape[1] == 1:
+        rank = _shared(alpha, rows, visible, width, attention)
+    else:
+        rank = _per_query(alpha, rows, visible, width, attention)
     return Effective(back_to(attention, weight.device), rank.to(weight.device))
 
 
-def _shared(alpha: Score, rows: Tensor, visible: Visible, width: int) -> tuple[Tensor, Tensor]:
-    """Every query sees the same keys: one T per head."""
-    seen = visible[:, 0, None].expand(rows.shape[:3])
-    basis, rank = row_space(rows * seen[..., None], seen, width)
-    return (alpha @ basis) @ basis.mT, rank[..., None]
+def _shared(
+    alpha: Weight, rows: Tensor, visible: Visible | None, width: int, attention: Score
+) -> Tensor:
+    """Every query sees the same keys: one T per head.  Fills `attention`, returns the rank."""
+    if visible is None:
+        seen = torch.ones(rows.shape[:3], dtype=torch.bool, device=rows.device)
+    else:
+        seen = visible[:, 0, None].expand(rows.shape[:3])
+        rows = rows * seen[..., None]
+    basis, rank = row_space(rows, seen, width)
+    basis = basis.to(attention.dtype)
+    step = max(1, IN_CACHE // alpha[0].numel())
+    for start in range(0, len(alpha), step):
+        part = slice(start, start + step)
+        attention[part] = (alpha[part].to(basis.dtype) @ basis[part]) @ basis[part].mT
+    return rank[..., None]
 
 
-def _per_query(alpha: Score, rows: Tensor, visible: Visible, width: int) -> tuple[Tensor, Tensor]:
-    """Every query has a T of its own, made of the rows that it sees."""
-    attention = torch.empty_like(alpha)
+def _per_query(
+    alpha: Weight, rows: Tensor, visible: Visible, width: int, attention: Score
+) -> Tensor:
+    """Every query has a T of the rows that it sees.  Fills `attention`, returns the ranks."""
     ranks = []
     step = max(1, AT_ONCE // rows.numel())
     for start in range(0, alpha.shape[2], step):
         part = slice(start, start + step)
         seen = visible[:, None, part].expand(-1, rows.shape[1], -1, -1)
         basis, rank = row_space(rows[:, :, None] * seen[..., None], seen, width)
-        row = alpha[:, :, part, None]
+        row = alpha[:, :, part, None].double()
         attention[:, :, part] = ((row @ basis) @ basis.mT).squeeze(-2)
         ranks.append(rank)
-    return attention, torch.cat(ranks, dim=2)
+    return torch.cat(ranks, dim=2)
 
 
 def row_space(
@@ -159,10 +182,12 @@ def _cholesky_basis(
 
 def _orthonormalised(matrices: Rows) -> tuple[Rows, Float[Tensor, "matrix"]]:
     """Y L⁻ᵀ with YᵀY = L Lᵀ, and an upper bound of the condition number of Y (∞ if L failed)."""
-    lower, failed = torch.linalg.cholesky_ex(matrices.mT @ matrices)
+    gram = matrices.mT @ matrices
+    lower, failed = torch.linalg.cholesky_ex(gram)
     identity = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device)
     inverse = torch.linalg.solve_triangular(lower, identity.expand_as(lower), upper=False)
-    condition = matrices.norm(dim=(-2, -1)) * inverse.norm(dim=(-2, -1))
+    whole = gram.diagonal(dim1=-2, dim2=-1).sum(-1)  # ‖Y‖_F²
+    condition = (whole * inverse.square().sum((-2, -1))).sqrt()
     condition = condition.where((failed == 0) & condition.isfinite(), torch.inf)
     return matrices @ inverse.mT, condition
 

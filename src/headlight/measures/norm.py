@@ -117,7 +117,7 @@ def _inner_products(
     for head in range(heads):
         start = head * size
         part = flat[:, start : start + size] @ overlap[start : start + size, start:]
-        row = (part * flat[:, start:]).view(batch * keys, heads - head, size).sum(-1)
+        row = part.mul_(flat[:, start:]).view(batch * keys, heads - head, size).sum(-1)
         products[:, head, head:] = row
         products[:, head:, head] = row
     return products.view(batch, keys, heads, heads)
@@ -127,14 +127,17 @@ def _quadratic(
     weight: Weight, products: Float[Tensor, "batch key head other"]
 ) -> Float[Tensor, "batch query key"]:
     """Σ_hg α_h K_hg α_g per pair of positions, one head at a time to stay in the cache."""
-    heads = weight.shape[1]
-    products = products.permute(2, 3, 0, 1)[:, :, :, None]
-    total = torch.zeros_like(weight[:, 0])
-    for head in range(heads):
-        inner = weight[:, head] * products[head, head]
-        for other in range(head + 1, heads):
-            inner.addcmul_(weight[:, other], 2 * products[head, other])
-        total.addcmul_(inner, weight[:, head])
+    alphas = weight.unbind(1)
+    # Off the diagonal every pair of heads counts twice.
+    doubled = 2 * products - torch.diag_embed(products.diagonal(dim1=2, dim2=3))
+    factors = doubled.permute(2, 3, 0, 1).contiguous()[:, :, :, None]
+    total = torch.zeros_like(alphas[0])
+    for head, alpha in enumerate(alphas):
+        row = factors[head].unbind(0)
+        inner = alpha * row[head]
+        for other in range(head + 1, len(alphas)):
+            inner.addcmul_(alphas[other], row[other])
+        total.addcmul_(inner, alpha)
     return total
 
 
@@ -159,9 +162,9 @@ def input_norm(input: Float[Tensor, "batch key d_input"]) -> Float[Tensor, "batc
     """‖x_j‖, the length of what the attention module reads.
 
     Returns:
-        float64, ≥ 0.
+        float32 or better, ≥ 0.
 
     Source: Kobayashi et al. (2020), Section 4.1, Table 1.
     """
-    exact = input.cpu() if input.device.type == "mps" else input
-    return back_to(torch.linalg.vector_norm(exact, dim=-1, dtype=torch.float64), input.device)
+    length: Tensor = single(input).norm(dim=-1)
+    return length

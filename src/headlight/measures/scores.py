@@ -3,6 +3,7 @@
 from functools import cached_property
 from typing import Literal
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -25,11 +26,18 @@ class Scores:
         value_bias: whether T, on which effective attention rests, holds the value bias: what is
             really weighted (``include``), or the paper's T = E W^V H (``exclude``).  The norms
             always have it inside f, as in Kobayashi et al.
+        precision: of the last products of effective attention; float32 is enough for statistics.
     """
 
-    def __init__(self, record: LayerRecord, value_bias: ValueBias = "include") -> None:
+    def __init__(
+        self,
+        record: LayerRecord,
+        value_bias: ValueBias = "include",
+        precision: torch.dtype = torch.float64,
+    ) -> None:
         self.record = record
         self._value_bias = value_bias
+        self._precision = precision
 
     @cached_property
     def weight(self) -> Weight:
@@ -105,7 +113,9 @@ class Scores:
             if self._value_bias == "include"
             else norms.compressed(self._value_without_bias(), projection.factor)
         )
-        return effective_of_rows(record.weight, rows, projection.weight.shape[2], record.visible)
+        return effective_of_rows(
+            record.weight, rows, projection.weight.shape[2], record.visible, self._precision
+        )
 
     def _value_without_bias(self) -> Value:
         value, site = self.record.value, self.record.site

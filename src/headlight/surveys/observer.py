@@ -9,7 +9,8 @@ from torch import Tensor
 
 from headlight.capture import Kind, LayerRecord
 from headlight.encode.batch import Batch
-from headlight.measures import Scores, ValueBias, entropy
+from headlight.measures import Scores, ValueBias
+from headlight.measures.entropy import entropy_of_sizes
 from headlight.pool import membership, over_keys, over_neighbours, over_queries, with_all
 from headlight.reduce import Accumulator, Grouped, Moments, Tally
 from headlight.result import CATEGORIES
@@ -54,9 +55,13 @@ class Observer:
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but small summaries."""
-        scores = Scores(record, self._value_bias)
-        weight, effective = scores.weight.float(), scores.effective.float()
-        looked = [self._look(score) for score in (weight, scores.norm.float(), effective)]
+        scores = Scores(record, self._value_bias, precision=torch.float32)
+        weight, effective = scores.weight.float(), scores.effective
+        looked = [
+            self._look(weight, weight),
+            self._look(scores.norm.float(), scores.norm.float()),
+            self._look(effective, effective.abs()),
+        ]
         for name in ("total", "neighbour", "entropy"):
             self._note(name, torch.stack([each[name] for each in looked], dim=1), heads=2)
         merged = over_keys(scores.merged_norm[:, None], self._key_members)
@@ -78,7 +83,8 @@ class Observer:
         found["entropy_uniform"] = _moments(np.log(_array(self._key_lengths)))
         return Tally(found)
 
-    def _look(self, score: Score) -> dict[str, Tensor]:
+    def _look(self, score: Score, size: Score) -> dict[str, Tensor]:
+        """One measure, and its absolute values."""
         rows = over_keys(score, self._key_members)
         offsets = (
             score.new_full((*score.shape[:2], len(OFFSETS)), torch.nan)
@@ -88,7 +94,7 @@ class Observer:
         return {
             "total": over_queries(rows, self._query_members),
             "neighbour": offsets,
-            "entropy": over_queries(entropy(score)[..., None], self._query_members)[..., 0],
+            "entropy": over_queries(entropy_of_sizes(size)[..., None], self._query_members)[..., 0],
         }
 
     def _comoments(
@@ -106,7 +112,12 @@ class Observer:
         count = (self._present * seen).sum(-1, dtype=torch.float64)
         sums = [
             (rows.double() * self._present[:, None]).sum(-1)
-            for rows in (raw.sum(-1), effective.sum(-1), _squares(raw), _squares(effective))
+            for rows in (
+                raw.sum(-1),
+                effective.sum(-1),
+                raw.norm(dim=-1).double().square(),
+                effective.norm(dim=-1).double().square(),
+            )
         ]
         return torch.stack([count[:, None].expand(raw.shape[:2]), *sums], dim=-1)
 
@@ -153,12 +164,6 @@ def _moments(rows: np.ndarray) -> Moments:
     moments = Moments(rows.shape[1:])
     moments.update(rows)
     return moments
-
-
-def _squares(score: Score) -> Float[Tensor, "batch head query"]:
-    """Σ over keys of the squares, summed in float64: what is left after the mean is taken off."""
-    norms: Tensor = torch.linalg.vector_norm(score, dim=-1, dtype=torch.float64)
-    return norms.square()
 
 
 def _pearson(sums: np.ndarray) -> np.ndarray:

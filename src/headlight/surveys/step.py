@@ -11,6 +11,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.measures import ValueBias
 from headlight.reduce import Tally
+from headlight.surveys.allocator import keep_freed_memory
 from headlight.surveys.observer import Observer, Side
 
 
@@ -33,6 +34,7 @@ class Step:
         self._open = ExitStack()
 
     def __enter__(self) -> "Step":
+        keep_freed_memory()
         return self
 
     def __exit__(
