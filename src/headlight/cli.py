@@ -1,5 +1,6 @@
 """The command line: parse, call, print."""
 
+import itertools
 import os
 import re
 import shlex
@@ -211,6 +212,9 @@ def survey(
     typer.echo(f"report: {_printable(report)}")
 
 
+SLOW_PAGE = 4_000_000
+"""Numbers above which a browser takes its time over a page."""
+
 READ_EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -271,6 +275,13 @@ def read(
     Console().print(reading_terminal(reading.dataset, measure=measure.value, top=top))
     for path in written:
         typer.echo(f"written: {_printable(path)}")
+    numbers = sum(variable.size for variable in reading.dataset.data_vars.values())
+    if html is not None and numbers > SLOW_PAGE:
+        typer.echo(
+            f"note: {_printable(html)} holds {numbers / 1e6:.0f} million numbers and is slow to "
+            "open; choose some with --layers.",
+            err=True,
+        )
 
 
 CHECK_EXAMPLES = """
@@ -309,16 +320,27 @@ def _sites_table(name: str, sites: "list[Site]") -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(name), title_justify="left")
-    for heading in ("kind", "layer", "module", "W^O"):
+    table = Table(title=Text(name), title_justify="left", box=None, pad_edge=False)
+    table.add_column("kind, layer", no_wrap=True)
+    for heading in ("module", "W^O"):
         table.add_column(heading, overflow="fold")
-    for heading in ("heads", "kv heads", "head_dim", "error"):
-        table.add_column(heading, justify="right")
+    for heading in ("heads", "kv", "dim", "error"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for site in sites:
-        texts = (site.kind, str(site.layer), site.name, site.projection.name)
+        texts = (f"{site.kind} {site.layer}", site.name, _beside(site.name, site.projection.name))
         numbers = (site.heads, site.kv_heads, site.head_dim)
-        table.add_row(*map(Text, texts), *map(str, numbers), f"{site.error:.1e}")
+        table.add_row(*map(Text, texts), *map(str, numbers), f"{site.error:.0e}")
+    table.caption = "kv: heads with values of their own; dim: size of a head; error: of Eq. 3"
     return table
+
+
+def _beside(module: str, projection: str) -> str:
+    """The name of a projection, without what it shares with that of its attention module."""
+    parts = projection.split(".")
+    pairs = zip(parts, module.split("."), strict=False)
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
+    rest = ".".join(parts[len(list(same)) :])
+    return f"….{rest}" if rest != projection else projection
 
 
 def _load(

@@ -171,6 +171,7 @@ def _attributes(plan: _Plan, state: State, command: str | None) -> dict[str, Any
     return {
         "title": "Survey of attention",
         **{name: plan.signature[name] for name in ("model", "revision", "kind", "corpus")},
+        "category_names": json.dumps(_names(plan.subject.tokenizer)),
         "corpus_digest": state.digest,
         "documents": state.examples,
         "tokens": state.tokens,
@@ -183,6 +184,15 @@ def _attributes(plan: _Plan, state: State, command: str | None) -> dict[str, Any
         "versions": json.dumps(versions()),
         "settings": json.dumps(plan.signature),
     }
+
+
+def _names(tokenizer: Any) -> dict[str, str]:
+    """What this tokenizer calls the special tokens that begin and end a text."""
+    named = {
+        "cls": tokenizer.cls_token or tokenizer.bos_token,
+        "sep": tokenizer.sep_token or tokenizer.eos_token,
+    }
+    return {category: str(token) for category, token in named.items() if token}
 
 
 def _choose(subject: Subject, settings: Settings) -> tuple[Subject, Kind, list[Site]]:
