@@ -56,6 +56,7 @@ bench: $(VENV)/.installed-dev ## measure the cost of a survey and write docs/ben
 pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA=folder
 	@test -n "$(DATA)" || { echo "Name a folder of WikiExtractor files: make pretrain DATA=folder"; exit 2; }
 	$(bin)/python scripts/pretrain.py "$(DATA)" --out build/pretrain
+	$(bin)/python scripts/model_card.py "$(DATA)" --run build/pretrain --model build/pretrain/model
 
 clean: ## remove what was made, except the environment and build/pretrain
 	rm -rf build/demo build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
