@@ -1,9 +1,6 @@
 """The public face, as it is written in the documentation."""
 
-import os
 import pkgutil
-import subprocess
-import sys
 from importlib import import_module
 
 import numpy as np
@@ -105,12 +102,3 @@ def test_survey_stays_callable_after_every_submodule_was_imported():
         assert callable(getattr(headlight, name))
     assert isinstance(headlight.Model, type)
     assert isinstance(headlight.Reading, type)
-
-
-def test_the_public_names_survive_any_order_of_imports():
-    script = (
-        "import headlight.surveys.survey, headlight.reading, headlight.model, headlight.cli\n"
-        "import headlight\nassert callable(headlight.survey) and callable(headlight.load)"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)

@@ -5,16 +5,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+PROGRAM = "from headlight.cli import main; main()"
 
-def start(*arguments: str | Path, **options: object) -> subprocess.Popen[str]:
+
+def start(
+    *arguments: str | Path, program: str = PROGRAM, **options: object
+) -> subprocess.Popen[str]:
     """Begin; nothing waits for the end. Output and errors come as text, through pipes."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         "OMP_NUM_THREADS": "1",  # bits depend on the number of threads
+        "TOKENIZERS_PARALLELISM": "false",  # so does memory
         "HF_HUB_OFFLINE": "1",
     }
-    command = [sys.executable, "-c", "from headlight.cli import main; main()", *map(str, arguments)]
+    command = [sys.executable, "-c", program, *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
     return subprocess.Popen(command, text=True, env=environment, **pipes)
 

@@ -66,10 +66,18 @@ def test_every_number_of_a_decoder_with_grouped_heads():
     assert_same(result, naive.survey(found.transformer, "llama", "decoder", examples))
 
 
-@pytest.mark.parametrize("family", ["bart", "t5"])
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [
+        ("bart", "encoder"),
+        ("bart", "decoder"),
+        ("bart", "cross"),
+        ("t5", "decoder"),
+        ("t5", "cross"),
+    ],
+)
 def test_every_number_of_an_encoder_decoder(family, kind):
-    found, corpus = subject(family), documents(4)
+    found, corpus = subject(family), documents(3)
     settings = Settings(pairs=True, kind=kind, max_length=32)
     result = survey(_corpus(corpus), found, settings, progress=False)
     examples = examples_of(found, corpus, settings)
