@@ -140,11 +140,10 @@ def read(
     sites = subject.sites_of(chosen, layers)
     if not sites:
         raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
-    start = (
-        subject.transformer.config.decoder_start_token_id if subject.has_decoder_inputs else None
-    )
     tokenizer: Any = subject.tokenizer
-    example = encode_one(tokenizer, text, pair, max_length=subject.longest, decoder_start=start)
+    example = encode_one(
+        tokenizer, text, pair, max_length=subject.longest, decoder_start=subject.decoder_start
+    )
     batch = collate([example], pad_id=0, device=subject.transformer.device)
     seen: list[dict[str, np.ndarray]] = []
     with subject.capture(sites) as recorder:

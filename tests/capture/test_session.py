@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers import BertModel
+from transformers import BertModel, RobertaConfig, RobertaModel, T5Config, T5Model
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 import definitions
@@ -161,7 +161,7 @@ def test_whatever_attention_the_model_had_comes_back(implementation: str) -> Non
 def test_a_pass_that_failed_does_not_disturb_the_next() -> None:
     subject, inputs = subject_of("BERT"), inputs_of("BERT")
     with recorded(subject) as records:
-        with pytest.raises(IndexError):
+        with pytest.raises((IndexError, RuntimeError)):
             run(subject, {"input_ids": torch.full((2, 5), 10_000)})
         hook = subject.sites[1].module.register_forward_pre_hook(raising)
         with pytest.raises(Trouble):
@@ -555,3 +555,29 @@ def test_batches_their_order_and_padding_change_nothing(name: str) -> None:
                         torch.testing.assert_close(
                             found[measure], score, rtol=0, atol=1e-5 * scale, msg=measure
                         )
+
+
+def test_positions_behind_the_padding_id_are_not_counted_as_room_for_text() -> None:
+    config = RobertaConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        vocab_size=40,
+        max_position_embeddings=20,
+        pad_token_id=1,
+    )
+    subject = Subject(RobertaModel(config).eval())
+    assert subject.longest == 18
+    with torch.no_grad():
+        subject.transformer(torch.full((1, 18), 5))  # as many as fit
+        with pytest.raises((IndexError, RuntimeError)):
+            subject.transformer(torch.full((1, 19), 5))
+
+
+def test_a_decoder_without_a_beginning_is_a_usage_error() -> None:
+    config = T5Config(d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, vocab_size=40)
+    config.decoder_start_token_id = None
+    subject = Subject(T5Model(config).eval(), name="t5")
+    with pytest.raises(UsageError, match="t5 has no decoder_start_token_id; set it"):
+        _ = subject.decoder_start

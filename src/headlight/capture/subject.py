@@ -160,9 +160,29 @@ class Subject:
     def longest(self) -> int | None:
         """Tokens that the model can take, special ones included, as far as it says."""
         positions = getattr(self.transformer.config, "max_position_embeddings", None)
+        if isinstance(positions, int) and self._counts_positions():
+            # These count from behind the padding id, and so lose the places before it.
+            positions -= (getattr(self.transformer.config, "pad_token_id", None) or 0) + 1
         told = getattr(self.tokenizer, "model_max_length", None)
         limits = [limit for limit in (positions, told) if isinstance(limit, int) and limit < 10**9]
         return min(limits, default=None)
+
+    @property
+    def decoder_start(self) -> int | None:
+        """The id with which the decoder begins; None where no second text is wanted.
+
+        Raises:
+            UsageError: the configuration of an encoder-decoder model does not say.
+        """
+        if not self.has_decoder_inputs:
+            return None
+        start = getattr(self.transformer.config, "decoder_start_token_id", None)
+        if start is None:
+            raise UsageError(
+                f"the configuration of {self.name} has no decoder_start_token_id; set it, so that "
+                "a text can be given to the decoder."
+            )
+        return int(start)
 
     def _accepts(self, argument: str) -> bool:
         return argument in inspect.signature(self.transformer.forward).parameters

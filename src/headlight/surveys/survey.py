@@ -226,9 +226,6 @@ def _examples(corpus: Corpus, subject: Subject, settings: Settings) -> Examples:
     tokenizer: Any = subject.tokenizer
     if not settings.pairs:
         return texts(corpus, tokenizer, max_length=length, overflow=settings.overflow)
-    start = (
-        subject.transformer.config.decoder_start_token_id if subject.has_decoder_inputs else None
-    )
     return encode_pairs(
         corpus,
         tokenizer,
@@ -236,7 +233,7 @@ def _examples(corpus: Corpus, subject: Subject, settings: Settings) -> Examples:
         seed=settings.seed,
         segment_ids=settings.segment_ids,
         lone_units=settings.lone_units,
-        decoder_start=start,
+        decoder_start=subject.decoder_start,
     )
 
 
