@@ -104,6 +104,7 @@ def statement(found: dict[str, Any]) -> str:
 def card(
     run: Path, scores: dict[str, Any], found: dict[str, Any], words: int, parameters: int
 ) -> str:
+    notes = run / "notes.txt"  # what whoever trained it has to say
     last = json.loads((run / "log.jsonl").read_text().splitlines()[-1])
     layers = "\n".join(
         f"| {layer} | {100 * weight:.1f}% | {100 * norm:.1f}% |"
@@ -127,7 +128,7 @@ files; the files {", ".join(f"`{name}`" for name in HELD_OUT)} were kept out of 
 **Course.** {last["step"]:,} steps, {last["tokens"] / 1e6:.1f} million tokens, bfloat16, on CPU; batches of
 8,192 tokens; Muon for the matrices inside the layers and AdamW for the rest, learning rate 0.002,
 constant, then down to zero; 20% of the positions masked.
-
+{notes.read_text(encoding="utf-8") if notes.exists() else ""}
 ## On text kept out of training
 
 {BATCHES * ROWS:,} sequences of {LENGTH} tokens, 15% of the positions chosen, BERT's 80/10/10 rule.
