@@ -421,7 +421,7 @@ def _left_out(attributes: dict[str, Any]) -> list[str]:
     meanings = {
         "truncated": "texts were longer than the limit, and truncated",
         "split": "documents were longer than the limit, and split",
-        "discarded": "documents lost their rest, because a single paragraph filled the limit",
+        "discarded": "documents lost a rest that made no pair",
         "empty": "documents held no token",
     }
     return [

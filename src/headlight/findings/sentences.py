@@ -88,7 +88,7 @@ def _special_tokens(result: xr.Dataset) -> Finding | None:
     if not np.isfinite(gap).any():
         return None
     weight, norm = float(average(weights)), float(average(norms))
-    if abs(weight - norm) < 0.05:
+    if abs(weight - norm) < max(0.02, 0.2 * weight):
         text = (
             f"Special tokens get about as much norm ({percent(norm)}) as weight "
             f"({percent(weight)}) over the whole model"
@@ -96,7 +96,7 @@ def _special_tokens(result: xr.Dataset) -> Finding | None:
     else:
         text = (
             f"Over the whole model, special tokens get {percent(weight)} of the weight, "
-            f"but {percent(norm)} of the norm"
+            f"{'but' if norm < weight else 'and'} {percent(norm)} of the norm"
         )
     text += f"{_where(gap)}. {_comparison(gap, weight, norm)}"
     return Finding(text, None, None, 1.0, "special tokens")
@@ -116,7 +116,7 @@ def _comparison(gap: NDArray[np.float64], weight: float, norm: float) -> str:
     if weight - norm >= 0.05:
         return "Kobayashi et al. (2020) found the same in BERT."
     if np.nanmax(gap) >= 0.1:
-        return "What Kobayashi et al. (2020) found in BERT shows in these layers only."
+        return "What Kobayashi et al. (2020) found in BERT shows there only."
     return "What Kobayashi et al. (2020) found in BERT (much weight, little norm) does not show."
 
 
