@@ -15,7 +15,7 @@ from benchmarks.survey import THREADS, batch, captured, naive_norms, subject, wh
 from headlight.capture import load_subject
 from headlight.surveys import SAMPLE, Settings, survey
 
-DOCUMENTS = 150
+DOCUMENTS = 512
 
 
 def peak() -> float:
