@@ -244,7 +244,7 @@ def test_a_bias_that_was_not_found_cannot_be_excluded() -> None:
 
 
 def test_blocks_of_queries_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer = random_layer(Sizes(queries=9, keys=9), mask="causal")
+    layer = random_layer(Sizes(queries=9, keys=9), mask="window")
     whole = layer.scores()
     wanted = whole.effective
     module = import_module("headlight.measures.effective")  # its function has the same name

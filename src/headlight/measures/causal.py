@@ -1,8 +1,8 @@
 """Effective attention under a causal mask, where every query has a T of its own.
 
 The matrices of one head are nested: that of query i is that of query i − 1 and one more row.  So
-one Cholesky factor says of all short beginnings whether their rows are independent, running sums
-give all Gram matrices, and only what neither settles is decomposed by itself.
+one Cholesky factor says of all short beginnings whether their rows are independent, neighbouring
+queries share one where they see many rows, and only what neither settles is decomposed by itself.
 """
 
 import torch
@@ -17,6 +17,9 @@ from headlight.measures.row_space import (
     row_space,
 )
 from headlight.shapes import Score, Visible, Weight
+
+BLOCK = 16
+"""Queries that share a factor."""
 
 Rows = Float[Tensor, "batch head key head_dim"]
 Real = Bool[Tensor, "batch key"]
@@ -76,19 +79,23 @@ def _project_long(alpha: Weight, rows: Rows, long: Real, attention: Score) -> Ce
     """Project where a query sees more than head_dim rows that certainly span everything."""
     basis, condition = orthonormalised(rows.flatten(0, 1))
     # Conditioned by the whole text, so that a beginning is little worse than a sample of it.
-    usable = condition < ONE_PASS
+    again = (condition >= ONE_PASS) & (condition < TWO_PASSES)
+    if bool(again.any()):
+        basis[again] = orthonormalised(basis[again])[0]
+    usable = condition < TWO_PASSES
     flat = basis.where(usable[:, None, None], 0)
-    start = int((~long).sum(-1).min())
     weights, results = alpha.flatten(0, 1), attention.flatten(0, 1)
     settled = torch.zeros(results.shape[:2], dtype=torch.bool, device=rows.device)
-    step = max(1, AT_ONCE // (flat.shape[1] * flat.shape[2] ** 2))
-    for first in range(0, len(flat), step):
-        part = slice(first, first + step)
-        projected, certain = _project(weights[part, start:].to(flat.dtype), flat[part], start)
-        kept = certain & usable[part, None]
-        settled[part, start:] = kept
-        results[part, start:] = torch.where(
-            kept[..., None], projected.to(results.dtype), results[part, start:]
+    keys = flat.shape[1]
+    for first in range(int((~long).sum(-1).min()), keys, BLOCK):
+        block = slice(first, min(first + BLOCK, keys))
+        projected, certain = _project(weights[:, block].to(flat.dtype), flat, first)
+        kept = (certain & usable)[:, None]
+        settled[:, block] = kept
+        # A query that sees few rows is filled elsewhere, also in a block of others.
+        filled = kept & long[:, block].repeat_interleave(rows.shape[1], dim=0)
+        results[:, block] = torch.where(
+            filled[..., None], projected.to(results.dtype), results[:, block]
         )
     return settled.view(attention.shape[:3]) & long[:, None]
 
@@ -96,17 +103,29 @@ def _project_long(alpha: Weight, rows: Rows, long: Real, attention: Score) -> Ce
 def _project(
     alpha: Float[Tensor, "matrix query key"],
     rows: Float[Tensor, "matrix key head_dim"],
-    start: int,
-) -> tuple[Float[Tensor, "matrix query key"], Bool[Tensor, "matrix query"]]:
-    """a_i Y (YᵢᵀYᵢ)⁻¹ Yᵢᵀ for the queries from `start` on, and where that is exact enough."""
-    grams = (rows[..., :, None] * rows[..., None, :]).cumsum(1)[:, start:]
-    inverse, failed = _inverse_factor(grams)
-    whole = grams.diagonal(dim1=-2, dim2=-1).sum(-1)
+    first: int,
+) -> tuple[Float[Tensor, "matrix query key"], Bool[Tensor, "matrix"]]:
+    """a_i Y (YᵢᵀYᵢ)⁻¹ Yᵢᵀ for a block of queries from `first` on, and where that is exact enough.
+
+    All of them see the rows up to `first`, whose Gram matrix is L Lᵀ.  In coordinates y L⁻ᵀ that is
+    the identity, to which every query adds the outer products of the rows W that follow.  By
+    Woodbury's identity the inverse needs (I + W Wᵀ)⁻¹, of whose factor each query takes its
+    leading block.
+    """
+    base = rows[:, : first + 1]
+    gram = base.mT @ base
+    inverse, failed = _inverse_factor(gram)
+    whole = gram.diagonal(dim1=-2, dim2=-1).sum(-1)
     condition = (whole * inverse.square().sum((-2, -1))).sqrt()
     certain = (failed == 0) & condition.isfinite() & (condition < ONE_PASS)
-    inner = inverse @ (alpha @ rows)[..., None]
-    projected = (inverse.mT @ inner)[..., 0] @ rows.mT
-    return projected.tril(start), certain
+    inverse = inverse.where(certain[:, None, None], 0)
+    later = rows[:, first + 1 : first + alpha.shape[1]] @ inverse.mT
+    identity = torch.eye(later.shape[1], dtype=rows.dtype, device=rows.device)
+    factor, _ = _inverse_factor(identity + later @ later.mT)
+    inner = (alpha @ rows) @ inverse.mT
+    seen = (inner @ later.mT @ factor.mT).tril(-1)  # query q of the block sees q rows of W
+    projected = (inner - seen @ factor @ later) @ inverse @ rows.mT
+    return projected.tril(first), certain
 
 
 def _inverse_factor(
