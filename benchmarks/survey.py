@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 
 from benchmarks.timing import ratio, rounds
-from headlight.capture import LayerRecord, Subject
+from headlight.capture import Kind, LayerRecord, Subject
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
 from headlight.surveys.allocator import keep_freed_memory
@@ -52,12 +52,18 @@ def captured(
     return run
 
 
-def whole_survey(subject: Subject, batch: Batch) -> Callable[[], None]:
+def decoder() -> Subject:
+    """GPT-2 with random weights: the same shape under a causal mask."""
+    torch.manual_seed(0)
+    return Subject(GPT2Model(GPT2Config()).eval(), name="GPT-2, random weights")
+
+
+def whole_survey(subject: Subject, batch: Batch, kind: Kind = "encoder") -> Callable[[], None]:
     """All measures and reductions of the survey, down to the merged statistics."""
 
     def run() -> None:
         with subject.capture() as recorder:
-            observer = Observer(*Side.both(batch, "encoder"), "encoder", "include")
+            observer = Observer(*Side.both(batch, kind), kind, "include")
             recorder.visit = observer.visit
             subject.run(batch)
         observer.tally()
@@ -127,6 +133,15 @@ def main(count: int = 7) -> list[tuple[str, str, str, str]]:
     slow = rounds(
         {"forward": lambda: model.run(texts), "naive": captured(model, texts, naive_both)}, 1
     )
+    causal = decoder()
+    assert causal.sites  # noqa: S101
+    under_mask = rounds(
+        {
+            "forward": lambda: causal.run(texts),
+            "survey": whole_survey(causal, texts, "decoder"),
+        },
+        3,
+    )
     seconds = statistics.median(times["forward"])
     fast = ratio(times, "norms", "forward") + ratio(times, "effective", "forward") - 2
     naive = ratio(slow, "naive", "forward") - 1
@@ -150,6 +165,12 @@ def main(count: int = 7) -> list[tuple[str, str, str, str]]:
             f"{ratio(times, 'survey', 'forward'):.2f}×",
             "≤ 1.6×",
             "",
+        ),
+        (
+            "whole survey of GPT-2's shape",
+            f"{ratio(under_mask, 'survey', 'forward'):.2f}×",
+            "",
+            "causal: every query has a T of its own",
         ),
         (
             "norms and effective attention by their definitions",
