@@ -13,6 +13,8 @@ from headlight.measures.row_space import (
     AT_ONCE,
     ONE_PASS,
     TWO_PASSES,
+    condition_bound,
+    inverse_factor,
     orthonormalised,
     row_space,
 )
@@ -67,7 +69,7 @@ def _independent_beginnings(rows: Rows, real: Real, short: Real) -> Certain:
     scale = rows[:, :, :size].norm(dim=(-2, -1), keepdim=True)
     first = rows[:, :, :size] / scale.clamp_min(torch.finfo(rows.dtype).tiny)
     gram = first @ first.mT + torch.diag_embed((~real[:, None, :size]).to(rows.dtype))
-    inverse, failed = _inverse_factor(gram)
+    inverse, failed = inverse_factor(gram)
     grown = inverse.square().sum(-1).cumsum(-1).sqrt()
     certain = (grown < TWO_PASSES) & (failed == 0)[..., None]
     settled = torch.zeros(rows.shape[:3], dtype=torch.bool, device=rows.device)
@@ -77,12 +79,8 @@ def _independent_beginnings(rows: Rows, real: Real, short: Real) -> Certain:
 
 def _project_long(alpha: Weight, rows: Rows, long: Real, attention: Score) -> Certain:
     """Project where a query sees more than head_dim rows that certainly span everything."""
-    basis, condition = orthonormalised(rows.flatten(0, 1))
     # Conditioned by the whole text, so that a beginning is little worse than a sample of it.
-    again = (condition >= ONE_PASS) & (condition < TWO_PASSES)
-    if bool(again.any()):
-        basis[again] = orthonormalised(basis[again])[0]
-    usable = condition < TWO_PASSES
+    basis, usable = orthonormalised(rows.flatten(0, 1))
     flat = basis.where(usable[:, None, None], 0)
     weights, results = alpha.flatten(0, 1), attention.flatten(0, 1)
     settled = torch.zeros(results.shape[:2], dtype=torch.bool, device=rows.device)
@@ -114,27 +112,16 @@ def _project(
     """
     base = rows[:, : first + 1]
     gram = base.mT @ base
-    inverse, failed = _inverse_factor(gram)
-    whole = gram.diagonal(dim1=-2, dim2=-1).sum(-1)
-    condition = (whole * inverse.square().sum((-2, -1))).sqrt()
-    certain = (failed == 0) & condition.isfinite() & (condition < ONE_PASS)
+    inverse, failed = inverse_factor(gram)
+    certain = condition_bound(gram, inverse, failed) < ONE_PASS
     inverse = inverse.where(certain[:, None, None], 0)
     later = rows[:, first + 1 : first + alpha.shape[1]] @ inverse.mT
     identity = torch.eye(later.shape[1], dtype=rows.dtype, device=rows.device)
-    factor, _ = _inverse_factor(identity + later @ later.mT)
+    factor, _ = inverse_factor(identity + later @ later.mT)
     inner = (alpha @ rows) @ inverse.mT
     seen = (inner @ later.mT @ factor.mT).tril(-1)  # query q of the block sees q rows of W
     projected = (inner - seen @ factor @ later) @ inverse @ rows.mT
     return projected.tril(first), certain
-
-
-def _inverse_factor(
-    gram: Float[Tensor, "*batch size size"],
-) -> tuple[Float[Tensor, "*batch size size"], Int[Tensor, "*batch"]]:
-    """L⁻¹ of G = L Lᵀ, and where there is no L."""
-    lower, failed = torch.linalg.cholesky_ex(gram)
-    identity = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device)
-    return torch.linalg.solve_triangular(lower, identity.expand_as(lower), upper=False), failed
 
 
 def _decompose(

@@ -32,8 +32,8 @@ def row_space(
     count, size = seen.sum(-1), rows.shape[-1]
     rank = count.clamp(max=size)
     if bool((count > size).all()):  # long texts of well-behaved heads: the usual, quick case
-        quick, condition = orthonormalised(matrices)
-        if bool((condition < ONE_PASS).all()):
+        quick, certain = orthonormalised(matrices)
+        if bool(certain.all()):
             return quick.view(rows.shape), rank.view(shape)
     basis = torch.zeros_like(matrices)
     tall = _cholesky_basis(matrices, count > size, basis)
@@ -51,33 +51,49 @@ def _cholesky_basis(
     """Fill `basis` where full column rank is certain; returns where."""
     if not bool(asked.any()):
         return asked
-    whole = bool(asked.all())
-    chosen = matrices if whole else matrices[asked]
-    result, condition = orthonormalised(chosen)
-    again = (condition >= ONE_PASS) & (condition < TWO_PASSES)
-    if bool(again.any()):
-        result[again] = orthonormalised(result[again])[0]
-    certain = condition < TWO_PASSES
+    result, certain = orthonormalised(matrices[asked])
+    basis[asked] = result.where(certain[:, None, None], 0)
     done = asked.clone()
     done[asked] = certain
-    result = result.where(certain[:, None, None], 0)
-    if whole:
-        basis.copy_(result)
-    else:
-        basis[asked] = result
     return done
 
 
-def orthonormalised(matrices: Rows) -> tuple[Rows, Float[Tensor, "matrix"]]:
-    """Y L⁻ᵀ with YᵀY = L Lᵀ, and an upper bound of the condition number of Y (∞ if L failed)."""
+def orthonormalised(matrices: Rows) -> tuple[Rows, Bool[Tensor, "matrix"]]:
+    """Orthonormal columns with the span of each matrix, and where they are certain to have it.
+
+    One pass of Y L⁻ᵀ with YᵀY = L Lᵀ; a second where the first loses too many digits.
+    """
+    result, condition = _one_pass(matrices)
+    again = (condition >= ONE_PASS) & (condition < TWO_PASSES)
+    if bool(again.any()):
+        result[again] = _one_pass(result[again])[0]
+    return result, condition < TWO_PASSES
+
+
+def _one_pass(matrices: Rows) -> tuple[Rows, Float[Tensor, "matrix"]]:
     gram = matrices.mT @ matrices
+    inverse, failed = inverse_factor(gram)
+    return matrices @ inverse.mT, condition_bound(gram, inverse, failed)
+
+
+def inverse_factor(
+    gram: Float[Tensor, "*batch size size"],
+) -> tuple[Float[Tensor, "*batch size size"], Int[Tensor, "*batch"]]:
+    """L⁻¹ of G = L Lᵀ, and where there is no L (not zero)."""
     lower, failed = torch.linalg.cholesky_ex(gram)
     identity = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device)
-    inverse = torch.linalg.solve_triangular(lower, identity.expand_as(lower), upper=False)
+    return torch.linalg.solve_triangular(lower, identity.expand_as(lower), upper=False), failed
+
+
+def condition_bound(
+    gram: Float[Tensor, "matrix size size"],
+    inverse: Float[Tensor, "matrix size size"],
+    failed: Int[Tensor, "matrix"],
+) -> Float[Tensor, "matrix"]:
+    """‖Y‖_F ‖L⁻¹‖_F, which no condition number of Y exceeds; ∞ where there is no L."""
     whole = gram.diagonal(dim1=-2, dim2=-1).sum(-1)  # ‖Y‖_F²
     condition = (whole * inverse.square().sum((-2, -1))).sqrt()
-    condition = condition.where((failed == 0) & condition.isfinite(), torch.inf)
-    return matrices @ inverse.mT, condition
+    return condition.where((failed == 0) & condition.isfinite(), torch.inf)
 
 
 def _independent_rows(
@@ -93,9 +109,7 @@ def _independent_rows(
     scale = chosen.norm(dim=(-2, -1)).clamp_min(torch.finfo(chosen.dtype).tiny)
     chosen = chosen / scale[:, None, None]
     gram = chosen @ chosen.mT + torch.diag_embed((~present).to(chosen.dtype))
-    lower, failed = torch.linalg.cholesky_ex(gram)
-    identity = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device)
-    inverse = torch.linalg.solve_triangular(lower, identity.expand_as(lower), upper=False)
+    inverse, failed = inverse_factor(gram)
     certain = (failed == 0) & (inverse.norm(dim=(-2, -1)) < TWO_PASSES)
     places = (present.cumsum(-1) - 1).clamp(0, matrices.shape[-1] - 1)
     units = torch.nn.functional.one_hot(places, matrices.shape[-1]).to(chosen.dtype)
