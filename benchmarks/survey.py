@@ -11,7 +11,7 @@ from benchmarks.timing import ratio, rounds
 from headlight.capture import Kind, LayerRecord, Subject
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
-from headlight.surveys.allocator import keep_freed_memory
+from headlight.observe.allocator import keep_freed_memory
 from headlight.surveys.observer import Observer, Side
 
 BATCH, LENGTH, THREADS = 8, 128, 2

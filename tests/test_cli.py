@@ -303,7 +303,7 @@ def test_what_is_there_is_not_replaced_unasked(again, left):
 def test_a_finished_survey_is_resumed_without_measuring(again, monkeypatch):
     before = (again.out / "result.nc").read_bytes()
     (again.out / "report.html").unlink()
-    monkeypatch.setattr("headlight.surveys.step.Step.__call__", None)
+    monkeypatch.setattr("headlight.observe.step.Step.__call__", None)
     assert "report.html" in again.survey("--resume")
     assert (again.out / "report.html").exists()
     assert (again.out / "result.nc").read_bytes() == before
@@ -313,7 +313,7 @@ def test_a_survey_that_died_before_its_result_was_written(again, monkeypatch):
     before = load(again.out / "result.nc", stage="survey")
     (again.out / "result.nc").unlink()
     (again.out / "report.html").unlink()
-    monkeypatch.setattr("headlight.surveys.step.Step.__call__", None)
+    monkeypatch.setattr("headlight.observe.step.Step.__call__", None)
     again.survey("--resume")
     after = load(again.out / "result.nc", stage="survey")
     assert after.identical(before.assign_attrs({n: after.attrs[n] for n in ("created", "command")}))

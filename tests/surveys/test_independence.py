@@ -52,7 +52,7 @@ def test_batches_of_two_texts_do_not_change_the_result():
 def test_the_size_of_shards_does_not_change_the_result(monkeypatch):
     found, corpus = subject("bert"), texts(10, seed=4)
     whole = survey(corpus, found, progress=False)
-    monkeypatch.setattr(sys.modules["headlight.surveys.survey"], "Work", _with_shards_of(3))
+    monkeypatch.setattr(sys.modules["headlight.observe.passes"], "Work", _with_shards_of(3))
     assert_equal(survey(corpus, found, progress=False), whole, **CLOSE)
 
 

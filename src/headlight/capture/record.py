@@ -96,6 +96,7 @@ class LayerRecord:
         value: v(x) with the value bias.
         visible: which keys each query may attend to; None where every query sees every key.
         input: x, what the values are made from; None where it could not be found.
+        gradient: ∂L/∂α of a loss; None unless the model was run backward.
     """
 
     site: Site
@@ -103,3 +104,4 @@ class LayerRecord:
     value: Value
     visible: Visible | None = None
     input: Float[Tensor, "batch key d_input"] | None = field(default=None, repr=False)
+    gradient: Weight | None = field(default=None, repr=False)

@@ -3,9 +3,10 @@
 from headlight.measures.effective import Effective, effective
 from headlight.measures.entropy import entropy
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
-from headlight.measures.scores import MEASURES, Scores, ValueBias
+from headlight.measures.scores import GRADIENT, MEASURES, Scores, ValueBias
 
 __all__ = [
+    "GRADIENT",
     "MEASURES",
     "Effective",
     "Scores",

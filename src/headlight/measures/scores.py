@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headlight.capture import LayerRecord
-from headlight.errors import CaptureError
+from headlight.errors import CaptureError, UnknownNameError
 from headlight.measures import norm as norms
 from headlight.measures.effective import Effective, effective_of_rows
 from headlight.measures.entropy import entropy
@@ -82,6 +82,31 @@ class Scores:
         return norms.input_norm(self.record.input)
 
     @cached_property
+    def gradient(self) -> Score:
+        """|∂L/∂α|, how much the loss changes with each weight (Clark et al. 2019, Section 3.2).
+
+        Raises:
+            CaptureError: the model was only run forward.
+        """
+        if self.record.gradient is None:
+            raise CaptureError(
+                f"{self.record.site.name}: the gradient of its weights was not captured; run the "
+                "model backward as well."
+            )
+        return single(self.record.gradient).abs()
+
+    def of(self, measure: str) -> Score:
+        """The measure of that name.
+
+        Raises:
+            UnknownNameError: it is none of `MEASURES` and ``gradient``.
+        """
+        if measure not in (*MEASURES, GRADIENT):
+            raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
+        score: Score = getattr(self, measure)
+        return score
+
+    @cached_property
     def entropy(self) -> Float[Tensor, "batch head query"]:
         """Entropy of α in nats."""
         return entropy(self.weight)
@@ -128,3 +153,6 @@ class Scores:
 
 MEASURES = ("weight", "norm", "effective")
 """The measures of a pair of positions and a head that can be compared with one another."""
+
+GRADIENT = "gradient"
+"""One more such measure, which needs a loss and a backward pass."""

@@ -1,12 +1,9 @@
 """The main job: read a corpus through a model, and say head by head what attention does."""
 
 import json
-import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,16 +12,18 @@ import xarray
 
 from headlight.capture import Kind, Site, Subject
 from headlight.corpora import Corpus, Source, open_corpus
-from headlight.encode import Encoded, Examples, length_batches, pairs as encode_pairs, texts
+from headlight.encode import Encoded, Examples, pairs as encode_pairs, texts
+from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
 from headlight.measures import ValueBias
+from headlight.observe import BATCH_TOKENS, Step, observe
 from headlight.result import load, save, versions
-from headlight.run import State, Work, run, show_progress
+from headlight.run import State
 from headlight.run.checkpoint import FILE as CHECKPOINT
 from headlight.run.example import NOTHING_SEEN, digest_with
 from headlight.surveys.dataset import dataset
 from headlight.surveys.folder import RESULT, Folder
-from headlight.surveys.step import Step, out_of_memory
+from headlight.surveys.observer import Observer, Side
 
 SAMPLE = Path(__file__).parents[1] / "assets" / "sample.txt"
 LONGEST_DEFAULT = 512
@@ -64,7 +63,7 @@ class Settings:
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
     value_bias: ValueBias = "include"
-    batch_tokens: int = 2048
+    batch_tokens: int = BATCH_TOKENS
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -288,23 +287,16 @@ def _demand_same_corpus(plan: _Plan, digest: str, folder: Path) -> None:
 
 def _run(plan: _Plan, folder: Path | None, *, resume: bool, progress: bool) -> State:
     settings = plan.settings
-    shown = show_progress(settings.max_examples, sys.stderr) if progress else nullcontext()
-    with Step(plan.subject, plan.sites, plan.kind, settings.value_bias) as step, shown as bar:
-        work = Work(
-            measure=step,
-            batches=partial(length_batches, token_budget=settings.batch_tokens),
-            length=_length,
-            out_of_memory=out_of_memory,
-        )
-        return run(
-            islice(plan.examples, settings.max_examples),
-            work,
-            folder=folder,
-            signature=plan.signature,
-            resume=resume,
-            progress=bar,
-        )
 
+    def observer(batch: Batch, _: Sequence[Encoded]) -> Observer:
+        return Observer(*Side.both(batch, plan.kind), plan.kind, settings.value_bias)
 
-def _length(example: Encoded) -> int:
-    return len(example.ids) + len(example.target)
+    return observe(
+        plan.examples,
+        Step(plan.subject, plan.sites, observer, settings.batch_tokens),
+        signature=plan.signature,
+        folder=folder,
+        resume=resume,
+        max_examples=settings.max_examples,
+        progress=progress,
+    )

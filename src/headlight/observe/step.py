@@ -1,39 +1,64 @@
-"""From a batch of examples to what is seen in it."""
+"""From a batch of examples to what an observer has seen in it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 
-from headlight.capture import Kind, Recorder, Site, Subject
+from headlight.capture import LayerRecord, Recorder, Site, Subject
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
-from headlight.measures import ValueBias
+from headlight.observe.allocator import keep_freed_memory
 from headlight.reduce import Tally
-from headlight.surveys.allocator import keep_freed_memory
-from headlight.surveys.observer import Observer, Side
+
+E = TypeVar("E", bound=Encoded)
+BATCH_TOKENS = 2048
+"""Tokens in a batch, padding included; results do not depend on it."""
 
 
-class Step:
+@runtime_checkable
+class Observer(Protocol):
+    """Whoever looks at the attention of one batch, layer by layer, and keeps sums of it."""
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer; layers may come in any order."""
+
+    def tally(self) -> Tally:
+        """What was seen, once all layers were visited."""
+
+
+class Step(Generic[E]):
     """Runs the model on a batch and observes it; a context manager, since it holds a capture open.
 
     The first suitable example is traced before it is observed, so that Eq. 3 is verified on real
     input in every run.
+
+    Args:
+        subject: the model.
+        sites: which of its attention modules are observed.
+        observer: makes the observer of one batch; it is given the examples too, for what they know
+            beyond the batch (gold annotations, say).
+        batch_tokens: tokens in a batch at most, padding included.
     """
 
     def __init__(
-        self, subject: Subject, sites: Sequence[Site], kind: Kind, value_bias: ValueBias
+        self,
+        subject: Subject,
+        sites: Sequence[Site],
+        observer: Callable[[Batch, Sequence[E]], Observer],
+        batch_tokens: int = BATCH_TOKENS,
     ) -> None:
+        self.batch_tokens = batch_tokens
         self._subject = subject
         self._sites = sites
-        self._kind = kind
-        self._value_bias = value_bias
+        self._observer = observer
         self._recorder: Recorder | None = None
         self._verified = False
         self._open = ExitStack()
 
-    def __enter__(self) -> "Step":
+    def __enter__(self) -> "Step[E]":
         keep_freed_memory()
         return self
 
@@ -45,19 +70,19 @@ class Step:
     ) -> None:
         self._open.close()
 
-    def __call__(self, examples: Sequence[Encoded]) -> Tally:
+    def __call__(self, examples: Sequence[E]) -> Tally:
         """What is seen in one batch."""
         if not self._verified:
             self._verify(examples)
         if self._recorder is None:
             self._recorder = self._open.enter_context(self._subject.capture(self._sites))
         batch = self._batch(examples)
-        observer = Observer(*Side.both(batch, self._kind), self._kind, self._value_bias)
+        observer = self._observer(batch, examples)
         self._recorder.visit = observer.visit
         self._subject.run(batch)
         return observer.tally()
 
-    def _verify(self, examples: Sequence[Encoded]) -> None:
+    def _verify(self, examples: Sequence[E]) -> None:
         """Check Eq. 3 on one of these, if one is suitable; no capture may be open meanwhile."""
         example = next(filter(_shows_its_kinds, examples), None)
         if example is None:

@@ -1,0 +1,1 @@
+"""How heads resemble each other: distances to a map, a tree and names for behaviours."""

@@ -1,0 +1,6 @@
+"""A model at work on a corpus: batches run, observers look, and what they saw is merged."""
+
+from headlight.observe.passes import observe
+from headlight.observe.step import BATCH_TOKENS, Observer, Step
+
+__all__ = ["BATCH_TOKENS", "Observer", "Step", "observe"]

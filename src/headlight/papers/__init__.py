@@ -1,0 +1,1 @@
+"""The tables and figures of papers, computed on any model beside the published numbers."""

@@ -1,0 +1,1 @@
+"""Attention compared with gold annotations: heads as parsers and resolvers, and probes."""
