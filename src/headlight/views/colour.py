@@ -1,4 +1,4 @@
-"""Colour ramps, one per measure, for light and dark pages.
+"""Colours: of series, one per measure and category, and of ramps; for light and dark pages.
 
 Each ramp runs in even steps of lightness, so that it is read the same by colour-blind people and
 in print; the two-sided ramp (blue to orange) is one that they can tell apart.
@@ -23,7 +23,40 @@ _DARK: dict[str, _Stops] = {
     "other": ("#1b2522", "#204c40", "#2f8069", "#6cbfa3", "#d3f2e5"),
     "change": ("#a9ceff", "#3f7cc0", "#24272b", "#b8721f", "#ffd39a"),
 }
+# Gradients are green as well: they never share a figure with what belongs to no measure.
+for _ramps in (_LIGHT, _DARK):
+    _ramps["gradient"] = _ramps["other"]
 THEMES = {"light": _LIGHT, "dark": _DARK}
+
+SERIES: dict[str, dict[str, str]] = {
+    "light": {
+        "cls": "#0072b2",
+        "sep": "#d1500a",
+        "punctuation": "#00896b",
+        "other": "#50565e",
+        "previous": "#7b3294",
+        "current": "#6b7178",
+        "next": "#14803c",
+        "weight": "#2f6ab5",
+        "norm": "#c06a12",
+        "effective": "#a04a96",
+        "gradient": "#2c8069",
+    },
+    "dark": {
+        "cls": "#56b4e9",
+        "sep": "#f0793a",
+        "punctuation": "#35c09b",
+        "other": "#c3c8ce",
+        "previous": "#c99be0",
+        "current": "#a3abb4",
+        "next": "#63c583",
+        "weight": "#6aa5e4",
+        "norm": "#e6a04e",
+        "effective": "#d590cc",
+        "gradient": "#6cbfa3",
+    },
+}
+"""The colour of each category, neighbour and measure, the same in every figure."""
 
 
 def level(value: float, low: float, high: float) -> int:
@@ -47,6 +80,16 @@ def ramp_variables(theme: str) -> str:
         for scale in THEMES[theme]
         for index, colour in enumerate(ramp(theme, scale))
     )
+
+
+def series_variables(theme: str) -> str:
+    """CSS declarations of the colours of series: ``--s-sep`` is one."""
+    return "".join(f"--s-{name}:{colour};" for name, colour in SERIES[theme].items())
+
+
+def series_rules() -> str:
+    """CSS rules that give class ``s-sep`` its colour."""
+    return "".join(f".s-{name}{{--series:var(--s-{name})}}" for name in SERIES["light"])
 
 
 def ramp_rules() -> str:

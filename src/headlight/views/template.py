@@ -7,7 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from headlight.views.colour import ramp_rules, ramp_variables
+from headlight.views.colour import ramp_rules, ramp_variables, series_rules, series_variables
 
 # What could end a script element or start a comment in it, and the two line ends that JSON allows
 # in strings and older scripts do not.
@@ -48,6 +48,9 @@ def _environment() -> Environment:
     )
     environment.globals.update(
         source=source,
+        light_series=Markup(series_variables("light")),
+        dark_series=Markup(series_variables("dark")),
+        series_rules=Markup(series_rules()),
         light_ramps=Markup(ramp_variables("light")),
         dark_ramps=Markup(ramp_variables("dark")),
         ramp_rules=Markup(ramp_rules()),
