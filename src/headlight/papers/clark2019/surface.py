@@ -1,0 +1,259 @@
+"""Section 3: what attention looks at before one knows any grammar (Figures 2 and 4)."""
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.papers.clark2019 import published
+from headlight.papers.clark2019.results import surveyed, text_notes
+from headlight.papers.desk import Desk
+from headlight.papers.naming import head_name, in_words, percent
+from headlight.papers.study import Study
+from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.pictures import LayerPanel, LayerSeries, Reference, points_by_layer
+
+CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
+OFFSETS = {-1: "previous", 0: "current", 1: "next"}
+LABELS = {
+    "weight": "attention weight α",
+    "norm": "weighted norm ‖αf(x)‖",
+    "effective": "effective attention",
+    "gradient": "gradient |∂L/∂α|",
+}
+"""What the measures are called in titles."""
+
+
+def figure_2(study: Study, desk: Desk) -> Exhibit:
+    """Attention to special tokens, and from [SEP] to [SEP]."""
+    survey = surveyed(study)
+    panels = []
+    for measure in survey["measure"].values:
+        panels += [_to_categories(survey, str(measure)), _to_separators(survey, str(measure))]
+    figure = points_by_layer(panels, columns=2)
+    weight = survey["share"].sel(measure=survey["measure"].values[0])
+    within = weight.sel(query_category="sep", key_category="sep").mean("head")
+    return Exhibit(
+        name="figure-2",
+        title="Attention to special tokens",
+        source="Clark et al. (2019), Figure 2 and Section 3.2",
+        explanation="Each dot is a head, each line the mean of a layer: the share that goes to "
+        "[CLS], to [SEP], and to periods and commas; on the right the share that goes to [SEP] "
+        "from [SEP] itself and from all other tokens. The rows below the first ask the same of "
+        "the other measures, each as a share of its row's whole (effective attention is signed).",
+        pictures=[
+            desk.picture(
+                figure,
+                "Share of each measure that goes to a kind of token, by layer.",
+                _spoken(weight),
+            )
+        ],
+        tables=[desk.table(_by_layer(survey), "Means over the heads of a layer, in percent")],
+        comparisons=[
+            Comparison(
+                "attention from [SEP] that goes to [SEP], largest mean of a layer",
+                f"> {published.SEP_TO_SEP}",
+                percent(float(within.max())),
+                "%",
+                "the paper says so of the layers 6-10 of BERT-base",
+            ),
+            Comparison(
+                "layers that give more than half of their attention to [SEP]",
+                "6-10",
+                in_words(_above_half(weight, "sep")),
+            ),
+        ],
+        notes=text_notes(study, survey),
+        files=desk.written,
+    )
+
+
+def _above_half(share: xarray.DataArray, category: str) -> list[str]:
+    means = share.sel(query_category="all", key_category=category).mean("head")
+    return [str(int(layer) + 1) for layer in means["layer"][(means > 0.5).values].values]
+
+
+def _to_categories(survey: xarray.Dataset, measure: str) -> LayerPanel:
+    share = survey["share"].sel(measure=measure, query_category="all")
+    series = [
+        LayerSeries(label, share.sel(key_category=name).values, name)
+        for name, label in CATEGORIES.items()
+    ]
+    return _panel(f"Share of {LABELS[measure]}", series)
+
+
+def _to_separators(survey: xarray.Dataset, measure: str) -> LayerPanel:
+    share = survey["share"].sel(measure=measure, key_category="sep")
+    series = [
+        LayerSeries("[SEP] → [SEP]", share.sel(query_category="sep").values, "sep"),
+        LayerSeries("other → [SEP]", share.sel(query_category="not_sep").values, "other"),
+    ]
+    return _panel(f"{LABELS[measure]} to [SEP]", series)
+
+
+def _panel(title: str, series: list[LayerSeries]) -> LayerPanel:
+    return LayerPanel(title, series, percent=True, first_layer=1)
+
+
+def _by_layer(survey: xarray.Dataset) -> pandas.DataFrame:
+    """One row per measure and layer: the lines of the figure."""
+    share = survey["share"].mean("head") * 100
+    rows = []
+    for measure in survey["measure"].values:
+        of_measure = share.sel(measure=measure)
+        for layer in survey["layer"].values:
+            here = of_measure.sel(layer=layer)
+            to = here.sel(query_category="all")
+            row = {"measure": measure, "layer": int(layer) + 1}
+            row |= {f"to {CATEGORIES[name]}": float(to.sel(key_category=name)) for name in CATEGORIES}
+            sep = here.sel(key_category="sep")
+            row["[SEP] to [SEP]"] = float(sep.sel(query_category="sep"))
+            row["other to [SEP]"] = float(sep.sel(query_category="not_sep"))
+            rows.append(row)
+    return pandas.DataFrame(rows)
+
+
+def _spoken(share: xarray.DataArray) -> str:
+    means = share.sel(query_category="all").mean("head")
+    lines = (
+        f"to {label} " + ", ".join(f"{100 * value:.0f}%" for value in means.sel(key_category=name))
+        for name, label in CATEGORIES.items()
+    )
+    return f"Means by layer of the attention weight: {'; '.join(lines)}."
+
+
+def section_3_1(study: Study, desk: Desk) -> Exhibit:
+    """Attention to the previous, the current and the next token."""
+    survey = surveyed(study)
+    neighbour = survey["neighbour"]
+    panels = [
+        _panel(
+            f"Share of {LABELS[str(measure)]}",
+            [
+                LayerSeries(name, neighbour.sel(measure=measure, offset=offset).values, name)
+                for offset, name in OFFSETS.items()
+            ],
+        )
+        for measure in survey["measure"].values
+    ]
+    weight = neighbour.sel(measure=survey["measure"].values[0])
+    heads = weight.sizes["head"] * weight.sizes["layer"]
+    previous, following = (_specialists(weight.sel(offset=offset)) for offset in (-1, 1))
+    return Exhibit(
+        name="section-3.1",
+        title="Heads that attend to a neighbour",
+        source="Clark et al. (2019), Section 3.1",
+        explanation="The share that goes to the token before, to the token itself and to the one "
+        "after. The denominator is the number of tokens for each of them, as in the released code.",
+        pictures=[
+            desk.picture(
+                points_by_layer(panels),
+                "Share of each measure that goes to a neighbour, by layer.",
+                f"More than half goes to the previous token in {in_words(previous)}, to the next "
+                f"token in {in_words(following)}.",
+            )
+        ],
+        tables=[
+            desk.table(
+                _neighbour_table(neighbour),
+                "All heads, in percent",
+                formats=dict.fromkeys(OFFSETS.values(), ".1f"),
+            )
+        ],
+        comparisons=[
+            Comparison(
+                "heads with more than half of their attention on the previous token",
+                published.PREVIOUS_TOKEN_HEADS,
+                len(previous),
+                note=f"of 144 heads there, of {heads} here: {in_words(previous)}",
+                digits=0,
+            ),
+            Comparison(
+                "heads with more than half of their attention on the next token",
+                published.NEXT_TOKEN_HEADS,
+                len(following),
+                note=f"of 144 heads there, of {heads} here: {in_words(following)}",
+                digits=0,
+            ),
+        ],
+        notes=text_notes(study, survey),
+        files=desk.written,
+    )
+
+
+def _specialists(share: xarray.DataArray) -> list[str]:
+    """Names of the heads that give more than half there."""
+    places = np.argwhere(share.values > 0.5)
+    layers = share["layer"].values
+    return [head_name(int(layers[layer]), int(head)) for layer, head in places]
+
+
+def _neighbour_table(neighbour: xarray.DataArray) -> pandas.DataFrame:
+    rows = []
+    for measure in neighbour["measure"].values:
+        for layer in neighbour["layer"].values:
+            for head in neighbour["head"].values:
+                here = neighbour.sel(measure=measure, layer=layer, head=head) * 100
+                row = {"head": head_name(int(layer), int(head)), "measure": measure}
+                rows.append(row | {name: float(here.sel(offset=o)) for o, name in OFFSETS.items()})
+    return pandas.DataFrame(rows)
+
+
+def figure_4(study: Study, desk: Desk) -> Exhibit:
+    """Entropy of attention, of all tokens and of [CLS]."""
+    survey = surveyed(study)
+    entropy = survey["entropy"]
+    uniform = Reference(float(survey["entropy_uniform"]), "uniform attention")
+    panels = [
+        LayerPanel(
+            f"{LABELS[str(measure)]}, {'all tokens' if query == 'all' else 'from [CLS]'}",
+            [LayerSeries("", entropy.sel(measure=measure, query_category=query).values, measure)],
+            y_label="entropy (nats)",
+            limits=(0.0, 1.05 * uniform.value),
+            references=[uniform],
+            first_layer=1,
+        )
+        for measure in survey["measure"].values
+        for query in ("all", "cls")
+    ]
+    by_layer = entropy.mean("head")
+    last = by_layer.isel(measure=0, layer=-1).sel(query_category="cls")
+    table = pandas.DataFrame(
+        [
+            {
+                "measure": measure,
+                "layer": int(layer) + 1,
+                "all tokens": float(by_layer.sel(measure=measure, layer=layer, query_category="all")),
+                "from [CLS]": float(by_layer.sel(measure=measure, layer=layer, query_category="cls")),
+            }
+            for measure in survey["measure"].values
+            for layer in survey["layer"].values
+        ]
+    )
+    return Exhibit(
+        name="figure-4",
+        title="Focused and broad attention",
+        source="Clark et al. (2019), Figure 4 and Section 3.3",
+        explanation="Entropy of what a token attends to, in nats, for each head; the dashed line "
+        "is attention spread evenly over the text. Norms, effective attention and gradients are "
+        "made distributions first: absolute values divided by their sum.",
+        pictures=[
+            desk.picture(
+                points_by_layer(panels, columns=2),
+                "Entropy by layer: left of all tokens, right of [CLS] alone.",
+                f"Uniform attention has {uniform.value:.2f} nats.",
+            )
+        ],
+        tables=[desk.table(table, "Means over the heads of a layer, in nats")],
+        comparisons=[
+            Comparison(
+                "entropy from [CLS], mean of the last layer",
+                published.CLS_ENTROPY_LAST_LAYER,
+                float(last),
+                "nats",
+                f"uniform attention over these texts has {uniform.value:.2f} nats",
+                digits=2,
+            )
+        ],
+        notes=text_notes(study, survey),
+        files=desk.written,
+    )

@@ -1,0 +1,75 @@
+"""A paper as a list of exhibits that can be made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headlight.errors import UnknownNameError, UsageError
+from headlight.papers.desk import Desk
+from headlight.papers.study import Study
+from headlight.views.exhibits import Exhibit
+
+NEEDS = {
+    "dependency": "no treebank was given (--dependency)",
+    "coreference": "no coreference corpus was given (--coreference)",
+    "gradient": "the model has no language-model head, or gradient is not among --measures",
+}
+"""What an exhibit may need besides text, and what is said where it is missing."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One exhibit: a table or figure of the paper.
+
+    Attributes:
+        name: ``table-1``.
+        title: what it shows.
+        make: makes it from a study, on a desk.
+        needs: what it cannot do without, of `NEEDS`.
+    """
+
+    name: str
+    title: str
+    make: Callable[[Study, Desk], Exhibit]
+    needs: tuple[str, ...] = ()
+
+    def missing(self, study: Study) -> str | None:
+        """Why it cannot be made; None where it can."""
+        have = {
+            "dependency": bool(study.sources.dependency),
+            "coreference": bool(study.sources.coreference),
+            "gradient": study.wants_gradient,
+        }
+        return next((NEEDS[need] for need in self.needs if not have[need]), None)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What can be reproduced of a paper.
+
+    Attributes:
+        name: ``clark2019``.
+        title: the page's.
+        introduction: what it is, and how names and numbers are to be read.
+        plans: its exhibits, in the order of the page.
+    """
+
+    name: str
+    title: str
+    introduction: str
+    plans: tuple[Plan, ...]
+
+    def chosen(self, names: tuple[str, ...] | None) -> list[Plan]:
+        """The exhibits of these names, in the paper's order; by default all.
+
+        Raises:
+            UsageError: no name is given, or one is unknown.
+        """
+        if names is None:
+            return list(self.plans)
+        known = [plan.name for plan in self.plans]
+        for name in names:
+            if name not in known:
+                raise UnknownNameError(f"exhibit of {self.name}", name, known)
+        if not names:
+            raise UsageError("no exhibit is asked for; name at least one with --only.")
+        return [plan for plan in self.plans if plan.name in names]

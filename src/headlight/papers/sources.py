@@ -1,0 +1,126 @@
+"""What a reproduction reads: text, treebanks, coreference and word vectors, and where they lie."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from headlight.corpora.compression import without_compression
+from headlight.corpora.files import COMPANIONS
+from headlight.errors import CorpusError
+
+TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}
+COREFERENCE_SUFFIXES = {".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"}
+VECTOR_SUFFIXES = {".txt", ".vec"}
+
+TEXT_NAMES = ("wikipedia", "text")
+TREEBANK_NAMES = ("ud_", "treebank", "dependency", "ptb")
+VECTOR_NAMES = ("glove", "word2vec", "word_vectors", "fasttext")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Files and folders; what is missing leaves out the exhibits that need it.
+
+    Attributes:
+        text: a corpus for `headlight.corpora.open_corpus`; None for the sample corpus.
+        dependency: treebanks on which heads are evaluated, each a file, folder or archive.
+        dependency_train: a treebank on which probes are trained; without one, part of the first of
+            `dependency` is.
+        coreference: annotated documents.
+        word_vectors: a file of word vectors; None for the model's own input embeddings.
+    """
+
+    text: str | None = None
+    dependency: tuple[str, ...] = ()
+    dependency_train: str | None = None
+    coreference: tuple[str, ...] = ()
+    word_vectors: str | None = None
+
+    @classmethod
+    def found_in(cls, folder: Path | str) -> "Sources":
+        """What the names of the folders inside a folder promise.
+
+        A folder that begins with ``wikipedia`` or ``text`` is text; with ``ud_``, ``treebank``,
+        ``dependency`` or ``ptb`` a treebank; one that has ``coref`` in its name coreference; one
+        that begins with ``glove``, ``word2vec``, ``word_vectors`` or ``fasttext`` word vectors.
+        Files named ``train`` are for training, ``dev`` (else ``test``, else all others) for
+        evaluation.  Where there are several, the first by name is text and word vectors, and the
+        first treebank trains the probes.
+
+        Raises:
+            CorpusError: there is no such folder, or nothing in it is named so.
+        """
+        place = Path(folder).expanduser()
+        if not place.is_dir():
+            raise CorpusError(f"there is no folder {place}; name one with --data.")
+        treebanks = _named(place, TREEBANK_NAMES)
+        found = cls(
+            text=_first(_named(place, TEXT_NAMES)),
+            dependency=_evaluated(treebanks, TREEBANK_SUFFIXES),
+            dependency_train=_trained(treebanks),
+            coreference=_evaluated(_children(place, lambda name: "coref" in name)),
+            word_vectors=_first(_vectors(place)),
+        )
+        if found == cls():
+            raise CorpusError(
+                f"{place} holds no folder whose name says what it is (wikipedia…, ud_…, …coref…, "
+                "glove…); name the files with --text, --dependency, --coreference and "
+                "--word-vectors."
+            )
+        return found
+
+    def or_else(self, other: "Sources") -> "Sources":
+        """These, and those of another where these are missing; treebanks go together."""
+        missing = {
+            field.name: getattr(other, field.name)
+            for field in fields(self)
+            if not getattr(self, field.name)
+        }
+        if self.dependency:  # a training part of some other treebank would be out of place
+            missing.pop("dependency_train", None)
+        return replace(self, **missing)
+
+
+def _named(folder: Path, beginnings: tuple[str, ...]) -> list[Path]:
+    return _children(folder, lambda name: name.startswith(beginnings))
+
+
+def _children(folder: Path, wanted: Callable[[str], bool]) -> list[Path]:
+    return [child for child in sorted(folder.iterdir()) if wanted(child.name.lower())]
+
+
+def _vectors(folder: Path) -> list[Path]:
+    return [file for place in _named(folder, VECTOR_NAMES) for file in _data(place, VECTOR_SUFFIXES)]
+
+
+def _evaluated(places: list[Path], suffixes: set[str] = COREFERENCE_SUFFIXES) -> tuple[str, ...]:
+    """For each place its part for development, else for testing, else all but the training."""
+    chosen = []
+    for place in places:
+        files = _data(place, suffixes)
+        parts = ([file for file in files if part in file.name] for part in ("dev", "test"))
+        rest = [file for file in files if "train" not in file.name]
+        chosen += next((found for found in parts if found), rest)
+    return tuple(map(str, chosen))
+
+
+def _trained(treebanks: list[Path]) -> str | None:
+    """The training part of the first treebank."""
+    files = _data(treebanks[0], TREEBANK_SUFFIXES) if treebanks else []
+    return _first([file for file in files if "train" in file.name])
+
+
+def _data(place: Path, suffixes: set[str]) -> list[Path]:
+    """Files that hold data, in the order of their names; the place itself if it is a file."""
+    files = sorted(place.iterdir()) if place.is_dir() else [place]
+    return [
+        file
+        for file in files
+        if file.is_file()
+        and file.name.split(".")[0].lower() not in COMPANIONS
+        and without_compression(file).suffix.lower() in suffixes
+    ]
+
+
+def _first(paths: list[Path]) -> str | None:
+    return str(paths[0]) if paths else None

@@ -1,0 +1,152 @@
+"""What the exhibits of one reproduction share: the model, the data, and results made only once."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from headlight.capture import Subject
+from headlight.errors import ResultError, UnknownNameError, UsageError
+from headlight.measures import GRADIENT, MEASURES
+from headlight.papers.sources import Sources
+from headlight.result import load, save
+
+RESULTS = "results"
+RUNS = "runs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to reproduce; everything that the results depend on besides model and data.
+
+    Attributes:
+        measures: what is compared with one another: of ``weight``, ``norm``, ``effective`` and
+            ``gradient``; the last needs a language-model head.
+        max_examples: segments of text.
+        max_length: tokens in a segment of text, special ones included.
+        segment_ids: ``zeros``, as in the released maps of Clark et al., or ``pair``.
+        max_sentences: sentences of each treebank; by default all.
+        broken: what becomes of sentences and documents whose annotation is broken, or whose words
+            the tokenizer drops: ``refuse`` or ``skip``.
+        seed: of everything random.
+    """
+
+    measures: tuple[str, ...] = (*MEASURES, GRADIENT)
+    max_examples: int = 992
+    max_length: int = 128
+    segment_ids: str = "zeros"
+    max_sentences: int | None = None
+    broken: str = "refuse"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for measure in self.measures:
+            if measure not in (*MEASURES, GRADIENT):
+                raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
+        if not self.measures:
+            raise UsageError("no measure is asked for; name at least one with --measures.")
+
+
+@dataclass(eq=False)
+class Study:
+    """A model at work on the data of a paper; every result is made once and kept.
+
+    Attributes:
+        subject: the model without a head.
+        language_model: the same weights with their language-model head; None if it has none.
+        sources: what is read.
+        options: see `Options`.
+        folder: where results are kept; an interrupted study goes on from them.
+        progress: show bars on standard error.
+    """
+
+    subject: Subject
+    language_model: Subject | None
+    sources: Sources
+    options: Options
+    folder: Path
+    progress: bool = True
+    _made: dict[str, xarray.Dataset] = field(default_factory=dict, repr=False)
+
+    @property
+    def forward_measures(self) -> tuple[str, ...]:
+        """The measures that one forward pass gives."""
+        return tuple(name for name in self.options.measures if name in MEASURES)
+
+    @property
+    def wants_gradient(self) -> bool:
+        """Whether the gradient is asked for, and there is a loss to take it of."""
+        return GRADIENT in self.options.measures and self.language_model is not None
+
+    def kept(
+        self,
+        name: str,
+        stage: str,
+        make: Callable[[Path], xarray.Dataset],
+        **settings: Any,
+    ) -> xarray.Dataset:
+        """A result, from this study, from the folder, or made now and kept there.
+
+        Args:
+            name: of the file in ``results``.
+            stage: of the result.
+            make: makes it; is given a folder of its own in which it may keep what is half done.
+            settings: what it depends on besides the model and the options, such as its source.
+
+        Raises:
+            ResultError: the folder cannot be written.
+        """
+        if name not in self._made:
+            signature = self._signature(settings)
+            path = self.folder / RESULTS / f"{name}.nc"
+            found = _kept(path, stage, signature)
+            if found is None:
+                run = self.folder / RUNS / name
+                _make_folders(path.parent, run)
+                found = make(run).assign_attrs(signature=signature, stage=stage)
+                save(found, path)
+            self._made[name] = found
+        return self._made[name]
+
+    def _signature(self, settings: dict[str, Any]) -> str:
+        return json.dumps(
+            {
+                "model": self.subject.name,
+                "revision": self.subject.revision,
+                "dtype": str(self.subject.transformer.dtype),
+                **asdict(self.options),
+                **settings,
+            },
+            sort_keys=True,
+        )
+
+
+def file_state(source: str) -> list[Any]:
+    """What tells whether the files of a source have changed: names, sizes and times."""
+    path = Path(source)
+    if not path.exists():
+        return [source]
+    found = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [source, *([file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in found)]
+
+
+def _kept(path: Path, stage: str, signature: str) -> xarray.Dataset | None:
+    """The result in the file, if it is of the same settings."""
+    if not path.exists():
+        return None
+    try:
+        found = load(path, stage=stage)
+    except ResultError:  # damaged, or of another version: made again
+        return None
+    return found if found.attrs.get("signature") == signature else None
+
+
+def _make_folders(*folders: Path) -> None:
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise ResultError(f"{folder} cannot be made: {problem.strerror}.") from problem
