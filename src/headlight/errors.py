@@ -7,7 +7,8 @@
     │   └── UnknownNameError     a name that no table holds
     ├── CorpusError              text cannot be read, or there is none
     ├── ModelError               a model cannot be loaded
-    │   └── UnsupportedModelError   it loads, but its attention cannot be captured exactly
+    │   ├── UnsupportedModelError   it loads, but its attention cannot be captured exactly
+    │   └── MissingHeadError        it has no language-model head, and so no loss
     ├── CaptureError             capturing went wrong while the model ran
     ├── RunError                 a run cannot go on or be resumed
     │   └── RunInterruptedError  the user stopped it               (exit code 130)
@@ -52,6 +53,10 @@ class ModelError(HeadlightError):
 
 class UnsupportedModelError(ModelError):
     """A model whose attention Headlight cannot capture exactly, and therefore does not analyse."""
+
+
+class MissingHeadError(ModelError):
+    """A model without a language-model head, where a loss is needed."""
 
 
 class CaptureError(HeadlightError):

@@ -1,6 +1,7 @@
 """What the exhibits of one reproduction share: the model, the data, and results made only once."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import xarray
 
-from headlight.capture import Subject
+from headlight.capture import Subject, load_subject
 from headlight.errors import ResultError, UnknownNameError, UsageError
 from headlight.measures import GRADIENT, MEASURES
 from headlight.papers.sources import Sources
@@ -150,3 +151,64 @@ def _make_folders(*folders: Path) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise ResultError(f"{folder} cannot be made: {problem.strerror}.") from problem
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folder of a reproduction, and what may become of results that lie in it."""
+
+    path: Path
+    resume: bool = False
+    overwrite: bool = False
+
+    def made(self) -> Path:
+        """The folder, existing.
+
+        Raises:
+            UsageError: it holds results, and nobody has said what should become of them.
+            ResultError: it cannot be made.
+        """
+        if self.resume and self.overwrite:
+            raise UsageError("results are either used or removed; choose --resume or --overwrite.")
+        kept = self.path / RESULTS
+        if kept.exists() and not (self.resume or self.overwrite):
+            raise UsageError(
+                f"{self.path} holds results already; use them with --resume, remove them with "
+                "--overwrite, or choose another folder with --out."
+            )
+        if self.overwrite:
+            for name in (RESULTS, RUNS):
+                shutil.rmtree(self.path / name, ignore_errors=True)
+        _make_folders(self.path)
+        return self.path
+
+
+def open_study(
+    model: str | Path | None,
+    sources: Sources,
+    options: Options,
+    folder: Path,
+    **loading: Any,
+) -> Study:
+    """Load the model, with its language-model head if it has one and the gradient is asked for.
+
+    Args:
+        model: name or folder; None for the embedded model.
+        sources: what is read.
+        options: see `Options`.
+        folder: where results are kept.
+        loading: see `headlight.capture.load_subject`.
+
+    Raises:
+        ModelError: there is no such model.
+    """
+    language_model = None
+    if GRADIENT in options.measures:
+        try:
+            language_model = load_subject(model, head="language_model", **loading)
+        except MissingHeadError:
+            language_model = None
+    subject = language_model.base() if language_model else load_subject(model, **loading)
+    if subject.has_decoder_inputs:  # the exhibits read single texts
+        subject, language_model = subject.encoder(), None
+    return Study(subject, language_model, sources, options, folder)
