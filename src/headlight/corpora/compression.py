@@ -4,6 +4,8 @@ import bz2
 import gzip
 import io
 import lzma
+import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +17,10 @@ import zstandard
 from headlight.corpora.files import printable
 from headlight.errors import CorpusError
 
-BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+BROKEN = (
+    OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError,
+    tarfile.TarError, zipfile.BadZipFile,
+)  # fmt: skip
 """What reading a file may raise: the disk, or a damaged or truncated archive."""
 
 # Small, because one compressed kibibyte of zstandard may unfold to some 32 MiB.

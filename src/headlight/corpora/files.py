@@ -54,6 +54,14 @@ def _expanded(path: Path) -> Iterator[Path]:
         yield path
         return
     for child in sorted(path.iterdir()):
-        companion = child.name.split(".")[0].lower() in COMPANIONS and not child.is_dir()
+        companion = is_companion(child.name) and not child.is_dir()
         if not child.name.startswith(".") and not companion:
             yield from _expanded(child)
+
+
+def is_companion(name: str) -> bool:
+    """Whether a file explains its folder: ``README.md``, ``license``, ``LICENSE-texts.txt``."""
+    stem = name.split(".")[0]
+    # In small letters only the whole name counts: "notice-board.txt" may well be a text.
+    first = stem.replace("_", "-").split("-")[0]
+    return stem.lower() in COMPANIONS or (first.isupper() and first.lower() in COMPANIONS)

@@ -1,0 +1,118 @@
+"""The text files that a file stands for: itself, or what an archive holds; nothing is unpacked."""
+
+import io
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+from headlight.corpora.compression import (
+    BROKEN,
+    DECOMPRESSORS,
+    decompressed,
+    open_bytes,
+    without_compression,
+)
+from headlight.corpora.files import is_companion, printable
+from headlight.corpora.lines import Lines
+from headlight.errors import CorpusError
+
+TAR_SUFFIXES = {".tar", ".tgz", ".txz", ".tbz", ".tbz2", ".tzst"}
+HEADER_LIMIT = 2**20
+"""Bytes of a name or of attributes in a tar file, which are held in memory."""
+
+# Encrypted members, methods of compression that Python lacks, and nonsense in the directory.
+REFUSED = (*BROKEN, RuntimeError, NotImplementedError, ValueError, OverflowError)
+
+
+def text_files(path: Path) -> Iterator[Lines]:
+    """The text files of `path`, each to be read before the next is asked for.
+
+    A tar file, compressed or not, and a zip file stand for the regular files in them, in the order
+    of the archive; hidden files and companions such as ``README.md`` are left out.
+
+    Raises:
+        CorpusError: The file or the archive cannot be read, or the archive holds no text files.
+    """
+    if without_compression(path).suffix.lower() in TAR_SUFFIXES:
+        yield from _all(_tar(path), path)
+    elif path.suffix.lower() == ".zip":
+        yield from _all(_zip(path), path)
+    else:
+        with open_bytes(path) as stream:
+            yield Lines(stream, printable(path))
+
+
+def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Path) -> Iterator[Lines]:
+    empty = True
+    while True:
+        with _refusals(path):
+            member = next(members, None)
+        if member is None:
+            break
+        empty = False
+        name, stream = member
+        suffix = PurePosixPath(name).suffix.lower()
+        if suffix in DECOMPRESSORS:
+            stream = DECOMPRESSORS[suffix][1](stream)
+        yield Lines(stream, f"{printable(path)}/{printable(name)}")
+    if empty:
+        raise CorpusError(f"the archive {printable(path)} holds no text files; check the path.")
+
+
+@contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except REFUSED as error:
+        raise CorpusError(
+            f"the archive {printable(path)} cannot be read: {error}; "
+            "it is damaged, cut short, encrypted, or not what its suffix says."
+        ) from error
+
+
+def _tar(path: Path) -> Iterator[tuple[str, io.BufferedIOBase]]:
+    # As a stream ("r|"): members come one after the other, and nothing is sought or kept.
+    with (
+        path.open("rb") as file,
+        tarfile.open(fileobj=decompressed(file), mode="r|", tarinfo=StrictHeader) as archive,
+    ):
+        for member in archive:
+            if member.isfile() and _is_text(member.name):
+                yield member.name, cast("io.BufferedIOBase", archive.extractfile(member))
+
+
+def _zip(path: Path) -> Iterator[tuple[str, io.BufferedIOBase]]:
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if not member.is_dir() and _is_text(member.filename):
+                with archive.open(member) as stream:
+                    yield member.filename, cast("io.BufferedIOBase", stream)
+
+
+def _is_text(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not any(p.startswith(".") for p in parts) and not is_companion(parts[-1])
+
+
+class StrictHeader(tarfile.TarInfo):
+    """A header that is damaged or missing is an error; by itself tarfile takes it for the end."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "StrictHeader":
+        """The header of one member.
+
+        Raises:
+            tarfile.ReadError: It is no header, or announces more than `HEADER_LIMIT` bytes of name.
+        """
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(f"{error} where a file or the end should be") from error
+        if not header.isreg() and header.size > HEADER_LIMIT:
+            raise tarfile.ReadError(f"a name of {header.size:,} bytes")
+        return header

@@ -1,0 +1,50 @@
+"""Governors that form a tree."""
+
+from collections.abc import Sequence
+
+from headlight.corpora.sentence import ROOT
+
+
+def fault(heads: Sequence[int], *, one_root: bool) -> tuple[int, str] | None:
+    """What keeps `heads` from being a tree: the number of a word, from 0, and a complaint.
+
+    Args:
+        heads: For every word the number of its governor, from 1, within the sentence; 0 for roots.
+        one_root: Whether a second root is a fault.
+    """
+    roots = [word for word, head in enumerate(heads) if head == ROOT]
+    if not roots:
+        return 0, "no word of the sentence is its root (head 0)"
+    if one_root and len(roots) > 1:
+        return roots[1], f"the sentence has {len(roots)} roots (head 0) instead of one"
+    word = _in_a_cycle(heads)
+    if word is not None:
+        return word, f"word {word + 1} governs itself, directly or through others"
+    return None
+
+
+def depths(heads: Sequence[int]) -> list[int]:
+    """For every word of a tree the number of words above it."""
+    depth = [-1] * len(heads)
+    for word in range(len(heads)):
+        path = []
+        while word >= 0 and depth[word] < 0:
+            path.append(word)
+            word = heads[word] - 1
+        above = depth[word] if word >= 0 else -1
+        for distance, below in enumerate(reversed(path), start=1):
+            depth[below] = above + distance
+    return depth
+
+
+def _in_a_cycle(heads: Sequence[int]) -> int | None:
+    # Every word is entered once: it remembers from which word the walk towards the root began.
+    walk = [-1] * len(heads)
+    for start in range(len(heads)):
+        word = start
+        while word >= 0 and walk[word] < 0:
+            walk[word] = start
+            word = heads[word] - 1
+        if word >= 0 and walk[word] == start:
+            return word
+    return None
