@@ -17,6 +17,8 @@ from headlight.errors import HeadlightError, RunInterruptedError, UsageError
 if TYPE_CHECKING:
     from headlight.capture import Site, Subject
     from headlight.corpora import Corpus
+    from headlight.papers.plan import Paper, Plan
+    from headlight.views.exhibits import Exhibit
 
 STANDARD_INPUT = "-"
 LAYER_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
@@ -79,6 +81,19 @@ class Measure(StrEnum):
     WEIGHT = "weight"
     NORM = "norm"
     EFFECTIVE = "effective"
+
+
+class PaperName(StrEnum):
+    """Papers that can be reproduced."""
+
+    CLARK_2019 = "clark2019"
+
+
+class Broken(StrEnum):
+    """What becomes of annotations that contradict themselves."""
+
+    REFUSE = "refuse"
+    SKIP = "skip"
 
 
 ModelName = Annotated[
@@ -282,6 +297,162 @@ def read(
             "open; choose some with --layers.",
             err=True,
         )
+
+
+REPRODUCE_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight reproduce clark2019 --list                 [dim]the exhibits, and what each needs[/dim]
+
+  headlight reproduce clark2019 --data corpora/        [dim]embedded model; folders by name[/dim]
+
+  headlight reproduce clark2019 --model bert-base-uncased --dependency ptb.conll
+
+  headlight reproduce clark2019 --only table-1,figure-5 --dependency en_ewt-ud-dev.conllu --resume
+"""
+
+
+@app.command(epilog=REPRODUCE_EXAMPLES)
+def reproduce(
+    paper: Annotated[PaperName, typer.Argument(help="Which paper.")],
+    model: ModelName = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of data, whose folders say by their names what they hold: wikipedia… or "
+            "text… (text), ud_…, treebank… or ptb… (treebanks), …coref…, glove… or word2vec…"
+        ),
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(help="Text: file, folder, glob or hf:NAME. Default: the sample corpus."),
+    ] = None,
+    dependency: Annotated[
+        list[str] | None,
+        typer.Option(help="Treebank (CoNLL-U, CoNLL-X, columns); may be given more than once."),
+    ] = None,
+    dependency_train: Annotated[
+        str | None,
+        typer.Option(help="Treebank to train probes on. Default: a part of the first treebank."),
+    ] = None,
+    coreference: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Coreference (CoNLL-2012, LitBank, CorefUD); may be given more than once."
+        ),
+    ] = None,
+    word_vectors: Annotated[
+        str | None,
+        typer.Option(help="GloVe or word2vec text file. Default: the model's input embeddings."),
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Exhibits, such as table-1,figure-3. Default: all.")
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the exhibits, and make none.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write to. Default: headlight-PAPER.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Use the results that are in --out already.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Remove the results in --out first.")
+    ] = False,
+    measures: Annotated[
+        str, typer.Option(help="What is compared with one another.")
+    ] = "weight,norm,effective,gradient",
+    max_examples: Annotated[int, typer.Option(min=1, help="Segments of text.")] = 992,
+    max_length: Annotated[int, typer.Option(min=8, help="Tokens per segment of text.")] = 128,
+    max_sentences: Annotated[
+        int | None, typer.Option(min=1, help="Sentences of each treebank. Default: all.")
+    ] = None,
+    segment_ids: Annotated[
+        SegmentIds, typer.Option(help="Segment ids of pairs; zeros as in Clark's released maps.")
+    ] = SegmentIds.ZEROS,
+    broken: Annotated[
+        Broken,
+        typer.Option(help="What becomes of sentences and documents with broken annotations."),
+    ] = Broken.REFUSE,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    revision: Revision = None,
+    device: Device = "auto",
+    dtype: Precision = "float32",
+    trust_remote_code: Trust = False,
+) -> None:
+    """Make the tables and figures of a paper on your model and data, beside the published numbers.
+
+    Writes index.html, and every exhibit as SVG, PNG and CSV, into --out.
+    """
+    from headlight.papers import find_paper
+
+    chosen = find_paper(paper.value)
+    if listed:
+        _list_exhibits(chosen)
+        return
+    wanted = None if only is None else tuple(_names(only))
+    chosen.chosen(wanted)  # complains before anything slow
+
+    from headlight.papers.sources import Sources
+    from headlight.papers.study import Options, Place
+
+    found = Sources(
+        text=text,
+        dependency=tuple(dependency or ()),
+        dependency_train=dependency_train,
+        coreference=tuple(coreference or ()),
+        word_vectors=word_vectors,
+    )
+    sources = found if data is None else found.or_else(Sources.found_in(data))
+    options = Options(
+        measures=tuple(_names(measures)),
+        max_examples=max_examples,
+        max_length=max_length,
+        segment_ids=segment_ids.value,
+        max_sentences=max_sentences,
+        broken=broken.value,
+        seed=seed,
+    )
+    place = Place(out or Path(f"headlight-{paper.value}"), resume=resume, overwrite=overwrite)
+    folder = place.made()
+
+    from headlight.papers.reproduce import reproduce as reproduce_paper
+    from headlight.papers.study import open_study
+
+    study = open_study(
+        model,
+        sources,
+        options,
+        folder,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        trust_remote_code=trust_remote_code,
+    )
+    page = reproduce_paper(chosen, study, wanted, command=_command(), told=_tell_exhibit)
+    typer.echo(f"page: {_printable(page)}")
+
+
+def _tell_exhibit(plan: "Plan", exhibit: "Exhibit | None") -> None:
+    from rich.console import Console
+
+    from headlight.views import comparison_table
+
+    if exhibit is None:
+        typer.echo(f"{plan.name}: left out, see the page", err=True)
+    else:
+        Console().print(comparison_table(exhibit))
+
+
+def _list_exhibits(paper: "Paper") -> None:
+    for plan in paper.plans:
+        needs = f" (needs {' and '.join(plan.needs)})" if plan.needs else ""
+        typer.echo(f"{plan.name:<12}  {plan.title}{needs}")
+
+
+def _names(spec: str) -> list[str]:
+    return [name.strip() for name in spec.split(",") if name.strip()]
 
 
 CHECK_EXAMPLES = """

@@ -79,7 +79,11 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     }
     return [
         ("model", study.subject.name),
-        *((label, ", ".join(Path(name).name for name in names)) for label, names in named.items() if names),
+        *(
+            (label, ", ".join(Path(name).name for name in names))
+            for label, names in named.items()
+            if names
+        ),
     ]
 
 

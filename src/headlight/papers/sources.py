@@ -90,7 +90,9 @@ def _children(folder: Path, wanted: Callable[[str], bool]) -> list[Path]:
 
 
 def _vectors(folder: Path) -> list[Path]:
-    return [file for place in _named(folder, VECTOR_NAMES) for file in _data(place, VECTOR_SUFFIXES)]
+    return [
+        file for place in _named(folder, VECTOR_NAMES) for file in _data(place, VECTOR_SUFFIXES)
+    ]
 
 
 def _evaluated(places: list[Path], suffixes: set[str] = COREFERENCE_SUFFIXES) -> tuple[str, ...]:

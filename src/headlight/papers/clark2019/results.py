@@ -66,9 +66,9 @@ def text_notes(study: Study, dataset: xarray.Dataset) -> list[str]:
         f"{text_settings(study).max_length} tokens from {text_name(study)}; the paper's is 1,000 "
         "segments of Wikipedia (992 in the released data)."
     )
-    ids = (
-        f"Segment ids are {study.options.segment_ids}, "
-        + ("as in the released attention maps." if study.options.segment_ids == "zeros" else
-           "where the released attention maps have zeros.")
+    ids = f"Segment ids are {study.options.segment_ids}, " + (
+        "as in the released attention maps."
+        if study.options.segment_ids == "zeros"
+        else "where the released attention maps have zeros."
     )
     return [model_note(study, dataset), read, ids]

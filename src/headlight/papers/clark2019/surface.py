@@ -104,7 +104,9 @@ def _by_layer(survey: xarray.Dataset) -> pandas.DataFrame:
             here = of_measure.sel(layer=layer)
             to = here.sel(query_category="all")
             row = {"measure": measure, "layer": int(layer) + 1}
-            row |= {f"to {CATEGORIES[name]}": float(to.sel(key_category=name)) for name in CATEGORIES}
+            row |= {
+                f"to {CATEGORIES[name]}": float(to.sel(key_category=name)) for name in CATEGORIES
+            }
             sep = here.sel(key_category="sep")
             row["[SEP] to [SEP]"] = float(sep.sel(query_category="sep"))
             row["other to [SEP]"] = float(sep.sel(query_category="not_sep"))
@@ -222,8 +224,12 @@ def figure_4(study: Study, desk: Desk) -> Exhibit:
             {
                 "measure": measure,
                 "layer": int(layer) + 1,
-                "all tokens": float(by_layer.sel(measure=measure, layer=layer, query_category="all")),
-                "from [CLS]": float(by_layer.sel(measure=measure, layer=layer, query_category="cls")),
+                "all tokens": float(
+                    by_layer.sel(measure=measure, layer=layer, query_category="all")
+                ),
+                "from [CLS]": float(
+                    by_layer.sel(measure=measure, layer=layer, query_category="cls")
+                ),
             }
             for measure in survey["measure"].values
             for layer in survey["layer"].values

@@ -1,0 +1,136 @@
+"""Reproduce a paper on the embedded model, and write its small tables as a page of the docs.
+
+python scripts/reproduction.py clark2019 DATA --out build/clark2019
+"""
+
+import argparse
+import platform
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas
+import torch
+import transformers
+
+from headlight.capture.loading import EMBEDDED_NAME
+from headlight.papers import find_paper
+from headlight.papers.plan import Plan
+from headlight.papers.reproduce import reproduce
+from headlight.papers.sources import Sources
+from headlight.papers.study import Options, open_study
+from headlight.views.exhibits import Comparison, Exhibit, Table
+
+DOCS = Path(__file__).parents[1] / "docs"
+LONGEST = 24
+"""Rows of a table that is still small."""
+
+
+def main() -> None:
+    arguments = _arguments()
+    paper = find_paper(arguments.paper)
+    sources = Sources.found_in(arguments.data)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    made: list[Exhibit] = []
+    missing: list[Plan] = []
+
+    def tell(plan: Plan, exhibit: Exhibit | None) -> None:
+        print(plan.name, "made" if exhibit else "left out", flush=True)
+        if exhibit:
+            made.append(exhibit)
+        else:
+            missing.append(plan)
+
+    study = open_study(None, sources, Options(), arguments.out)
+    reproduce(paper, study, told=tell, command=f"python scripts/reproduction.py {paper.name} DATA")
+    text = "\n".join(_page(paper.title, paper.name, made, missing))
+    path = DOCS / f"{paper.name}.md"
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
+    print(f"written: {path}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paper")
+    parser.add_argument("data", type=Path, help="folder of data")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the reproduction")
+    return parser.parse_args()
+
+
+def _page(title: str, name: str, made: list[Exhibit], missing: list[Plan]) -> Iterator[str]:
+    yield f"# {title}, on the embedded model\n"
+    yield (
+        f"Written by `make reproduction PAPER={name} DATA=folder`, which is "
+        f"`headlight reproduce {name} --data folder` with the embedded model, `{EMBEDDED_NAME}`. "
+        "Every number of ours was measured in that run. Heads are named as in the paper, layer "
+        "and head from 1.\n"
+    )
+    for exhibit in made:
+        yield from _section(exhibit)
+    for plan in missing:
+        yield f"**{plan.title}** was left out.\n"
+    yield (
+        f"{datetime.now(UTC).date().isoformat()}, torch {torch.__version__}, transformers "
+        f"{transformers.__version__}, Python {platform.python_version()}.\n"
+    )
+
+
+def _section(exhibit: Exhibit) -> Iterator[str]:
+    yield f"## {exhibit.title}\n"
+    yield f"*{exhibit.source}.* {exhibit.explanation}\n"
+    if exhibit.comparisons:
+        yield "| | published | ours | |\n|---|---:|---:|---|"
+        yield from map(_compared, exhibit.comparisons)
+        yield ""
+    for table in exhibit.tables:
+        if len(table.frame) <= LONGEST:
+            yield from _table(table)
+    yield from (f"- {_escaped(note)}" for note in exhibit.notes)
+    yield ""
+
+
+def _compared(comparison: Comparison) -> str:
+    unit = f" {comparison.unit}" if comparison.unit else ""
+    cells = [comparison.quantity]
+    for value in (comparison.published, comparison.ours):
+        shown = "–" if value is None else value
+        if isinstance(value, float):
+            shown = f"{value:.{comparison.digits}f}"
+        cells.append(f"{shown}{unit if value is not None else ''}")
+    return f"| {' | '.join(map(_escaped, [*cells, comparison.note]))} |"
+
+
+def _table(table: Table) -> Iterator[str]:
+    frame = table.frame
+    yield f"{_escaped(table.caption)}:\n"
+    yield f"| {' | '.join(_escaped(str(column)) for column in frame.columns)} |"
+    yield "|" + "|".join("---" if index == 0 else "---:" for index in range(frame.shape[1])) + "|"
+    for row in frame.itertuples(index=False):
+        cells = (
+            _shown(value, table.formats.get(str(column), ""))
+            for column, value in zip(frame.columns, row, strict=True)
+        )
+        yield f"| {' | '.join(map(_escaped, cells))} |"
+    yield f"\n{_escaped(table.note)}\n" if table.note else ""
+
+
+def _shown(value: object, format: str) -> str:
+    if value is None or (isinstance(value, float) and pandas.isna(value)):
+        return "–"
+    if isinstance(value, float):
+        return f"{value:{format or '.3g'}}"
+    return str(value)
+
+
+def _escaped(text: str) -> str:
+    for mark in "\\|<>*_[]`":
+        text = text.replace(
+            mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark]
+        )
+    return text
+
+
+if __name__ == "__main__":
+    main()
