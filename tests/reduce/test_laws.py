@@ -11,6 +11,7 @@ from headlight.errors import ResultError
 from headlight.reduce import (
     ACCUMULATORS,
     Accumulator,
+    Bootstrap,
     Count,
     Grouped,
     Histogram,
@@ -45,6 +46,10 @@ def whole(n: int, generator: np.random.Generator, *shape: int) -> np.ndarray:
     return np.floor(numbers(n, generator, *shape))
 
 
+def counts(n: int, generator: np.random.Generator, *shape: int) -> np.ndarray:
+    return generator.integers(0, 9, (n, *shape))
+
+
 def keys(n: int, generator: np.random.Generator) -> np.ndarray:
     return generator.integers(-2, 3, n)
 
@@ -58,6 +63,15 @@ CASES = {
     "histogram, one number": Case(lambda: Histogram(EDGES), lambda n, g: (numbers(n, g),)),
     "pearson": Case(lambda: Pearson((2, 3)), lambda n, g: (numbers(n, g, 2, 3),) * 2),
     "pearson, one number": Case(lambda: Pearson(), lambda n, g: (numbers(n, g), numbers(n, g))),
+    "bootstrap": Case(
+        lambda: Bootstrap((2, 3), replicates=5), lambda n, g: (keys(n, g), counts(n, g, 2, 3))
+    ),
+    "bootstrap, a few at a time": Case(
+        lambda: Bootstrap((2,), replicates=5, held=3), lambda n, g: (keys(n, g), counts(n, g, 2))
+    ),
+    "bootstrap, one number and no resamples": Case(
+        lambda: Bootstrap(replicates=0, held=2), lambda n, g: (keys(n, g), counts(n, g))
+    ),
     "grouped": Case(lambda: Grouped(Moments((2,))), lambda n, g: (keys(n, g), numbers(n, g, 2))),
     "grouped, pearson": Case(
         lambda: Grouped(Pearson()), lambda n, g: (keys(n, g), numbers(n, g), numbers(n, g))

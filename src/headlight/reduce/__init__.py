@@ -1,6 +1,7 @@
 """Statistics over a corpus: streaming, mergeable, in float64, without torch."""
 
 from headlight.reduce.base import Accumulator
+from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.count import Count
 from headlight.reduce.grouped import Grouped
 from headlight.reduce.histogram import Histogram
@@ -11,6 +12,7 @@ from headlight.reduce.tally import ACCUMULATORS, Tally
 __all__ = [
     "ACCUMULATORS",
     "Accumulator",
+    "Bootstrap",
     "Count",
     "Grouped",
     "Histogram",

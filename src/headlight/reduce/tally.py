@@ -12,9 +12,14 @@ from safetensors.numpy import save as serialise
 from headlight import files
 from headlight.errors import HeadlightError, ResultError
 from headlight.reduce.base import Accumulator, Array
+from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.grouped import PLAIN, Grouped
 
-ACCUMULATORS: Mapping[str, type[Accumulator]] = {**PLAIN, Grouped.kind: Grouped}
+ACCUMULATORS: Mapping[str, type[Accumulator]] = {
+    **PLAIN,
+    Grouped.kind: Grouped,
+    Bootstrap.kind: Bootstrap,
+}
 """Every accumulator, by the name that files know it by."""
 
 _HEADER = "headlight"
