@@ -1,0 +1,115 @@
+"""What can be asked about attention and coreference, and what the paper leaves open."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headlight.capture import Kind
+from headlight.errors import UnknownNameError, UsageError
+from headlight.measures import GRADIENT, MEASURES, ValueBias
+from headlight.observe import BATCH_TOKENS
+from headlight.probes.sieves import SIEVES
+
+CANDIDATES = ("mentions", "words")
+NESTED = ("include", "exclude")
+EVALUATED = ("resolvable", "all")
+HEAD_WORDS = ("annotated", "last")
+OTHERWISE = ("nothing", "nearest")
+
+TOKENS = 128
+"""Clark et al. (2019), footnote 4: "We truncate documents to 128 tokens long"."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSettings:
+    """Which mentions are evaluated, and which may be picked; all of it is open in the paper.
+
+    Attributes:
+        singletons: whether mentions that are alone in their chain may be picked; OntoNotes, which
+            the paper used, has none.
+        nested: whether a mention may be picked for one that it contains or that contains it:
+            ``include`` (*his* for *his wife*), or ``exclude``.
+        evaluated: mentions with an antecedent in the window (``resolvable``), or also those whose
+            antecedents are all outside, which nobody can get right (``all``).
+        head_word: the head word that the corpus gives, mostly by its parse (``annotated``), or the
+            ``last`` word of the mention.
+        sieves: the sieves of the rules, names from `headlight.probes.sieves.SIEVES`, in order.
+        head_match_otherwise: what *head match* picks where no head word matches: ``nothing``, which
+            is wrong, or the ``nearest`` mention.
+    """
+
+    singletons: bool = False
+    nested: str = "include"
+    evaluated: str = "resolvable"
+    head_word: str = "annotated"
+    sieves: tuple[str, ...] = tuple(SIEVES)
+    head_match_otherwise: str = "nothing"
+
+    def __post_init__(self) -> None:
+        _demand("treatment of nested mentions", self.nested, NESTED)
+        _demand("choice of evaluated mentions", self.evaluated, EVALUATED)
+        _demand("choice of head words", self.head_word, HEAD_WORDS)
+        _demand("fallback of the head match", self.head_match_otherwise, OTHERWISE)
+        for sieve in self.sieves:
+            if sieve not in SIEVES:
+                raise UnknownNameError("sieve", sieve, SIEVES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreferenceSettings:
+    """Everything that the result depends on besides model, loss and corpus.
+
+    Attributes:
+        measures: of ``weight``, ``norm``, ``effective`` and, with a loss, ``gradient``.
+        max_length: tokens of a document or window at most, special ones included.
+        overlap: None cuts documents off at `max_length`, as the paper does; a number walks through
+            the whole document in windows that share so many words, where each mention is evaluated
+            once, in the window that shows most of the text before it.
+        candidates: what a head may pick: the head words of other mentions (``mentions``, which puts
+            it on a par with the baselines), or all other ``words`` of the window.
+        preceding: pick only among what comes before the mention.
+        task: which mentions are evaluated, and the baselines.
+        queries: how the pieces of an attending word become one row: ``mean``, ``first``, ``max``.
+        pooling: of norms over the pieces of an attended word: sum of ``norms``, or of ``vectors``.
+        kind: which attention: ``encoder`` or ``decoder``; by default the first that the model has.
+        layers: which layers; by default all.
+        value_bias: whether T of effective attention has the value bias in it.
+        max_windows: stop after so many.
+        batch_tokens: tokens in a batch, padding included. The result does not depend on it.
+        resamples: of the documents, for intervals.
+        seed: of the resampling.
+    """
+
+    measures: tuple[str, ...] = MEASURES
+    max_length: int = TOKENS
+    overlap: int | None = None
+    candidates: str = "mentions"
+    preceding: bool = True
+    task: TaskSettings = field(default_factory=TaskSettings)
+    queries: Literal["mean", "first", "max"] = "mean"
+    pooling: Literal["norms", "vectors"] = "norms"
+    kind: Kind | None = None
+    layers: tuple[int, ...] | None = None
+    value_bias: ValueBias = "include"
+    max_windows: int | None = None
+    batch_tokens: int = BATCH_TOKENS
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.measures:
+            raise UsageError("no measure is asked for; name at least one.")
+        for measure in self.measures:
+            if measure not in (*MEASURES, GRADIENT):
+                raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
+        _demand("set of candidates", self.candidates, CANDIDATES)
+        for name in ("max_windows", "batch_tokens", "resamples"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be at least 1, not {value}.")
+        if self.kind == "cross":
+            raise UsageError("cross-attention looks at another text, where no antecedent can be.")
+
+
+def _demand(kind: str, name: str, allowed: tuple[str, ...]) -> None:
+    if name not in allowed:
+        raise UnknownNameError(kind, name, allowed)
