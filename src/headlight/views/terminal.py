@@ -13,6 +13,7 @@ from headlight.findings import NUMBERING, average, category_label, findings, obs
 from headlight.views.figures import CATEGORIES
 from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
 from headlight.views.serial import DIMENSIONS
+from headlight.views.words import printable
 
 LINK_MEASURES = ("weight", "norm", "effective", "merged_norm")
 """The measures of pairs of tokens, by which links can be ranked."""
@@ -60,14 +61,6 @@ def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableT
         name = "-".join(str(index) for index in place)
         table.add_row(Text(name), _links(values[place], queries, keys, top))
     return Group(table, Text(NUMBERING, style="dim"))
-
-
-def printable(text: str) -> str:
-    """The text with what a terminal would obey, such as escape codes, written out instead."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
 
 
 def _layers(result: xr.Dataset) -> Table:

@@ -1,0 +1,46 @@
+"""Figures of papers as pictures, drawn by matplotlib (``pip install 'headlight[papers]'``).
+
+Each function takes plain data and returns a matplotlib ``Figure``, which ``save_picture`` writes as
+SVG and PNG. Values that are not numbers are never drawn, and texts are shown as they are.
+"""
+
+from headlight.views.pictures.bars import BarRow, Mark, bars
+from headlight.views.pictures.boxes import Box, BoxPanel, boxes
+from headlight.views.pictures.canvas import Reference
+from headlight.views.pictures.density import DensityPanel, density
+from headlight.views.pictures.embedding import Embedding, embedding
+from headlight.views.pictures.layers import LayerPanel, LayerSeries, points_by_layer
+from headlight.views.pictures.lines import Line, LinePanel, lines
+from headlight.views.pictures.links import LinkDrawing, attention_lines
+from headlight.views.pictures.maps import HeadMap, head_map
+from headlight.views.pictures.save import save_picture, svg_text
+from headlight.views.pictures.sheet import table_picture
+from headlight.views.pictures.trees import dendrogram
+
+__all__ = [
+    "BarRow",
+    "Box",
+    "BoxPanel",
+    "DensityPanel",
+    "Embedding",
+    "HeadMap",
+    "LayerPanel",
+    "LayerSeries",
+    "Line",
+    "LinePanel",
+    "LinkDrawing",
+    "Mark",
+    "Reference",
+    "attention_lines",
+    "bars",
+    "boxes",
+    "dendrogram",
+    "density",
+    "embedding",
+    "head_map",
+    "lines",
+    "points_by_layer",
+    "save_picture",
+    "svg_text",
+    "table_picture",
+]

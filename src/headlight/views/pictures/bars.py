@@ -1,0 +1,166 @@
+"""Bars or dots with intervals, one row for each thing that was measured."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headlight.errors import UsageError
+from headlight.views.pictures.canvas import entitle, legend_above, percentages
+from headlight.views.pictures.theme import (
+    INK,
+    PAPER,
+    QUIET,
+    SMALL,
+    Axes,
+    Figure,
+    colour_of,
+    marker_of,
+    styled,
+)
+from headlight.views.words import shortened
+
+_WIDTH, _BAR, _BETWEEN = 7.6, 0.17, 0.13
+_TICK_STYLES = ("-", (0, (1.2, 1.0)), (0, (3, 1.2)))
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value with its interval; ``low`` and ``high`` are NaN where it has none."""
+
+    series: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    colour: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BarRow:
+    """A row.
+
+    Attributes:
+        label: At its left.
+        marks: One bar or dot for each series.
+        ticks: Values to compare with, by name, e.g. ``{"fixed offset": 0.40}``.
+        note: Beside the first mark, e.g. the head that was best.
+    """
+
+    label: str
+    marks: Sequence[Mark]
+    ticks: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+
+
+@styled
+def bars(
+    rows: Sequence[BarRow],
+    *,
+    x_label: str = "",
+    percent: bool = False,
+    dots: bool = False,
+    limits: tuple[float, float] | None = None,
+    title: str = "",
+) -> Figure:
+    """Rows of bars, or of dots where zero means nothing, with intervals and values to compare with.
+
+    Args:
+        rows: From the top.
+        x_label: Under the axis.
+        percent: Whether values are shares, shown as percentages.
+        dots: Dots instead of bars.
+        limits: Of the axis; from the values when None.
+        title: Over the picture.
+
+    Raises:
+        UsageError: There is nothing to draw.
+    """
+    from matplotlib.figure import Figure as Sheet
+
+    if not rows:
+        raise UsageError("a picture of bars needs at least one row; none was given.")
+    series = list(dict.fromkeys(mark.series for row in rows for mark in row.marks))
+    names = list(dict.fromkeys(name for row in rows for name in row.ticks))
+    lane = max(len(series), 1) * _BAR
+    height = len(rows) * (lane + _BETWEEN) + 0.75 + (0.3 if title else 0)
+    figure = Sheet(figsize=(_WIDTH, height), layout="constrained")
+    axes = figure.subplots()
+    handles: dict[str, Any] = {}
+    for place, row in enumerate(rows):
+        top = place * (lane + _BETWEEN)
+        for mark in row.marks:
+            index = series.index(mark.series)
+            drawn = _mark(axes, mark, top + _BAR * (index + 0.5), index, dots=dots)
+            handles.setdefault(mark.series, drawn)
+        for name, value in row.ticks.items():
+            if math.isfinite(value):
+                handles.setdefault(name, _tick(axes, name, value, (top, top + lane), names))
+                _tick(axes, name, value, (top, top + lane), names)
+        _note(axes, row, top + _BAR / 2, percent=percent)
+    _axis(axes, rows, lane, limits)
+    if percent:
+        axes.xaxis.set_major_formatter(percentages)
+    axes.set_xlabel(x_label)
+    entitle(figure, title)
+    legend_above(figure, list(handles.values()))
+    return figure
+
+
+def _mark(axes: Axes, mark: Mark, y: float, index: int, *, dots: bool) -> Any:
+    """One bar or dot; returns what the legend shows."""
+    colour = colour_of(mark.colour, index)
+    if dots:
+        style = {"marker": marker_of(mark.colour, index), "linestyle": "none", "color": colour}
+        (handle,) = axes.plot([mark.value], [y], label=mark.series, markersize=5.5, **style)
+    else:
+        handle = axes.barh(y, mark.value, _BAR * 0.86, color=colour, label=mark.series, zorder=2)
+    if math.isfinite(mark.low) and math.isfinite(mark.high):
+        for width, line, order in ((2.6, PAPER, 2.5), (1.1, INK, 3)):
+            axes.plot([mark.low, mark.high], [y, y], color=line, linewidth=width, zorder=order)
+    return handle
+
+
+def _tick(
+    axes: Axes, name: str, value: float, ends: tuple[float, float], names: Sequence[str]
+) -> Any:
+    """A short upright line at a value to compare with."""
+    (line,) = axes.plot(
+        [value, value],
+        [ends[0] - 0.02, ends[1] + 0.02],
+        color=INK,
+        linewidth=1.7,
+        linestyle=_TICK_STYLES[names.index(name) % len(_TICK_STYLES)],
+        label=name,
+        zorder=4,
+    )
+    return line
+
+
+def _note(axes: Axes, row: BarRow, y: float, *, percent: bool) -> None:
+    """Words to the right of everything in the row."""
+    reach = [value for m in row.marks for value in (m.value, m.high) if math.isfinite(value)]
+    reach += [value for value in row.ticks.values() if math.isfinite(value)]
+    if row.note:
+        axes.annotate(
+            row.note,
+            (max(reach, default=0.0), y),
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center_baseline",
+            size=SMALL,
+            color=QUIET,
+        )
+
+
+def _axis(
+    axes: Axes, rows: Sequence[BarRow], lane: float, limits: tuple[float, float] | None
+) -> None:
+    pitch = lane + _BETWEEN
+    middles = [place * pitch + lane / 2 for place in range(len(rows))]
+    axes.set_yticks(middles, [shortened(row.label, 32) for row in rows], color=INK)
+    axes.set_ylim(len(rows) * pitch - _BETWEEN / 2, -_BETWEEN)
+    axes.grid(visible=True, axis="x")
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.tick_params(axis="x", length=0)
+    if limits is not None:
+        axes.set_xlim(*limits)

@@ -1,0 +1,122 @@
+"""Boxes: the spread of many values in five numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.views.pictures.canvas import (
+    WIDEST,
+    Reference,
+    finish,
+    panels_on,
+    refer_to,
+    text_width,
+    values_up,
+)
+from headlight.views.pictures.theme import INK, SMALL, Axes, Figure, colour_of, styled
+from headlight.views.words import shortened
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Five numbers: the ends of the whiskers, the quartiles and the median."""
+
+    label: str
+    low: float
+    first: float
+    median: float
+    third: float
+    high: float
+    colour: str = ""
+
+    @classmethod
+    def of(cls, label: str, values: NDArray[Any], colour: str = "") -> Self:
+        """The box of values; its whiskers end at the 5th and the 95th percentile."""
+        seen = np.asarray(values, dtype=np.float64)
+        seen = seen[np.isfinite(seen)]
+        if not seen.size:
+            return cls(label, *[float("nan")] * 5, colour)
+        low, first, median, third, high = map(float, np.percentile(seen, [5, 25, 50, 75, 95]))
+        return cls(label, low, first, median, third, high, colour)
+
+    @property
+    def seen(self) -> bool:
+        """Whether all five are numbers."""
+        return all(map(np.isfinite, (self.low, self.first, self.median, self.third, self.high)))
+
+
+@dataclass(frozen=True, slots=True)
+class BoxPanel:
+    """What one panel shows: boxes beside each other."""
+
+    title: str
+    boxes: Sequence[Box]
+    x_label: str = ""
+    y_label: str = ""
+    percent: bool = False
+    limits: tuple[float, float] | None = None
+    references: Sequence[Reference] = ()
+
+
+@styled
+def boxes(panels: Sequence[BoxPanel], *, columns: int | None = None, title: str = "") -> Figure:
+    """Panels of boxes; the line in a box is the median, the whiskers what the box was given.
+
+    After Brunner et al. (2020), Figures 3 and 26 to 37.
+
+    Raises:
+        UsageError: There is nothing to draw.
+    """
+    most = max((len(panel.boxes) for panel in panels), default=0)
+    width = min(WIDEST, max(3.75, 0.9 + 0.26 * most))
+    figure, all_axes = panels_on(len(panels), (width, 2.85), columns, title)
+    for axes, panel in zip(all_axes, panels, strict=True):
+        for place, box in enumerate(panel.boxes):
+            if box.seen:
+                _draw(axes, box, place)
+        _names(axes, panel, width)
+        values_up(axes, percent=panel.percent, limits=panel.limits)
+        refer_to(axes, panel.references)
+        finish(axes, panel.title, panel.x_label, panel.y_label)
+    return figure
+
+
+def _draw(axes: Axes, box: Box, place: int) -> None:
+    from matplotlib.patches import Rectangle
+
+    colour = colour_of(box.colour or "weight", 0)
+    ends = [(box.low, box.first), (box.third, box.high)]
+    for start, end in ends:
+        axes.plot([place, place], [start, end], color=colour, linewidth=1.0, zorder=2)
+    axes.add_patch(
+        Rectangle(
+            (place - 0.32, box.first),
+            0.64,
+            box.third - box.first,
+            facecolor=colour,
+            edgecolor=colour,
+            alpha=0.35,
+            zorder=2,
+        )
+    )
+    axes.plot(
+        [place - 0.32, place + 0.32],
+        [box.median] * 2,
+        color=INK,
+        linewidth=1.6,
+        solid_capstyle="butt",
+        zorder=3,
+    )
+
+
+def _names(axes: Axes, panel: BoxPanel, width: float) -> None:
+    """The labels of the boxes, upright where they do not fit side by side."""
+    names = [shortened(box.label, 20) for box in panel.boxes]
+    room = (width - 0.9) / max(len(names), 1)
+    upright = any(text_width(name, SMALL) > 0.9 * room for name in names)
+    axes.set_xticks(range(len(names)), names, rotation=90 if upright else 0)
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlim(-0.6, len(names) - 0.4)

@@ -1,0 +1,147 @@
+"""The paper that pictures are drawn on: rows of panels, axes, legends, and the width of words."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headlight.errors import UsageError
+from headlight.views.pictures.theme import FONT, INK, LARGE, QUIET, SMALL, Axes, Figure
+
+WIDEST = 11.5
+"""Inches; a picture is as wide as the column of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A value to compare with, as a dashed horizontal line."""
+
+    value: float
+    label: str = ""
+
+
+def panels_on(
+    count: int, size: tuple[float, float], columns: int | None = None, title: str = ""
+) -> tuple[Figure, list[Axes]]:
+    """A figure of ``count`` axes of about the same size in inches, in rows.
+
+    Raises:
+        UsageError: There is nothing to draw.
+    """
+    from matplotlib.figure import Figure as Sheet
+
+    if count == 0:
+        raise UsageError("a picture needs at least one panel; none was given.")
+    across = columns or min(count, max(1, int(WIDEST // size[0])))
+    down = math.ceil(count / across)
+    figure = Sheet(figsize=(size[0] * across, size[1] * down), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06, wspace=0.03, hspace=0.04)
+    axes = list(figure.subplots(down, across, squeeze=False).ravel())
+    for unused in axes[count:]:
+        unused.remove()
+    entitle(figure, title)
+    return figure, axes[:count]
+
+
+def blank(width: float, height: float) -> tuple[Figure, Axes]:
+    """An empty sheet whose coordinates are inches from the upper left corner."""
+    from matplotlib.figure import Figure as Sheet
+
+    figure = Sheet(figsize=(width, height))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set(xlim=(0.0, width), ylim=(height, 0.0))
+    axes.set_axis_off()
+    return figure, axes
+
+
+def entitle(figure: Figure, title: str) -> None:
+    """A title over all panels, at the left."""
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=LARGE, fontweight="bold")
+
+
+def finish(axes: Axes, title: str, x_label: str, y_label: str) -> None:
+    """The title and the names of the axes of a panel."""
+    axes.set_title(title, pad=7)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+
+
+def values_up(axes: Axes, *, percent: bool, limits: tuple[float, float] | None) -> None:
+    """Faint rules across, and the vertical axis as percentages or numbers."""
+    axes.grid(visible=True, axis="y")
+    axes.spines["left"].set_visible(False)
+    if percent:
+        axes.yaxis.set_major_formatter(percentages)
+    if limits is not None:
+        axes.set_ylim(*limits)
+
+
+def percentages(value: float, _place: object = None) -> str:
+    """A share as a tick: ``40%``."""
+    return f"{100 * value:.4g}%"
+
+
+def powers(value: float, _place: object = None) -> str:
+    """A tick of a logarithmic axis in plain characters: ``0.01``, ``10``, ``1e6``."""
+    return f"{value:,.10g}" if 1e-4 < value < 1e6 else f"{value:.0e}".replace("e-0", "e-")
+
+
+def logarithmic(axis: Any) -> None:
+    """Plain ticks on a logarithmic axis, where matplotlib would set mathematics."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis.set_major_formatter(FuncFormatter(powers))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def refer_to(axes: Axes, references: Sequence[Reference]) -> None:
+    """Dashed lines across a panel, each with its name at the right end."""
+    for reference in references:
+        if math.isfinite(reference.value):
+            axes.axhline(reference.value, color=QUIET, linewidth=1.0, dashes=(4, 3), zorder=1.5)
+            axes.annotate(
+                reference.label,
+                (1.0, reference.value),
+                xycoords=axes.get_yaxis_transform(),
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="right",
+                va="bottom",
+                color=QUIET,
+                fontsize=SMALL,
+                fontstyle="italic",
+            )
+
+
+def legend_above(figure: Figure, handles: Sequence[Any]) -> None:
+    """One legend for all panels, in a row over them."""
+    if len(handles) > 1:
+        rows = math.ceil(sum(_legend_width(handle) for handle in handles) / _inches(figure))
+        legend = figure.legend(
+            handles=list(handles),
+            loc="outside upper left",
+            ncols=math.ceil(len(handles) / rows),
+            borderaxespad=0.2,
+        )
+        for text in legend.get_texts():
+            text.set_color(INK)
+
+
+def _legend_width(handle: Any) -> float:
+    return 0.55 + text_width(str(handle.get_label()), SMALL + 0.5)
+
+
+def _inches(figure: Figure) -> float:
+    return float(figure.get_figwidth()) - 0.2
+
+
+def text_width(words: str, size: float, weight: str = "normal") -> float:
+    """The width of words in inches, in the font of the pictures."""
+    from matplotlib.backends.backend_agg import RendererAgg
+    from matplotlib.font_manager import FontProperties
+
+    font = FontProperties(family=FONT, size=size, weight=weight)
+    renderer = RendererAgg(1, 1, 72)
+    width, _, _ = renderer.get_text_width_height_descent(words, font, ismath=False)
+    return float(width) / 72

@@ -1,0 +1,120 @@
+"""Clouds of very many points, as counts in cells on a logarithmic scale of colours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.errors import UsageError
+from headlight.views.pictures.canvas import finish, logarithmic, panels_on, powers
+from headlight.views.pictures.theme import Figure, colour_map, styled
+
+SIZE = (3.6, 3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DensityPanel:
+    """Counts of pairs.
+
+    Attributes:
+        title: Over the panel.
+        counts: [x, y].
+        x_edges: [x + 1], the edges of the cells.
+        y_edges: [y + 1].
+        x_label: Of the horizontal axis.
+        y_label: Of the vertical axis.
+        scale: A ramp of the report.
+        x_log: Whether the horizontal axis is logarithmic.
+        y_log: Whether the vertical axis is logarithmic.
+    """
+
+    title: str
+    counts: NDArray[Any]
+    x_edges: NDArray[Any]
+    y_edges: NDArray[Any]
+    x_label: str = ""
+    y_label: str = ""
+    scale: str = "weight"
+    x_log: bool = False
+    y_log: bool = False
+
+    def __post_init__(self) -> None:
+        if self.counts.shape != (len(self.x_edges) - 1, len(self.y_edges) - 1):
+            raise UsageError(
+                f"the panel {self.title!r} has counts of shape {self.counts.shape} for "
+                f"{len(self.x_edges)} and {len(self.y_edges)} edges; a side of n cells has n + 1."
+            )
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        x: NDArray[Any],
+        y: NDArray[Any],
+        *,
+        bins: int = 60,
+        **settings: Any,
+    ) -> Self:
+        """The panel of pairs ``x``, ``y``; ``settings`` are its other attributes.
+
+        Pairs with NaN, or not positive where the axis is logarithmic, are left out.
+        """
+        x, y = (np.asarray(values, dtype=np.float64).ravel() for values in (x, y))
+        logs = [bool(settings.get(f"{axis}_log")) for axis in "xy"]
+        kept = np.isfinite(x) & np.isfinite(y)
+        kept &= ~(logs[0] & (x <= 0)) & ~(logs[1] & (y <= 0))
+        edges = [_edges(v[kept], bins, log=log) for v, log in zip((x, y), logs, strict=True)]
+        counts, _, _ = np.histogram2d(x[kept], y[kept], bins=edges)
+        return cls(title, counts, *edges, **settings)
+
+
+@styled
+def density(
+    panels: Sequence[DensityPanel], *, columns: int | None = None, title: str = ""
+) -> Figure:
+    """Panels of counts with one logarithmic scale of colours; empty cells are white.
+
+    After Kobayashi et al. (2020), Figures 5 and 6; Brunner et al. (2020), Figure 1a.
+
+    Raises:
+        UsageError: There is nothing to draw.
+    """
+    from matplotlib.colors import LogNorm
+
+    figure, all_axes = panels_on(len(panels), SIZE, columns, title)
+    most = max(float(np.max(panel.counts, initial=1.0)) for panel in panels)
+    mesh = None
+    for axes, panel in zip(all_axes, panels, strict=True):
+        counts = np.ma.masked_less_equal(np.asarray(panel.counts, dtype=np.float64), 0)
+        mesh = axes.pcolormesh(
+            panel.x_edges,
+            panel.y_edges,
+            counts.T,
+            cmap=colour_map(panel.scale),
+            norm=LogNorm(0.5, max(most, 2.0)),  # a single count has to be seen on white
+            rasterized=True,
+        )
+        if panel.x_log:
+            axes.set_xscale("log")
+            logarithmic(axes.xaxis)
+        if panel.y_log:
+            axes.set_yscale("log")
+            logarithmic(axes.yaxis)
+        finish(axes, panel.title, panel.x_label, panel.y_label)
+    bar = figure.colorbar(mesh, ax=all_axes, shrink=0.8, aspect=26, pad=0.01, format=powers)
+    bar.outline.set_visible(False)
+    bar.ax.minorticks_off()
+    bar.ax.set_ylabel("pairs")
+    return figure
+
+
+def _edges(values: NDArray[np.float64], bins: int, *, log: bool) -> NDArray[np.float64]:
+    """The edges of ``bins`` cells from the smallest to the largest value."""
+    if not values.size:
+        return np.linspace(1.0, 10.0, bins + 1) if log else np.linspace(0.0, 1.0, bins + 1)
+    low, high = float(values.min()), float(values.max())
+    if log:
+        return np.geomspace(low, high if high > low else low * 10, bins + 1)
+    return np.linspace(low, high if high > low else low + 1.0, bins + 1)

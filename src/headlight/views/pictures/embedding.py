@@ -1,0 +1,174 @@
+"""Heads as points of a plane, coloured by layer or behaviour."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.errors import UsageError
+from headlight.views.pictures.canvas import panels_on, text_width
+from headlight.views.pictures.labels import place_labels
+from headlight.views.pictures.theme import (
+    INK,
+    LINE,
+    PAPER,
+    QUIET,
+    SMALL,
+    Axes,
+    Figure,
+    colour_of,
+    marker_of,
+    ordered_colours,
+    styled,
+)
+from headlight.views.words import shortened
+
+SIZE = (5.6, 4.6)
+_SQUARE = 3.9
+"""Inches of the square that the points are in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """One panel.
+
+    Attributes:
+        title: Over it.
+        points: [point, 2]; a point with NaN is not drawn.
+        groups: The group of each point.
+        labels: For some points, by number, the words beside them.
+        ordered: Whether groups are steps of one thing, such as layers; they are then coloured
+            from dark to light, and otherwise as differently as possible.
+        order: The groups as the legend lists them; as they come when empty.
+        group_label: Over the legend.
+        faint: A group, e.g. ``other``, that is grey and behind the others.
+        note: Under the panel, e.g. the stress of the embedding.
+    """
+
+    title: str
+    points: NDArray[Any]
+    groups: Sequence[str]
+    labels: Mapping[int, str] = field(default_factory=dict)
+    ordered: bool = False
+    order: Sequence[str] = ()
+    group_label: str = ""
+    faint: str = "other"
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.points.shape != (len(self.groups), 2):
+            raise UsageError(
+                f"the embedding {self.title!r} has points of shape {self.points.shape} for "
+                f"{len(self.groups)} groups; it needs two numbers and a group for each point."
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """The groups in their order, each once."""
+        present = dict.fromkeys(self.groups)
+        return [
+            *(n for n in self.order if n in present),
+            *(n for n in present if n not in self.order),
+        ]
+
+
+@styled
+def embedding(panels: Sequence[Embedding], *, title: str = "") -> Figure:
+    """Points of a plane in which only distances mean something, so that the axes have no ticks.
+
+    After Clark et al. (2019), Figure 6.
+
+    Raises:
+        UsageError: There is nothing to draw.
+    """
+    figure, all_axes = panels_on(len(panels), SIZE, None, title)
+    for axes, panel in zip(all_axes, panels, strict=True):
+        points = np.asarray(panel.points, dtype=np.float64)
+        low, high = _square(points)
+        axes.set(
+            xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[]
+        )
+        _draw_groups(axes, panel, points)
+        _draw_labels(axes, panel, points, (low, high))
+        axes.spines[["top", "right"]].set_visible(True)
+        axes.set_title(panel.title, pad=7)
+        axes.set_xlabel(panel.note, size=SMALL)
+        _legend(axes, panel)
+    return figure
+
+
+def _square(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The lower left and the upper right corner of a square around all points."""
+    seen = points[np.isfinite(points).all(axis=1)]
+    if not len(seen):
+        return np.zeros(2), np.ones(2)
+    middle = (seen.min(axis=0) + seen.max(axis=0)) / 2
+    half = 0.56 * (float((seen.max(axis=0) - seen.min(axis=0)).max()) or 1.0)
+    return middle - half, middle + half
+
+
+def _draw_groups(axes: Axes, panel: Embedding, points: NDArray[np.float64]) -> None:
+    """One collection of points for each group, named after it."""
+    names = panel.names
+    ramp = ordered_colours(len(names)) if panel.ordered else None
+    groups = np.array(panel.groups, dtype=object)
+    distinct = [name for name in names if name != panel.faint]
+    for place, name in enumerate(names):
+        faint = ramp is None and name == panel.faint
+        index = distinct.index(name) if name in distinct else 0
+        chosen = points[groups == name]
+        axes.plot(
+            *chosen[np.isfinite(chosen).all(axis=1)].T,
+            linestyle="none",
+            marker="o" if ramp or faint else marker_of("", index),
+            markersize=4.2 if faint else 5.6,
+            markeredgecolor=PAPER,
+            markeredgewidth=0.5,
+            color=ramp[place] if ramp else (LINE if faint else colour_of("", index)),
+            zorder=2 if faint else 3,
+            label=name,
+        )
+
+
+def _draw_labels(
+    axes: Axes,
+    panel: Embedding,
+    points: NDArray[np.float64],
+    square: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> None:
+    """Words beside points, with a thin line where they had to move away."""
+    low, high = square
+    scale = _SQUARE / (high - low)
+    known = [i for i in sorted(panel.labels) if i < len(points) and np.isfinite(points[i]).all()]
+    words = [shortened(panel.labels[i], 28) for i in known]
+    if not words:
+        return
+    sizes = np.array([[text_width(word, SMALL), 0.125] for word in words])
+    inches = (points[np.isfinite(points).all(axis=1)] - low) * scale
+    anchors = (points[known] - low) * scale
+    centres = place_labels(anchors, sizes, inches, (_SQUARE, _SQUARE)) / scale + low
+    for word, centre, point in zip(words, centres, points[known], strict=True):
+        axes.plot(*zip(point, centre, strict=True), color=QUIET, linewidth=0.6, zorder=2.5)
+        text = axes.text(*centre, word, size=SMALL, ha="center", va="center", color=INK, zorder=4)
+        text.set_bbox({"facecolor": PAPER, "alpha": 0.82, "linewidth": 0, "pad": 0.8})
+
+
+def _legend(axes: Axes, panel: Embedding) -> None:
+    handles, names = axes.get_legend_handles_labels()
+    if len(names) < 2:
+        return
+    legend = axes.legend(
+        handles,
+        [shortened(name, 28) for name in names],
+        title=panel.group_label or None,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=1 if len(names) <= 16 else 2,
+        borderaxespad=0.3,
+        labelspacing=0.35,
+        alignment="left",
+    )
+    legend.get_title().set_fontsize(SMALL + 0.5)
+    legend.get_title().set_color(QUIET)

@@ -1,0 +1,137 @@
+"""Values by layer: a dot for each head and a line through the means."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.findings import average
+from headlight.views.pictures.canvas import (
+    Reference,
+    finish,
+    legend_above,
+    panels_on,
+    refer_to,
+    values_up,
+)
+from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, styled
+
+SIZE = (3.75, 2.75)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSeries:
+    """One line of a panel.
+
+    Attributes:
+        label: What the legend calls it; series of the same label share a colour.
+        values: [layer, head], or [layer] where there are no heads.
+        colour: A name of the palette, ``#rrggbb``, or empty.
+    """
+
+    label: str
+    values: NDArray[Any]
+    colour: str = ""
+
+    @property
+    def heads(self) -> NDArray[np.float64]:
+        """The values as [layer, head]; without heads, one of them."""
+        values = np.asarray(self.values, dtype=np.float64)
+        return values[:, None] if values.ndim == 1 else values
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPanel:
+    """What one panel shows.
+
+    Attributes:
+        title: Over the panel.
+        series: Its lines.
+        y_label: Of the vertical axis.
+        percent: Whether values are shares, shown as percentages.
+        limits: Of the vertical axis; from the values when None.
+        references: Dashed lines, e.g. uniform attention.
+        first_layer: The number of the first layer; 1 only where a paper's own numbering is shown.
+    """
+
+    title: str
+    series: Sequence[LayerSeries]
+    y_label: str = ""
+    percent: bool = False
+    limits: tuple[float, float] | None = None
+    references: Sequence[Reference] = ()
+    first_layer: int = 0
+
+
+@styled
+def points_by_layer(
+    panels: Sequence[LayerPanel], *, columns: int | None = None, title: str = ""
+) -> Figure:
+    """Panels of values by layer, a dot per head and a line through the layer means.
+
+    After Clark et al. (2019), Figures 2 to 4; Kobayashi et al. (2020), Figure 3; Brunner et al.
+    (2020), Figure 1. Series of one label have one colour in all panels.
+    """
+    figure, all_axes = panels_on(len(panels), SIZE, columns, title)
+    labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
+    handles: dict[str, Any] = {}
+    for axes, panel in zip(all_axes, panels, strict=True):
+        seen = [one for one in panel.series if np.isfinite(one.heads).any()]
+        for lane, one in enumerate(seen):
+            place = labels.index(one.label)
+            line = _draw(axes, one, panel.first_layer, _lane(lane, len(seen)), place)
+            handles.setdefault(one.label, line)
+        refer_to(axes, panel.references)
+        _layers(axes, panel)
+        values_up(axes, percent=panel.percent, limits=panel.limits)
+        finish(axes, panel.title, "layer", panel.y_label)
+    legend_above(figure, list(handles.values()))
+    return figure
+
+
+def _lane(index: int, lanes: int) -> float:
+    """Where the dots of a series stand beside the layer's middle, so that series do not hide."""
+    return (index - (lanes - 1) / 2) * min(0.16, 0.7 / lanes)
+
+
+def _draw(axes: Axes, one: LayerSeries, first: int, lane: float, place: int) -> Any:
+    """The dots and the line of a series; returns the line."""
+    values, colour = one.heads, colour_of(one.colour, place)
+    layers = np.arange(len(values)) + first
+    if values.shape[1] > 1:
+        layer, head = np.nonzero(np.isfinite(values))
+        axes.plot(
+            layers[layer] + lane,
+            values[layer, head],
+            linestyle="none",
+            marker="o",
+            markersize=3.4 if values.size <= 300 else 2.2,
+            markeredgewidth=0,
+            color=colour,
+            alpha=0.36,
+            zorder=2,
+        )
+    means = average(values, axis=1)
+    seen = np.isfinite(means)
+    (line,) = axes.plot(
+        layers[seen],
+        means[seen],
+        color=colour,
+        marker=marker_of(one.colour, place),
+        markersize=4.6,
+        markeredgecolor=PAPER,
+        markeredgewidth=0.6,
+        label=one.label,
+        zorder=3,
+    )
+    return line
+
+
+def _layers(axes: Axes, panel: LayerPanel) -> None:
+    """A tick for each layer, or for every few of them."""
+    count = max((len(one.heads) for one in panel.series), default=1)
+    step = max(1, -(-count // 16))
+    axes.set_xticks(np.arange(0, count, step) + panel.first_layer)
+    axes.set_xlim(panel.first_layer - 0.55, panel.first_layer + count - 0.45)

@@ -1,0 +1,113 @@
+"""Lines over a numeric axis, with bands of uncertainty."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.views.pictures.canvas import (
+    Reference,
+    finish,
+    legend_above,
+    logarithmic,
+    panels_on,
+    refer_to,
+    values_up,
+)
+from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, styled
+
+SIZE = (3.75, 2.85)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line.
+
+    Attributes:
+        label: What the legend calls it; lines of one label share a colour.
+        x: [point].
+        y: [point]; the line is broken at NaN.
+        low: [point], the lower edge of a band around the line.
+        high: [point], the upper edge.
+        colour: A name of the palette, ``#rrggbb``, or empty.
+        dashed: Whether the line is dashed.
+        marked: Whether each point has a marker.
+    """
+
+    label: str
+    x: NDArray[Any]
+    y: NDArray[Any]
+    low: NDArray[Any] | None = None
+    high: NDArray[Any] | None = None
+    colour: str = ""
+    dashed: bool = False
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinePanel:
+    """What one panel shows: lines, the names of its axes, and whether these are logarithmic."""
+
+    title: str
+    series: Sequence[Line]
+    x_label: str = ""
+    y_label: str = ""
+    percent: bool = False
+    x_log: bool = False
+    y_log: bool = False
+    limits: tuple[float, float] | None = None
+    references: Sequence[Reference] = ()
+
+
+@styled
+def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str = "") -> Figure:
+    """Panels of lines over numbers.
+
+    After Kobayashi et al. (2020), Figures 6, 7 and 9; Brunner et al. (2020), Figures 2, 4, 7 to 17.
+
+    Raises:
+        UsageError: There is nothing to draw.
+    """
+    figure, all_axes = panels_on(len(panels), SIZE, columns, title)
+    labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
+    handles: dict[str, Any] = {}
+    for axes, panel in zip(all_axes, panels, strict=True):
+        for one in panel.series:
+            if np.isfinite(one.y).any():
+                handles.setdefault(one.label, _draw(axes, one, labels.index(one.label)))
+        values_up(axes, percent=panel.percent, limits=panel.limits)
+        _logarithms(axes, panel)
+        refer_to(axes, panel.references)
+        finish(axes, panel.title, panel.x_label, panel.y_label)
+    legend_above(figure, list(handles.values()))
+    return figure
+
+
+def _draw(axes: Axes, one: Line, place: int) -> Any:
+    """The line with its band; returns the line."""
+    colour = colour_of(one.colour, place)
+    if one.low is not None and one.high is not None:
+        axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.16, linewidth=0, zorder=1)
+    (line,) = axes.plot(
+        one.x,
+        one.y,
+        color=colour,
+        dashes=(4, 2) if one.dashed else (None, None),
+        marker=marker_of(one.colour, place) if one.marked else "",
+        markersize=4.6,
+        markeredgecolor=PAPER,
+        markeredgewidth=0.6,
+        label=one.label,
+    )
+    return line
+
+
+def _logarithms(axes: Axes, panel: LinePanel) -> None:
+    if panel.x_log:
+        axes.set_xscale("log")
+        logarithmic(axes.xaxis)
+    if panel.y_log:
+        axes.set_yscale("log")
+        logarithmic(axes.yaxis)

@@ -1,0 +1,235 @@
+"""Attention as lines between two columns of tokens."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.errors import UsageError
+from headlight.views.pictures.canvas import WIDEST, blank, text_width
+from headlight.views.pictures.theme import (
+    INK,
+    LARGE,
+    PLAIN,
+    QUIET,
+    SMALL,
+    STRONG,
+    Axes,
+    Figure,
+    styled,
+)
+from headlight.views.words import shortened
+
+ROW, GAP, MARGIN, BETWEEN = 0.168, 1.05, 0.12, 0.3
+"""Inches: from token to token, from column to column of one drawing, and around drawings."""
+
+_LONGEST_TOKEN = 16
+_FAINTEST = 0.01
+"""A line lighter than this share of black cannot be seen and is not drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDrawing:
+    """The attention of one head in one text.
+
+    Attributes:
+        title: E.g. ``Head 7-9``.
+        queries: The attending tokens, on the left.
+        keys: The attended tokens, on the right.
+        weights: [query, key], not negative; NaN is not drawn.
+        notes: Lines under the title.
+        highlighted: Numbers of tokens that are red, with all links from and to them.
+        links: Pairs (query, key) that are red, with the tokens at their ends.
+        underlined: Numbers of tokens that are underlined on both sides, e.g. head words.
+        darkest: The weight that is drawn black; when None, the largest one, but at least 0.3, so
+            that attention spread over many tokens looks light.
+    """
+
+    title: str
+    queries: Sequence[str]
+    keys: Sequence[str]
+    weights: NDArray[Any]
+    notes: Sequence[str] = ()
+    highlighted: Collection[int] = ()
+    links: Collection[tuple[int, int]] = ()
+    underlined: Collection[int] = ()
+    darkest: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.weights.shape != (len(self.queries), len(self.keys)):
+            raise UsageError(
+                f"the drawing {self.title!r} has weights of shape {self.weights.shape} for "
+                f"{len(self.queries)} queries and {len(self.keys)} keys; they must agree."
+            )
+
+
+@styled
+def attention_lines(
+    drawings: Sequence[LinkDrawing],
+    *,
+    columns: int | None = None,
+    longest: int = 40,
+    title: str = "",
+) -> Figure:
+    """Small drawings side by side; the darker a line, the larger the weight.
+
+    After Clark et al. (2019), Figures 1 and 5.
+
+    Args:
+        drawings: One for each head or text.
+        columns: Drawings in a row; as many as fit, four at most, when None.
+        longest: Tokens shown of each side; the picture says how many are left out.
+        title: Over all drawings.
+
+    Raises:
+        UsageError: There is nothing to draw, or weights and tokens do not agree.
+    """
+    if not drawings:
+        raise UsageError("a picture needs at least one drawing; none was given.")
+    widths = [_width(drawing, longest) for drawing in drawings]
+    width = max(widths)
+    across = columns or min(len(drawings), 4, max(1, int(WIDEST // (width + BETWEEN))))
+    rows = [drawings[start : start + across] for start in range(0, len(drawings), across)]
+    heights = [max(_height(drawing, longest) for drawing in row) for row in rows]
+    top = MARGIN + (0.34 if title else 0.0)
+    total = 2 * MARGIN + across * width + (across - 1) * BETWEEN
+    figure, axes = blank(total, top + sum(heights) + MARGIN)
+    if title:
+        axes.text(MARGIN, MARGIN + 0.1, title, fontsize=LARGE, fontweight="bold", va="center")
+    for row, height in zip(rows, heights, strict=True):
+        for place, drawing in enumerate(row):
+            _draw(axes, drawing, longest, (MARGIN + place * (width + BETWEEN), top, width))
+        top += height
+    return figure
+
+
+def _shown(tokens: Sequence[str], longest: int) -> list[str]:
+    return [shortened(token, _LONGEST_TOKEN) for token in tokens[:longest]]
+
+
+def _width(drawing: LinkDrawing, longest: int) -> float:
+    """Inches that a drawing needs: both columns of tokens and the lines, or its heading."""
+    sides = [
+        max((text_width(token, PLAIN) for token in _shown(tokens, longest)), default=0.0)
+        for tokens in (drawing.queries, drawing.keys)
+    ]
+    headings = [text_width(drawing.title, PLAIN + 0.5, "bold")]
+    headings += [text_width(note, SMALL) for note in drawing.notes]
+    return max(sum(sides) + GAP + 0.16, *headings)
+
+
+def _heading(drawing: LinkDrawing) -> float:
+    return 0.3 + 0.15 * len(drawing.notes)
+
+
+def _height(drawing: LinkDrawing, longest: int) -> float:
+    tokens = max(len(drawing.queries), len(drawing.keys))
+    left_out = ROW if tokens > longest else 0.0
+    return _heading(drawing) + ROW * min(tokens, longest) + left_out + BETWEEN
+
+
+def _draw(
+    axes: Axes, drawing: LinkDrawing, longest: int, corner: tuple[float, float, float]
+) -> None:
+    left, top, width = corner
+    middle = left + width / 2
+    axes.text(
+        middle, top + 0.1, drawing.title, ha="center", va="center", weight="bold", size=PLAIN + 0.5
+    )
+    for line, note in enumerate(drawing.notes):
+        at = top + 0.26 + 0.15 * line
+        axes.text(middle, at, note, ha="center", va="center", color=QUIET, size=SMALL)
+    first = top + _heading(drawing) + ROW / 2
+    queries, keys = _shown(drawing.queries, longest), _shown(drawing.keys, longest)
+    # The lines stand in the middle of what the tokens leave free.
+    lean = (_widest(queries) - _widest(keys)) / 2
+    sides = (middle + lean - GAP / 2, middle + lean + GAP / 2)
+    _lines(axes, drawing, longest, sides, first)
+    reds = _red_tokens(drawing)
+    _tokens(axes, queries, (sides[0] - 0.05, first), "right", reds[0], drawing.underlined)
+    _tokens(axes, keys, (sides[1] + 0.05, first), "left", reds[1], drawing.underlined)
+    _say_left_out(axes, drawing, longest, (sides[0] - 0.05, sides[1] + 0.05), first)
+
+
+def _widest(tokens: Sequence[str]) -> float:
+    return max((text_width(token, PLAIN) for token in tokens), default=0.0)
+
+
+def _lines(
+    axes: Axes, drawing: LinkDrawing, longest: int, sides: tuple[float, float], first: float
+) -> None:
+    """All lines that can be seen, the dark ones over the light ones."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+
+    weights = np.nan_to_num(np.asarray(drawing.weights, dtype=np.float64))[:longest, :longest]
+    darkest = drawing.darkest or max(float(weights.max(initial=0.0)), 0.3)
+    darkness = np.clip(weights / darkest, 0.0, 1.0)
+    pairs = np.argwhere(darkness >= _FAINTEST)
+    order = np.argsort(darkness[tuple(pairs.T)], kind="stable")
+    pairs = pairs[order]
+    segments = [
+        [(sides[0], first + ROW * query), (sides[1], first + ROW * key)] for query, key in pairs
+    ]
+    colours = [
+        to_rgba(STRONG if _is_red(drawing, int(q), int(k)) else INK, float(darkness[q, k]))
+        for q, k in pairs
+    ]
+    axes.add_collection(LineCollection(segments, colors=colours, linewidths=1.5))
+
+
+def _is_red(drawing: LinkDrawing, query: int, key: int) -> bool:
+    marked = drawing.highlighted
+    return query in marked or key in marked or (query, key) in drawing.links
+
+
+def _red_tokens(drawing: LinkDrawing) -> tuple[set[int], set[int]]:
+    """The red tokens among the queries and among the keys."""
+    marked = set(drawing.highlighted)
+    return (
+        marked | {query for query, _ in drawing.links},
+        marked | {key for _, key in drawing.links},
+    )
+
+
+def _tokens(
+    axes: Axes,
+    tokens: Sequence[str],
+    corner: tuple[float, float],
+    side: str,
+    red: Collection[int],
+    underlined: Collection[int],
+) -> None:
+    """A column of tokens, one under the other."""
+    x, first = corner
+    for index, token in enumerate(tokens):
+        y = first + ROW * index
+        colour = STRONG if index in red else INK
+        axes.text(x, y, token, ha=side, va="center_baseline", size=PLAIN, color=colour)
+        if index in underlined:
+            long = text_width(token, PLAIN) * (-1 if side == "right" else 1)
+            axes.plot([x, x + long], [y + 0.07] * 2, color=colour, linewidth=0.9)
+
+
+def _say_left_out(
+    axes: Axes, drawing: LinkDrawing, longest: int, sides: tuple[float, float], first: float
+) -> None:
+    for x, side, tokens in zip(
+        sides, ("right", "left"), (drawing.queries, drawing.keys), strict=True
+    ):
+        more = len(tokens) - longest
+        if more > 0:
+            y = first + ROW * math.floor(longest)
+            axes.text(
+                x,
+                y,
+                f"… {more} more",
+                ha=side,
+                va="center",
+                size=SMALL,
+                color=QUIET,
+                style="italic",
+            )

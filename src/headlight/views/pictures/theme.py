@@ -1,0 +1,156 @@
+"""How pictures look: fonts, colours and lines; and matplotlib, loaded when one is drawn.
+
+The sizes are in inches and points. Nothing of matplotlib's global state is left changed, and the
+settings of the user do not matter: a picture is the same on every machine.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.errors import UsageError
+from headlight.views.colour import LEVELS, SERIES, ramp
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+else:  # the names are for the reader; matplotlib has no types that could be checked
+    Axes = Figure = Any
+
+PAPER, INK, QUIET, LINE, FAINT = "#ffffff", "#1b1f24", "#59626d", "#c3c9d0", "#eceef0"
+STRONG = "#c1121f"
+"""The red of what is pointed at."""
+
+SMALL, PLAIN, LARGE = 7.5, 8.5, 10.0
+"""Sizes of text in points."""
+
+FONT = "DejaVu Sans"
+"""It comes with matplotlib, and so is there wherever a picture is drawn."""
+
+CYCLE = ("#0072b2", "#d1500a", "#00896b", "#a04a96", "#8a6d00", "#50565e", "#3f9bd8", "#7a3c00")
+"""Colours of series that have none of their own, told apart by colour-blind people."""
+
+MARKERS = {
+    "cls": "^",
+    "sep": "s",
+    "punctuation": "D",
+    "other": "o",
+    "previous": "^",
+    "current": "o",
+    "next": "s",
+    "weight": "o",
+    "norm": "s",
+    "effective": "D",
+    "gradient": "v",
+}
+_MARKER_CYCLE = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+_STYLE: dict[str, Any] = {
+    "font.family": [FONT],
+    "font.size": PLAIN,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.titlesize": PLAIN + 0.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": PLAIN,
+    "axes.labelcolor": QUIET,
+    "axes.edgecolor": LINE,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.8,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "xtick.color": LINE,
+    "ytick.color": LINE,
+    "xtick.labelcolor": QUIET,
+    "ytick.labelcolor": QUIET,
+    "xtick.major.size": 3,
+    "ytick.major.size": 0,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "xtick.major.width": 0.8,
+    "legend.fontsize": SMALL + 0.5,
+    "legend.frameon": False,
+    "legend.handlelength": 1.6,
+    "legend.columnspacing": 1.4,
+    "legend.handletextpad": 0.5,
+    "lines.linewidth": 1.6,
+    "hatch.linewidth": 0.5,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "headlight",
+    "figure.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
+}
+
+_Parameters = ParamSpec("_Parameters")
+_Returned = TypeVar("_Returned")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Matplotlib's defaults and ours for as long as it lasts.
+
+    Raises:
+        UsageError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.style import context
+    except ImportError as missing:
+        raise UsageError(
+            "pictures need matplotlib, which is not installed; "
+            "install it with pip install 'headlight[papers]'."
+        ) from missing
+    with context(["default", _STYLE]), warnings.catch_warnings():
+        # A token may be in any script; a glyph that the font does not have is drawn as a box.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def styled(
+    draw: Callable[_Parameters, _Returned],
+) -> Callable[_Parameters, _Returned]:
+    """A function that draws, made to draw in our style."""
+
+    @wraps(draw)
+    def drawing(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
+        with style():
+            return draw(*args, **kwargs)
+
+    return drawing
+
+
+def colour_of(name: str, index: int) -> str:
+    """The colour of a series: of the palette, as ``#rrggbb``, or by its place when it has none."""
+    return SERIES["light"].get(name) or name or CYCLE[index % len(CYCLE)]
+
+
+def marker_of(name: str, index: int) -> str:
+    """The marker of a series, so that colour is not the only difference."""
+    return MARKERS.get(name) or _MARKER_CYCLE[index % len(_MARKER_CYCLE)]
+
+
+def colour_map(scale: str) -> Any:
+    """A ramp of the report as a colour map of matplotlib."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(f"headlight-{scale}", ramp("light", scale), LEVELS * 4)
+
+
+def ordered_colours(count: int) -> list[str]:
+    """Colours that run from dark to light for groups with an order, such as layers."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    # The last part of the map is too light to be seen on white.
+    shares: NDArray[np.float64] = np.linspace(0.0, 0.9, max(count, 1))
+    return [str(to_hex(colormaps["viridis"](float(share)))) for share in shares]
