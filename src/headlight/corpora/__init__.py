@@ -1,20 +1,30 @@
 """Text on disk, or from elsewhere, as a stream of documents; gold annotations as a stream, too.
 
-`open_corpus` is the one door to texts and `open_treebank` the one to gold trees.  Everything behind
-them streams: no file is ever held in memory as a whole, and a line, a sentence or a document that
-would not fit is refused.
+`open_corpus` is the door to texts, `open_treebank` to gold trees and `open_coreference` to gold
+coreference; `read_word_vectors` reads vectors.  Everything behind
+the doors streams: no file is ever held in memory as a whole, and a line, a sentence or a document
+that would not fit is refused.
 """
 
+from headlight.corpora.coreference import (
+    COREFERENCE_FORMATS,
+    CoreferenceCorpus,
+    open_coreference,
+)
 from headlight.corpora.corpus import FORMATS, Corpus, Source, open_corpus
 from headlight.corpora.document import Document
 from headlight.corpora.sentence import ROOT, CoreferenceDocument, Mention, MentionKind, Sentence
 from headlight.corpora.treebank import Treebank, open_treebank
 from headlight.corpora.treebank_formats import TREEBANK_FORMATS
+from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors
 
 __all__ = [
+    "COREFERENCE_FORMATS",
     "FORMATS",
     "ROOT",
     "TREEBANK_FORMATS",
+    "UNKNOWN",
+    "CoreferenceCorpus",
     "CoreferenceDocument",
     "Corpus",
     "Document",
@@ -23,6 +33,9 @@ __all__ = [
     "Sentence",
     "Source",
     "Treebank",
+    "WordVectors",
+    "open_coreference",
     "open_corpus",
     "open_treebank",
+    "read_word_vectors",
 ]

@@ -29,13 +29,23 @@ class Tokens:
     empty: tuple[tuple[int, Row], ...]
 
 
+def begins_document(block: Block) -> bool:
+    """Whether a document begins here."""
+    return _new_document(block) is not None
+
+
 def new_document(block: Block, current: str) -> str:
     """The document that a sentence belongs to: what ``# newdoc id = ...`` says, else `current`."""
+    found = _new_document(block)
+    return current if found is None else found
+
+
+def _new_document(block: Block) -> str | None:
     for index, line in enumerate(block.lines):
         key, _, value = line.removeprefix("#").partition("=")
         if line.startswith("#") and key.split() in ([NEW_DOCUMENT], [NEW_DOCUMENT, "id"]):
             return value.strip() or block.place(index)
-    return current
+    return None
 
 
 def tokens(block: Block) -> Tokens:

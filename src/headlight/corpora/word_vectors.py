@@ -1,0 +1,161 @@
+"""Word vectors from text files, as GloVe and word2vec write them."""
+
+import re
+from array import array
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from headlight.corpora.archives import text_files
+from headlight.corpora.files import files, printable
+from headlight.corpora.layouts import number
+from headlight.corpora.lines import Lines
+from headlight.errors import CorpusError
+
+UNKNOWN = -1
+"""The row of words that have no vector."""
+
+BLANKS = re.compile(r"[ \t]+")
+FIGURES = frozenset("0123456789.+-eE")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordVectors:
+    """One vector for each of a set of words.
+
+    Attributes:
+        words: The words, as they are written in the file, and their rows.
+        matrix: The vectors.
+    """
+
+    words: dict[str, int]
+    matrix: Float32[np.ndarray, "word dimension"]
+
+    @property
+    def dimensions(self) -> int:
+        """The length of each vector."""
+        return int(self.matrix.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def lookup(self, words: Sequence[str], lower: bool = True) -> Int64[np.ndarray, "word"]:
+        """The rows of words; `UNKNOWN` for those that have none.
+
+        Args:
+            words: Words of a text.
+            lower: Whether they are looked up in small letters, as in Clark et al. (2019).
+        """
+        rows = (self.words.get(word.lower() if lower else word, UNKNOWN) for word in words)
+        return np.fromiter(rows, dtype=np.int64, count=len(words))
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The first line of a word2vec file."""
+
+    place: str
+    words: int
+    dimensions: int
+
+
+def read_word_vectors(
+    source: str | Path, *, vocabulary: Container[str] | None = None
+) -> WordVectors:
+    """Word vectors from a text file: in each line a word, and its numbers, separated by blanks.
+
+    The file may be compressed, or the only one in an archive.  A first line of two whole numbers is
+    taken as the header of word2vec: how many words, how many dimensions.  A word may hold blanks.
+    Of words that come twice the first is kept.
+
+    Args:
+        source: The file.
+        vocabulary: The only words to keep, as the file writes them; by default all.  The others
+            take no memory, and of them only the number of dimensions is checked.
+
+    Raises:
+        CorpusError: There is no such file, a line has another number of dimensions or something
+            that is no finite number, or no word is left.
+    """
+    paths = files(str(source))
+    if len(paths) != 1:
+        raise CorpusError(f"{printable(source)} stands for {len(paths)} files; name one of them.")
+    words: dict[str, int] = {}
+    values = array("f")
+    dimensions = 0
+    for lines in text_files(paths[0]):
+        if dimensions:
+            raise CorpusError(f"{lines.name} is not the only file in its archive; unpack one.")
+        for word, numbers, place in _entries(lines):
+            dimensions = len(numbers)
+            if word in words or (vocabulary is not None and word not in vocabulary):
+                continue
+            values.extend(_values(numbers, place))
+            words[word] = len(words)
+    if not words:
+        wanted = "" if vocabulary is None else " of the vocabulary"
+        raise CorpusError(f"{printable(source)} holds no word{wanted}; check the file.")
+    matrix = np.frombuffer(values, dtype=np.float32).reshape(len(words), dimensions)
+    return WordVectors(words, matrix)
+
+
+def _entries(lines: Lines) -> Iterator[tuple[str, list[str], str]]:
+    """Word, numbers and place of every line; the numbers are as many as in the first line."""
+    header: _Header | None = None
+    dimensions: int | None = None
+    count = 0
+    for line in lines:
+        fields = BLANKS.split(line.strip(" \t\r\n"))
+        if fields == [""]:
+            continue
+        if dimensions is None:
+            header = _header(fields, lines.place)
+            dimensions = header.dimensions if header else len(fields) - 1
+            if header:
+                continue
+        count += 1
+        yield (*_entry(fields, dimensions, lines.place), lines.place)
+    if header and count != header.words:
+        raise CorpusError(
+            f"{header.place}: {header.words:,} words are announced, but {count:,} follow; "
+            "the file is cut short, or its header is wrong."
+        )
+
+
+def _header(fields: Sequence[str], place: str) -> _Header | None:
+    counts = [number(field) for field in fields]
+    if len(counts) != 2 or not counts[0] or not counts[1]:
+        return None
+    return _Header(place, counts[0], counts[1])
+
+
+def _entry(fields: list[str], dimensions: int, place: str) -> tuple[str, list[str]]:
+    """The word, which may hold blanks itself, and its numbers."""
+    word, numbers = fields[: len(fields) - dimensions], fields[len(fields) - dimensions :]
+    # Blanks within a word are real, but what ends in a number is a line with too many of them.
+    surplus = sum(NUMBER.fullmatch(part) is not None for part in word[1:])
+    if dimensions < 1 or not word or surplus:
+        wanted = dimensions if dimensions > 0 else "at least 1"
+        raise CorpusError(
+            f"{place}: the word has {max(len(fields) - 1, 0)} numbers instead of {wanted}; "
+            "all vectors of a file must have the dimensions of the first."
+        )
+    return " ".join(word), numbers
+
+
+def _values(numbers: Sequence[str], place: str) -> "array[float]":
+    try:
+        values = array("f", map(float, numbers))
+    except ValueError:
+        values = array("f", [np.nan])
+    # float() lets in "nan", "1_000" and the digits of other scripts, and array() infinity.
+    if not FIGURES.issuperset("".join(numbers)) or not np.isfinite(values).all():
+        wrong = next((text for text in numbers if not NUMBER.fullmatch(text)), "a number")
+        raise CorpusError(
+            f"{place}: {wrong[:40]!r} is no number, or too large for 32 bits; correct the line."
+        )
+    return values
