@@ -21,6 +21,7 @@ from tiny_models import eager_attention
 Array = NDArray[np.float64]
 MEASURES = ("weight", "norm", "effective")
 CLASSES = range(4)
+SEP = 1
 BIN = 8
 
 MAPS = {
@@ -179,10 +180,10 @@ def survey(
 
 def _document(seen, scores, query_class, key_class, shape, kind) -> dict[str, Array]:
     """The statistics of one document that are averaged over documents."""
-    total = np.full((3, *shape, 5, 4), np.nan)
+    total = np.full((3, *shape, 6, 4), np.nan)
     neighbour = np.full((3, *shape, 3), np.nan)
-    entropy = np.full((3, *shape, 5), np.nan)
-    merged = np.full((shape[0], 5, 4), np.nan)
+    entropy = np.full((3, *shape, 6), np.nan)
+    merged = np.full((shape[0], 6, 4), np.nan)
     rank = np.full(shape, np.nan)
     correlation = np.full(shape, np.nan)
     for index, (layer, measures) in enumerate(zip(seen, scores, strict=True)):
@@ -208,8 +209,11 @@ def _document(seen, scores, query_class, key_class, shape, kind) -> dict[str, Ar
 
 
 def pooled(score: Array, query_class: Sequence[int], key_class: Sequence[int]) -> Array:
-    """Mean over the queries of a class of the sum over the keys of a class; first row: all."""
-    result = np.full((5, 4), np.nan)
+    """Mean over the queries of a class of the sum over the keys of a class.
+
+    The first row is of all queries, the last of all that are not separators.
+    """
+    result = np.full((6, 4), np.nan)
     for row, queries in enumerate(_classes(query_class)):
         for column in CLASSES:
             sums = [
@@ -228,7 +232,11 @@ def averaged(values: Array, query_class: Sequence[int]) -> Array:
 
 def _classes(query_class: Sequence[int]) -> list[list[int]]:
     positions = list(range(len(query_class)))
-    return [positions, *([i for i in positions if query_class[i] == c] for c in CLASSES)]
+    return [
+        positions,
+        *([i for i in positions if query_class[i] == c] for c in CLASSES),
+        [i for i in positions if query_class[i] != SEP],
+    ]
 
 
 def neighbours(score: Array) -> Array:

@@ -9,14 +9,16 @@ import xarray
 
 from headlight.corpora import Corpus, Document
 from headlight.encode import pairs, texts as encode_texts
-from headlight.errors import UsageError
+from headlight.errors import UnknownNameError, UsageError
+from headlight.findings import findings
 from headlight.surveys import Settings, survey
+from headlight.views import report
 from surveys import naive
 from surveys.subjects import documents, model, subject, texts, uneven
 
 NAMES_OF_AXES = {
     "measure": ["weight", "norm", "effective"],
-    "query_category": ["all", "cls", "sep", "punctuation", "other"],
+    "query_category": ["all", "cls", "sep", "punctuation", "other", "not_sep"],
     "key_category": ["cls", "sep", "punctuation", "other"],
     "offset": [-1, 0, 1],
 }
@@ -155,7 +157,7 @@ def test_uniform_attention_by_hand():
     # <s> the sea . </s> and <s> mud </s>
     result = survey(["the sea .", "mud"], found, progress=False)
     weight = result.sel(measure="weight")
-    assert weight["total"].shape == (2, 4, 5, 4)
+    assert weight["total"].shape == (2, 4, 6, 4)
     by_hand = [(1 / 5 + 1 / 3) / 2, (1 / 5 + 1 / 3) / 2, 1 / 10, (2 / 5 + 1 / 3) / 2]
     for category in ("all", "cls", "sep", "other"):
         shares = weight["share"].sel(query_category=category).values
@@ -182,3 +184,39 @@ def test_uniform_attention_by_hand():
 
 def _corpus(given):
     return Corpus("documents in memory", lambda: iter(given))
+
+
+def test_some_measures_have_the_numbers_that_they_have_among_all():
+    found, corpus = subject("bert"), texts(5, seed=3)
+    everything = survey(corpus, found, progress=False)
+    for measures in (("weight",), ("norm", "weight"), ("effective",)):
+        some = survey(corpus, found, Settings(measures=measures), progress=False)
+        assert list(some["measure"].values) == list(measures)
+        among = everything.sel(measure=list(measures))
+        for name in some.data_vars:
+            np.testing.assert_allclose(
+                some[name], among[name], rtol=1e-6, atol=1e-7, err_msg=str(name)
+            )
+        assert ("merged_total" in some) == ("vector_norm_mean" in some) == ("norm" in measures)
+        assert ("rank" in some) == ("correlation" in some) == ("effective" in measures)
+        assert findings(some)
+        assert "</html>" in report(some)
+
+
+def test_measures_that_are_unknown_or_named_twice_are_refused():
+    with pytest.raises(UnknownNameError, match="no measure is called 'weigt'"):
+        Settings(measures=("weigt",))
+    for measures in ((), ("norm", "norm")):
+        with pytest.raises(UsageError, match="name at least one, and each of them once"):
+            Settings(measures=measures)
+
+
+def test_separators_and_all_others_make_up_the_whole():
+    """Clark et al. (2019), Fig. 2, below: in every document the parts make up the whole."""
+    found, corpus = subject("bert"), texts(1, longest=9, seed=2)
+    result = survey(corpus, found, progress=False)
+    tokens = result.attrs["tokens"]
+    whole, sep, rest = (
+        result["total"].sel(query_category=name) for name in ("all", "sep", "not_sep")
+    )
+    np.testing.assert_allclose(whole, (sep + (tokens - 1) * rest) / tokens, rtol=1e-5)

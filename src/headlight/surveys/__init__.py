@@ -1,6 +1,8 @@
-"""The survey of a corpus: every head, by weight, norm and effective attention."""
+"""Surveys of a corpus: every head, by weight, norm and effective attention."""
 
 from headlight.surveys.folder import Folder
-from headlight.surveys.survey import SAMPLE, Settings, sample_settings, survey
+from headlight.surveys.plan import SAMPLE
+from headlight.surveys.settings import Settings, sample_settings
+from headlight.surveys.survey import survey
 
 __all__ = ["SAMPLE", "Folder", "Settings", "sample_settings", "survey"]

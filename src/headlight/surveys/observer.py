@@ -1,5 +1,6 @@
 """What a survey looks at, layer by layer, while a batch runs through the model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,14 +10,23 @@ from torch import Tensor
 
 from headlight.capture import Kind, LayerRecord
 from headlight.encode.batch import Batch
-from headlight.measures import Scores, ValueBias
+from headlight.measures import MEASURES, Scores, ValueBias
 from headlight.measures.entropy import entropy_of_sizes
-from headlight.pool import membership, over_keys, over_neighbours, over_queries, with_all
+from headlight.pool import (
+    Membership,
+    membership,
+    over_keys,
+    over_neighbours,
+    over_queries,
+    with_all,
+)
 from headlight.reduce import Accumulator, Grouped, Moments, Tally
 from headlight.result import CATEGORIES
 from headlight.shapes import Score
 
 OFFSETS = (-1, 0, 1)
+QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
+"""Whose queries are averaged; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
 CONSTANT = 1e-6
 """Below this share of the mean square a variance is the rounding of sums in float32."""
 LENGTH_BIN = 8
@@ -43,12 +53,20 @@ class Side:
 class Observer:
     """Sees the attention of one batch; `tally` is what it saw."""
 
-    def __init__(self, queries: Side, keys: Side, kind: Kind, value_bias: ValueBias) -> None:
+    def __init__(
+        self,
+        queries: Side,
+        keys: Side,
+        kind: Kind,
+        value_bias: ValueBias = "include",
+        measures: Sequence[str] = MEASURES,
+    ) -> None:
         self._kind = kind
         self._value_bias = value_bias
+        self._measures = measures
         self._keys = keys
         self._key_members = membership(keys.category, len(CATEGORIES))
-        self._query_members = with_all(membership(queries.category, len(CATEGORIES)))
+        self._query_members = _query_members(queries)
         self._present = self._query_members[..., 0]
         self._key_lengths = keys.lengths
         self._seen: dict[str, list[Tensor]] = {}
@@ -56,35 +74,31 @@ class Observer:
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but small summaries."""
         scores = Scores(record, self._value_bias, precision=torch.float32)
-        weight, effective = scores.weight.float(), scores.effective
-        looked = [
-            self._look(weight, weight),
-            self._look(scores.norm.float(), scores.norm.float()),
-            self._look(effective, effective.abs()),
-        ]
+        looked = [self._look(scores.of(name).float(), name) for name in self._measures]
         for name in ("total", "neighbour", "entropy"):
             self._note(name, torch.stack([each[name] for each in looked], dim=1), heads=2)
-        merged = over_keys(scores.merged_norm[:, None], self._key_members)
-        self._note("merged", over_queries(merged, self._query_members)[:, 0])
-        self._note("vector_norm", self._tokens(scores.vector_norm.transpose(1, 2)), heads=1)
-        if record.input is not None:
-            self._note("input_norm", self._tokens(scores.input_norm))
-        self._note("rank", scores.rank.amax(-1).double(), heads=1)
-        self._note("comoments", self._comoments(weight, effective, record), heads=1)
+        if "norm" in self._measures:
+            self._look_at_norms(scores)
+        if "effective" in self._measures:
+            self._note("rank", scores.rank.amax(-1).double(), heads=1)
+            self._note("comoments", self._comoments(scores), heads=1)
 
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
         stacked = {name: _stacked(parts) for name, parts in self._seen.items()}
-        comoments = stacked.pop("comoments")
-        stacked["correlation_by_head"] = _pearson(comoments)
+        comoments = stacked.pop("comoments", None)
         found: dict[str, Accumulator] = {name: _moments(rows) for name, rows in stacked.items()}
-        found["correlation"] = self._by_length(_pearson(np.nansum(comoments, axis=(1, 2))))
+        if comoments is not None:
+            found["correlation_by_head"] = _moments(_pearson(comoments))
+            found["correlation"] = self._by_length(_pearson(np.nansum(comoments, axis=(1, 2))))
         found["token_share"] = _moments(_array(self._tokens(self._key_members)))
         found["entropy_uniform"] = _moments(np.log(_array(self._key_lengths)))
         return Tally(found)
 
-    def _look(self, score: Score, size: Score) -> dict[str, Tensor]:
-        """One measure, and its absolute values."""
+    def _look(self, score: Score, measure: str) -> dict[str, Tensor]:
+        """One measure; its entropy is that of its absolute values."""
+        size = score.abs() if measure == "effective" else score  # the others are never negative
+        entropies = entropy_of_sizes(size)[..., None]
         rows = over_keys(score, self._key_members)
         offsets = (
             score.new_full((*score.shape[:2], len(OFFSETS)), torch.nan)
@@ -94,21 +108,24 @@ class Observer:
         return {
             "total": over_queries(rows, self._query_members),
             "neighbour": offsets,
-            "entropy": over_queries(entropy_of_sizes(size)[..., None], self._query_members)[..., 0],
+            "entropy": over_queries(entropies, self._query_members)[..., 0],
         }
 
-    def _comoments(
-        self, raw: Score, effective: Score, record: LayerRecord
-    ) -> Float[Tensor, "batch head sum=5"]:
+    def _look_at_norms(self, scores: Scores) -> None:
+        merged = over_keys(scores.merged_norm[:, None], self._key_members)
+        self._note("merged", over_queries(merged, self._query_members)[:, 0])
+        self._note("vector_norm", self._tokens(scores.vector_norm.transpose(1, 2)), heads=1)
+        if scores.record.input is not None:
+            self._note("input_norm", self._tokens(scores.input_norm))
+
+    def _comoments(self, scores: Scores) -> Float[Tensor, "batch head sum=5"]:
         """n, Σx, Σy, Σx² and Σy² of raw (x) and effective (y) attention over visible cells.
 
         Σxy is Σy², because y is a projection of x: ⟨a, P a⟩ = ⟨P a, P a⟩. Cells that cannot be seen
         are zero in both and add nothing but to n.
         """
-        if record.visible is None:
-            seen = self._key_members.sum((1, 2))[:, None]
-        else:
-            seen = record.visible.sum(-1)
+        raw, effective, visible = scores.weight.float(), scores.effective, scores.record.visible
+        seen = self._key_members.sum((1, 2))[:, None] if visible is None else visible.sum(-1)
         count = (self._present * seen).sum(-1, dtype=torch.float64)
         sums = [
             (rows.double() * self._present[:, None]).sum(-1)
@@ -135,6 +152,13 @@ class Observer:
         """Keep one layer's rows, with their heads moved to the second axis."""
         moved = rows if heads is None else rows.movedim(heads, 1)
         self._seen.setdefault(name, []).append(moved)
+
+
+def _query_members(queries: Side) -> Membership:
+    """Which queries are averaged for each of `QUERY_CATEGORIES`."""
+    members = with_all(membership(queries.category, len(CATEGORIES)))
+    sep = members[..., QUERY_CATEGORIES.index("sep")]
+    return torch.cat([members, (members[..., 0] - sep)[..., None]], dim=-1)
 
 
 def _stacked(layers: list[Tensor]) -> np.ndarray:

@@ -1,0 +1,255 @@
+"""What every survey of a corpus shares: choosing what runs, running it, keeping the result."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import xarray
+
+from headlight.capture import Kind, Site, Subject
+from headlight.corpora import Corpus, Source, open_corpus
+from headlight.encode import Encoded, Examples, pairs as encode_pairs, texts
+from headlight.encode.batch import Batch
+from headlight.errors import CorpusError, RunError, UsageError
+from headlight.observe import Observer, Step, observe
+from headlight.result import load, save, versions
+from headlight.run import State
+from headlight.run.checkpoint import FILE as CHECKPOINT
+from headlight.run.example import NOTHING_SEEN, digest_with
+from headlight.surveys.folder import RESULT, Folder
+from headlight.surveys.settings import Settings
+
+SAMPLE = Path(__file__).parents[1] / "assets" / "sample.txt"
+LONGEST_DEFAULT = 512
+PAIR_LENGTH = 128
+
+NOTHING_MORE: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run.
+
+    Attributes:
+        stage: what the result is called: ``survey``, ``distances`` and so on.
+        subject: the part of the model that runs.
+        kind: which attention is looked at.
+        sites: its modules.
+        examples: what the model reads.
+        settings: how.
+        signature: everything that must be equal for two runs to be parts of one.
+    """
+
+    stage: str
+    subject: Subject
+    kind: Kind
+    sites: list[Site]
+    examples: Examples
+    settings: Settings
+    signature: dict[str, Any]
+
+
+def planned(
+    corpus: Source | Corpus | None,
+    subject: Subject,
+    settings: Settings,
+    *,
+    stage: str = "survey",
+    options: Mapping[str, Any] = NOTHING_MORE,
+) -> Plan:
+    """Choose what runs; nothing of it runs yet.
+
+    Args:
+        corpus: a path, glob, ``hf:NAME``, ``-``, texts, or an open corpus; None for the sample
+            corpus that comes with the package.
+        subject: the model.
+        settings: see `Settings`.
+        stage: what the result is called.
+        options: what the result depends on besides the settings, as JSON.
+
+    Raises:
+        UsageError: something does not fit together: layers, kinds, lengths; or no tokenizer.
+        CorpusError: the corpus cannot be opened.
+    """
+    if subject.tokenizer is None:
+        raise UsageError(f"{subject.name} has no tokenizer, and a survey reads text.")
+    source = SAMPLE if corpus is None else corpus
+    opened = source if isinstance(source, Corpus) else open_corpus(source)
+    subject, kind, sites = _chosen(subject, settings)
+    examples = _examples(opened, subject, settings)
+    signature = {**_signature(opened, subject, settings, kind, sites), **options}
+    return Plan(stage, subject, kind, sites, examples, settings, signature)
+
+
+def conducted(
+    plan: Plan,
+    observer: Callable[[Batch, Sequence[Encoded]], Observer],
+    described: Callable[[State], xarray.Dataset],
+    *,
+    folder: Folder,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """Run the plan, or go on with it, and keep its result in the folder, if there is one.
+
+    Args:
+        plan: what is to be run.
+        observer: makes the observer of one batch.
+        described: makes the result of what was seen.
+        folder: see `Folder`.
+        progress: show a bar on standard error.
+
+    Raises:
+        CorpusError: the corpus cannot be read, or holds no example.
+        RunError: the run in the folder is of another model, corpus or setting.
+    """
+    place = folder.made()
+    if place and folder.resume and (finished := _finished(place, plan)):
+        return finished
+    step = Step(plan.subject, plan.sites, observer, plan.settings.batch_tokens)
+    state = observe(
+        plan.examples,
+        step,
+        signature=plan.signature,
+        folder=place,
+        resume=folder.resume,
+        max_examples=plan.settings.max_examples,
+        progress=progress,
+    )
+    if not state.examples:
+        if place:  # nothing to go on from
+            (place / CHECKPOINT).unlink(missing_ok=True)
+        raise CorpusError(
+            f"{plan.signature['corpus']}: no example could be made of it; is the text too short?"
+        )
+    if place and not plan.examples.counts.examples:  # measured by an earlier process
+        _demand_same_corpus(plan, state.digest, place)
+    result = described(state)
+    if place:
+        save(result, place / RESULT)
+    return result
+
+
+def attributes(plan: Plan, state: State, title: str, command: str | None = None) -> dict[str, Any]:
+    """What would have to be repeated to get the same, and what was left out."""
+    counts = plan.examples.counts
+    return {
+        "title": title,
+        **{name: plan.signature[name] for name in ("model", "revision", "kind", "corpus")},
+        "category_names": json.dumps(_names(plan.subject.tokenizer)),
+        "corpus_digest": state.digest,
+        "documents": state.examples,
+        "tokens": state.tokens,
+        "truncated": counts.truncated,
+        "split": counts.split,
+        "discarded": counts.discarded,
+        "empty": counts.empty,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "versions": json.dumps(versions()),
+        "settings": json.dumps(plan.signature),
+    }
+
+
+def _names(tokenizer: Any) -> dict[str, str]:
+    """What this tokenizer calls the special tokens that begin and end a text."""
+    named = {
+        "cls": tokenizer.cls_token or tokenizer.bos_token,
+        "sep": tokenizer.sep_token or tokenizer.eos_token,
+    }
+    return {category: str(token) for category, token in named.items() if token}
+
+
+def _chosen(subject: Subject, settings: Settings) -> tuple[Subject, Kind, list[Site]]:
+    """The part of the model that runs, and the attention in it that is asked for."""
+    wants_decoder = settings.pairs and settings.kind != "encoder"
+    if subject.has_decoder_inputs and not wants_decoder:
+        if settings.kind in ("decoder", "cross"):
+            raise UsageError(
+                f"{settings.kind} attention of {subject.name} needs two texts per example; "
+                "use pairs."
+            )
+        subject = subject.encoder()
+    kind = settings.kind or subject.kinds[0]
+    sites = subject.sites_of(kind, settings.layers)
+    if not sites:
+        raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
+    return subject, kind, sites
+
+
+def _examples(corpus: Corpus, subject: Subject, settings: Settings) -> Examples:
+    longest = subject.longest
+    length = settings.max_length
+    if length is None:
+        most = PAIR_LENGTH if settings.pairs else LONGEST_DEFAULT
+        length = min(most, longest or most)
+    if longest is not None and length > longest:
+        raise UsageError(
+            f"max_length is {length}, and {subject.name} takes at most {longest} tokens; "
+            "allow fewer."
+        )
+    tokenizer: Any = subject.tokenizer
+    if not settings.pairs:
+        return texts(corpus, tokenizer, max_length=length, overflow=settings.overflow)
+    return encode_pairs(
+        corpus,
+        tokenizer,
+        length=length,
+        seed=settings.seed,
+        segment_ids=settings.segment_ids,
+        lone_units=settings.lone_units,
+        decoder_start=subject.decoder_start,
+    )
+
+
+def _signature(
+    corpus: Corpus, subject: Subject, settings: Settings, kind: Kind, sites: Sequence[Site]
+) -> dict[str, Any]:
+    """Everything that must be equal for two runs to be parts of one."""
+    return {
+        **asdict(settings),
+        "kind": kind,
+        "layers": [site.layer for site in sites],
+        "model": subject.name,
+        "revision": subject.revision,
+        "dtype": str(subject.transformer.dtype).removeprefix("torch."),
+        "corpus": "the sample corpus" if corpus.source == str(SAMPLE) else corpus.source,
+    }
+
+
+def _finished(folder: Path, plan: Plan) -> xarray.Dataset | None:
+    """The result in the folder, if this plan has been completed there.
+
+    Raises:
+        RunError: the result is of another survey, or the corpus has changed since.
+    """
+    path = folder / RESULT
+    if not path.exists():
+        return None
+    result = load(path, stage=plan.stage)
+    before = json.loads(result.attrs.get("settings", "{}"))
+    now = json.loads(json.dumps(plan.signature))  # as it comes back from a file
+    different = sorted(name for name in before | now if before.get(name) != now.get(name))
+    if different:
+        raise RunError(
+            f"{path} is of a survey with other settings ({', '.join(different)}); repeat those, "
+            "begin anew with --overwrite, or choose another folder with --out."
+        )
+    _demand_same_corpus(plan, result.attrs["corpus_digest"], folder)
+    return result
+
+
+def _demand_same_corpus(plan: Plan, digest: str, folder: Path) -> None:
+    """Read the corpus without measuring it; `plan.examples.counts` then says what was left out."""
+    found = NOTHING_SEEN
+    for example in islice(plan.examples, plan.settings.max_examples):
+        found = digest_with(found, example)
+    if found != digest:
+        raise RunError(
+            f"the corpus has changed since the run in {folder} was completed; restore it, begin "
+            "anew with --overwrite, or choose another folder with --out."
+        )
