@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headlight.errors import UsageError
-from headlight.views.pictures.canvas import entitle, legend_above, percentages
+from headlight.views.pictures.canvas import percentages
+from headlight.views.pictures.legends import legend_above
 from headlight.views.pictures.theme import (
     INK,
     PAPER,
@@ -94,15 +95,14 @@ def bars(
             handles.setdefault(mark.series, drawn)
         for name, value in row.ticks.items():
             if math.isfinite(value):
-                handles.setdefault(name, _tick(axes, name, value, (top, top + lane), names))
-                _tick(axes, name, value, (top, top + lane), names)
+                drawn = _tick(axes, name, value, (top, top + lane), names)
+                handles.setdefault(name, drawn)
         _note(axes, row, top + _BAR / 2, percent=percent)
     _axis(axes, rows, lane, limits)
     if percent:
         axes.xaxis.set_major_formatter(percentages)
     axes.set_xlabel(x_label)
-    entitle(figure, title)
-    legend_above(figure, list(handles.values()))
+    legend_above(figure, list(handles.values()), title)
     return figure
 
 
@@ -158,7 +158,8 @@ def _axis(
     pitch = lane + _BETWEEN
     middles = [place * pitch + lane / 2 for place in range(len(rows))]
     axes.set_yticks(middles, [shortened(row.label, 32) for row in rows], color=INK)
-    axes.set_ylim(len(rows) * pitch - _BETWEEN / 2, -_BETWEEN)
+    axes.set_ylim(len(rows) * pitch - _BETWEEN / 2, -_BETWEEN / 2)
+    axes.margins(y=0)
     axes.grid(visible=True, axis="x")
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(axis="x", length=0)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from headlight.views.pictures.canvas import (
     WIDEST,
     Reference,
+    entitle,
     finish,
     panels_on,
     refer_to,
@@ -72,7 +73,8 @@ def boxes(panels: Sequence[BoxPanel], *, columns: int | None = None, title: str 
     """
     most = max((len(panel.boxes) for panel in panels), default=0)
     width = min(WIDEST, max(3.75, 0.9 + 0.26 * most))
-    figure, all_axes = panels_on(len(panels), (width, 2.85), columns, title)
+    figure, all_axes = panels_on(len(panels), (width, 2.85), columns)
+    entitle(figure, title)
     for axes, panel in zip(all_axes, panels, strict=True):
         for place, box in enumerate(panel.boxes):
             if box.seen:

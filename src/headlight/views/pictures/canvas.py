@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from headlight.errors import UsageError
-from headlight.views.pictures.theme import FONT, INK, LARGE, QUIET, SMALL, Axes, Figure
+from headlight.views.pictures.theme import FONT, LARGE, QUIET, SMALL, Axes, Figure
 
 WIDEST = 11.5
 """Inches; a picture is as wide as the column of a page."""
+
+_FINE = 1200
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class Reference:
 
 
 def panels_on(
-    count: int, size: tuple[float, float], columns: int | None = None, title: str = ""
+    count: int, size: tuple[float, float], columns: int | None = None
 ) -> tuple[Figure, list[Axes]]:
     """A figure of ``count`` axes of about the same size in inches, in rows.
 
@@ -39,7 +41,6 @@ def panels_on(
     axes = list(figure.subplots(down, across, squeeze=False).ravel())
     for unused in axes[count:]:
         unused.remove()
-    entitle(figure, title)
     return figure, axes[:count]
 
 
@@ -114,34 +115,13 @@ def refer_to(axes: Axes, references: Sequence[Reference]) -> None:
             )
 
 
-def legend_above(figure: Figure, handles: Sequence[Any]) -> None:
-    """One legend for all panels, in a row over them."""
-    if len(handles) > 1:
-        rows = math.ceil(sum(_legend_width(handle) for handle in handles) / _inches(figure))
-        legend = figure.legend(
-            handles=list(handles),
-            loc="outside upper left",
-            ncols=math.ceil(len(handles) / rows),
-            borderaxespad=0.2,
-        )
-        for text in legend.get_texts():
-            text.set_color(INK)
-
-
-def _legend_width(handle: Any) -> float:
-    return 0.55 + text_width(str(handle.get_label()), SMALL + 0.5)
-
-
-def _inches(figure: Figure) -> float:
-    return float(figure.get_figwidth()) - 0.2
-
-
 def text_width(words: str, size: float, weight: str = "normal") -> float:
     """The width of words in inches, in the font of the pictures."""
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
     font = FontProperties(family=FONT, size=size, weight=weight)
-    renderer = RendererAgg(1, 1, 72)
+    # Many dots to the inch, as widths are rounded to whole ones.
+    renderer = RendererAgg(1, 1, _FINE)
     width, _, _ = renderer.get_text_width_height_descent(words, font, ismath=False)
-    return float(width) / 72
+    return float(width) / _FINE

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.views.pictures.canvas import finish, logarithmic, panels_on, powers
-from headlight.views.pictures.theme import Figure, colour_map, styled
+from headlight.views.pictures.canvas import entitle, finish, logarithmic, panels_on, powers
+from headlight.views.pictures.theme import Axes, Figure, colour_map, styled
 
 SIZE = (3.6, 3.0)
 
@@ -83,31 +83,40 @@ def density(
     """
     from matplotlib.colors import LogNorm
 
-    figure, all_axes = panels_on(len(panels), SIZE, columns, title)
+    figure, all_axes = panels_on(len(panels), SIZE, columns)
+    entitle(figure, title)
     most = max(float(np.max(panel.counts, initial=1.0)) for panel in panels)
-    mesh = None
-    for axes, panel in zip(all_axes, panels, strict=True):
-        counts = np.ma.masked_less_equal(np.asarray(panel.counts, dtype=np.float64), 0)
-        mesh = axes.pcolormesh(
-            panel.x_edges,
-            panel.y_edges,
-            counts.T,
-            cmap=colour_map(panel.scale),
-            norm=LogNorm(0.5, max(most, 2.0)),  # a single count has to be seen on white
-            rasterized=True,
-        )
-        if panel.x_log:
-            axes.set_xscale("log")
-            logarithmic(axes.xaxis)
-        if panel.y_log:
-            axes.set_yscale("log")
-            logarithmic(axes.yaxis)
-        finish(axes, panel.title, panel.x_label, panel.y_label)
-    bar = figure.colorbar(mesh, ax=all_axes, shrink=0.8, aspect=26, pad=0.01, format=powers)
-    bar.outline.set_visible(False)
-    bar.ax.minorticks_off()
-    bar.ax.set_ylabel("pairs")
+    norm = LogNorm(0.5, max(most, 2.0))  # a single count has to be seen on white
+    meshes = [_draw(axes, panel, norm) for axes, panel in zip(all_axes, panels, strict=True)]
+    one_scale = len({panel.scale for panel in panels}) == 1
+    bars = [(meshes[0], all_axes)] if one_scale else list(zip(meshes, all_axes, strict=True))
+    for mesh, beside in bars:
+        bar = figure.colorbar(mesh, ax=beside, shrink=0.8, aspect=26, pad=0.01, format=powers)
+        bar.outline.set_visible(False)
+        bar.ax.minorticks_off()
+        bar.ax.set_ylabel("pairs")
     return figure
+
+
+def _draw(axes: Axes, panel: DensityPanel, norm: Any) -> Any:
+    """The cells of a panel; one image, as they are many."""
+    counts = np.ma.masked_less_equal(np.asarray(panel.counts, dtype=np.float64), 0)
+    mesh = axes.pcolormesh(
+        panel.x_edges,
+        panel.y_edges,
+        counts.T,
+        cmap=colour_map(panel.scale),
+        norm=norm,
+        rasterized=True,
+    )
+    if panel.x_log:
+        axes.set_xscale("log")
+        logarithmic(axes.xaxis)
+    if panel.y_log:
+        axes.set_yscale("log")
+        logarithmic(axes.yaxis)
+    finish(axes, panel.title, panel.x_label, panel.y_label)
+    return mesh
 
 
 def _edges(values: NDArray[np.float64], bins: int, *, log: bool) -> NDArray[np.float64]:

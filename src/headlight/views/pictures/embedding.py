@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.views.pictures.canvas import panels_on, text_width
+from headlight.views.pictures.canvas import entitle, panels_on, text_width
 from headlight.views.pictures.labels import place_labels
 from headlight.views.pictures.theme import (
     INK,
@@ -83,7 +83,8 @@ def embedding(panels: Sequence[Embedding], *, title: str = "") -> Figure:
     Raises:
         UsageError: There is nothing to draw.
     """
-    figure, all_axes = panels_on(len(panels), SIZE, None, title)
+    figure, all_axes = panels_on(len(panels), SIZE)
+    entitle(figure, title)
     for axes, panel in zip(all_axes, panels, strict=True):
         points = np.asarray(panel.points, dtype=np.float64)
         low, high = _square(points)

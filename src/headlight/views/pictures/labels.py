@@ -18,8 +18,8 @@ def place_labels(
     """The centres of labels beside their anchors.
 
     One after the other, each label takes the place, among eight directions and some distances,
-    where it covers least: of the labels before it, of the points, and of what is out of bounds;
-    the nearest of equally good ones.
+    where it disturbs least: the labels before it, the points that it or the line to its anchor
+    would cover, and the bounds; the nearer, the better.
 
     Args:
         anchors: [label, 2], in inches.
@@ -33,8 +33,9 @@ def place_labels(
         costs = [
             12 * _overlaps(centre, size, centres[:index], sizes[:index])
             + _covered(centre, size, obstacles)
+            + 0.7 * _crossed(anchor, centre, obstacles)
             + 30 * _outside(centre, size, bounds)
-            + 1.5 * distance
+            + 4 * distance
             for centre, distance in candidates
         ]
         centres[index] = candidates[int(np.argmin(costs))][0]
@@ -93,6 +94,17 @@ def _covered(
 ) -> int:
     """How many points lie under a label."""
     return int((np.abs(points - centre) < size / 2 + 0.03).all(axis=1).sum())
+
+
+def _crossed(
+    anchor: NDArray[np.float64], centre: NDArray[np.float64], points: NDArray[np.float64]
+) -> int:
+    """How many other points lie on the line from a point to its label."""
+    line = centre - anchor
+    along = (points - anchor) @ line / max(float(line @ line), 1e-12)
+    beside = points - anchor - np.clip(along, 0.0, 1.0)[:, None] * line
+    far = np.abs(points - anchor).max(axis=1) > 1e-9
+    return int((far & ((beside**2).sum(axis=1) < 0.04**2)).sum())
 
 
 def _outside(

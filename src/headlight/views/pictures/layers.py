@@ -11,11 +11,11 @@ from headlight.findings import average
 from headlight.views.pictures.canvas import (
     Reference,
     finish,
-    legend_above,
     panels_on,
     refer_to,
     values_up,
 )
+from headlight.views.pictures.legends import name_lines
 from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, styled
 
 SIZE = (3.75, 2.75)
@@ -74,20 +74,21 @@ def points_by_layer(
     After Clark et al. (2019), Figures 2 to 4; Kobayashi et al. (2020), Figure 3; Brunner et al.
     (2020), Figure 1. Series of one label have one colour in all panels.
     """
-    figure, all_axes = panels_on(len(panels), SIZE, columns, title)
+    figure, all_axes = panels_on(len(panels), SIZE, columns)
     labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
-    handles: dict[str, Any] = {}
+    named: list[tuple[Axes, list[Any]]] = []
     for axes, panel in zip(all_axes, panels, strict=True):
         seen = [one for one in panel.series if np.isfinite(one.heads).any()]
-        for lane, one in enumerate(seen):
-            place = labels.index(one.label)
-            line = _draw(axes, one, panel.first_layer, _lane(lane, len(seen)), place)
-            handles.setdefault(one.label, line)
+        drawn = [
+            _draw(axes, one, panel.first_layer, _lane(lane, len(seen)), labels.index(one.label))
+            for lane, one in enumerate(seen)
+        ]
         refer_to(axes, panel.references)
         _layers(axes, panel)
         values_up(axes, percent=panel.percent, limits=panel.limits)
         finish(axes, panel.title, "layer", panel.y_label)
-    legend_above(figure, list(handles.values()))
+        named.append((axes, drawn))
+    name_lines(figure, title, named)
     return figure
 
 
@@ -111,6 +112,7 @@ def _draw(axes: Axes, one: LayerSeries, first: int, lane: float, place: int) -> 
             markeredgewidth=0,
             color=colour,
             alpha=0.36,
+            clip_on=False,
             zorder=2,
         )
     means = average(values, axis=1)
@@ -124,6 +126,7 @@ def _draw(axes: Axes, one: LayerSeries, first: int, lane: float, place: int) -> 
         markeredgecolor=PAPER,
         markeredgewidth=0.6,
         label=one.label,
+        clip_on=False,
         zorder=3,
     )
     return line

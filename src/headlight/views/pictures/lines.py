@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from headlight.views.pictures.canvas import (
     Reference,
     finish,
-    legend_above,
     logarithmic,
     panels_on,
     refer_to,
     values_up,
 )
+from headlight.views.pictures.legends import name_lines
 from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, styled
 
 SIZE = (3.75, 2.85)
@@ -70,18 +70,21 @@ def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str
     Raises:
         UsageError: There is nothing to draw.
     """
-    figure, all_axes = panels_on(len(panels), SIZE, columns, title)
+    figure, all_axes = panels_on(len(panels), SIZE, columns)
     labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
-    handles: dict[str, Any] = {}
+    named: list[tuple[Axes, list[Any]]] = []
     for axes, panel in zip(all_axes, panels, strict=True):
-        for one in panel.series:
-            if np.isfinite(one.y).any():
-                handles.setdefault(one.label, _draw(axes, one, labels.index(one.label)))
+        drawn = [
+            _draw(axes, one, labels.index(one.label))
+            for one in panel.series
+            if np.isfinite(one.y).any()
+        ]
         values_up(axes, percent=panel.percent, limits=panel.limits)
         _logarithms(axes, panel)
         refer_to(axes, panel.references)
         finish(axes, panel.title, panel.x_label, panel.y_label)
-    legend_above(figure, list(handles.values()))
+        named.append((axes, drawn))
+    name_lines(figure, title, named)
     return figure
 
 

@@ -1,6 +1,5 @@
 """Attention as lines between two columns of tokens."""
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,9 @@ from headlight.views.words import shortened
 ROW, GAP, MARGIN, BETWEEN = 0.168, 1.05, 0.12, 0.3
 """Inches: from token to token, from column to column of one drawing, and around drawings."""
 
-_LONGEST_TOKEN = 16
+_LONGEST_TOKEN, _BASE = 16, 0.043
+"""Columns of a token that are shown, and inches from the middle of a row to its base line."""
+
 _FAINTEST = 0.01
 """A line lighter than this share of black cannot be seen and is not drawn."""
 
@@ -44,7 +45,7 @@ class LinkDrawing:
         highlighted: Numbers of tokens that are red, with all links from and to them.
         links: Pairs (query, key) that are red, with the tokens at their ends.
         underlined: Numbers of tokens that are underlined on both sides, e.g. head words.
-        darkest: The weight that is drawn black; when None, the largest one, but at least 0.3, so
+        darkest: The weight that is drawn black; when None, the largest one, but at least 0.5, so
             that attention spread over many tokens looks light.
     """
 
@@ -161,24 +162,25 @@ def _widest(tokens: Sequence[str]) -> float:
 def _lines(
     axes: Axes, drawing: LinkDrawing, longest: int, sides: tuple[float, float], first: float
 ) -> None:
-    """All lines that can be seen, the dark ones over the light ones."""
+    """All lines that can be seen, the dark ones over the light ones and the red ones on top."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
     weights = np.nan_to_num(np.asarray(drawing.weights, dtype=np.float64))[:longest, :longest]
-    darkest = drawing.darkest or max(float(weights.max(initial=0.0)), 0.3)
+    darkest = drawing.darkest or max(float(weights.max(initial=0.0)), 0.5)
     darkness = np.clip(weights / darkest, 0.0, 1.0)
     pairs = np.argwhere(darkness >= _FAINTEST)
-    order = np.argsort(darkness[tuple(pairs.T)], kind="stable")
-    pairs = pairs[order]
+    red = np.array([_is_red(drawing, int(query), int(key)) for query, key in pairs], dtype=bool)
+    order = np.lexsort((darkness[tuple(pairs.T)], red))
+    pairs, red = pairs[order], red[order]
     segments = [
         [(sides[0], first + ROW * query), (sides[1], first + ROW * key)] for query, key in pairs
     ]
     colours = [
-        to_rgba(STRONG if _is_red(drawing, int(q), int(k)) else INK, float(darkness[q, k]))
-        for q, k in pairs
+        to_rgba(STRONG if marked else INK, float(darkness[query, key]))
+        for (query, key), marked in zip(pairs, red, strict=True)
     ]
-    axes.add_collection(LineCollection(segments, colors=colours, linewidths=1.5))
+    axes.add_collection(LineCollection(segments, colors=colours, linewidths=1.3))
 
 
 def _is_red(drawing: LinkDrawing, query: int, key: int) -> bool:
@@ -208,10 +210,10 @@ def _tokens(
     for index, token in enumerate(tokens):
         y = first + ROW * index
         colour = STRONG if index in red else INK
-        axes.text(x, y, token, ha=side, va="center_baseline", size=PLAIN, color=colour)
+        axes.text(x, y + _BASE, token, ha=side, va="baseline", size=PLAIN, color=colour)
         if index in underlined:
             long = text_width(token, PLAIN) * (-1 if side == "right" else 1)
-            axes.plot([x, x + long], [y + 0.07] * 2, color=colour, linewidth=0.9)
+            axes.plot([x, x + long], [y + _BASE + 0.025] * 2, color=colour, linewidth=0.9)
 
 
 def _say_left_out(
@@ -222,7 +224,7 @@ def _say_left_out(
     ):
         more = len(tokens) - longest
         if more > 0:
-            y = first + ROW * math.floor(longest)
+            y = first + ROW * longest
             axes.text(
                 x,
                 y,

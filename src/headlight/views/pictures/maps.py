@@ -9,14 +9,19 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.views.colour import text_colour
-from headlight.views.numbers import decimal
-from headlight.views.pictures.canvas import WIDEST, finish, panels_on, text_width
+from headlight.views.pictures.canvas import entitle, finish, panels_on
+from headlight.views.pictures.map_layout import (
+    MapLayout,
+    cell_texts,
+    label_step,
+    label_texts,
+    lay_out,
+    text_size,
+)
 from headlight.views.pictures.theme import (
     FAINT,
-    INK,
     LINE,
     PAPER,
-    SMALL,
     STRONG,
     Axes,
     Figure,
@@ -24,13 +29,8 @@ from headlight.views.pictures.theme import (
     styled,
 )
 from headlight.views.scale import round_domain
-from headlight.views.words import shortened
 
-_LARGEST, _SMALLEST = 0.4, 0.075
-"""Inches of a cell; more cells than fit at the smallest size make the picture wider."""
-
-_STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-_AS_IMAGE = 4000
+_AS_IMAGE = 1500
 """Cells above which a map is one image in an SVG, and not a shape for each cell."""
 
 
@@ -42,7 +42,8 @@ class HeadMap:
         title: Over it.
         values: [row, column]; NaN where there is no value.
         rows: Labels of the rows from the top; their numbers when None.
-        columns: Labels of the columns; their numbers when None.
+        columns: Labels of the columns; their numbers when None. Where some are empty, the others
+            are shown as they are; otherwise as many as there is room for.
         row_label: What the rows are.
         column_label: What the columns are.
         scale: A ramp of the report: ``weight``, ``norm``, ..., or the two-sided ``change``.
@@ -76,6 +77,12 @@ class HeadMap:
                 f"{named}; it needs rows and columns with a label each."
             )
 
+    @property
+    def labels(self) -> tuple[list[str], list[str]]:
+        """The labels of rows and columns as they can be shown."""
+        rows, columns = self.values.shape
+        return label_texts(self.rows, rows), label_texts(self.columns, columns)
+
 
 @styled
 def head_map(
@@ -101,69 +108,44 @@ def head_map(
     Raises:
         UsageError: There is nothing to draw.
     """
-    cell = _cell_size(maps)
-    size = _panel_size(maps, cell)
-    figure, all_axes = panels_on(len(maps), size, columns, title)
-    ranges = [_range(one, maps if shared else [one]) for one in maps]
-    for axes, one, limits in zip(all_axes, maps, ranges, strict=True):
-        mesh = _draw(axes, one, limits)
-        _labels(axes, one, cell)
-        if annotate if annotate is not None else _fits(one, cell):
-            _annotate(axes, one, limits)
+    if not maps:
+        raise UsageError("a picture needs at least one map; none was given.")
+    rows, tops = ([name for one in maps for name in one.labels[side]] for side in (0, 1))
+    layout = lay_out([one.values.shape for one in maps], rows, tops, columns)
+    figure, all_axes = panels_on(len(maps), layout.panel, layout.across)
+    entitle(figure, title)
+    meshes = []
+    for axes, one in zip(all_axes, maps, strict=True):
+        limits = _range(one, maps if shared else [one])
+        meshes.append(_draw(axes, one, limits))
+        _labels(axes, one, layout)
+        _annotate(axes, one, limits, layout, annotate)
         finish(axes, one.title, one.column_label, one.row_label)
-        bar = figure.colorbar(mesh, ax=axes, shrink=0.75, aspect=22, pad=0.02)
+    one_range = shared and len({(one.scale, one.limits, one.unit) for one in maps}) == 1
+    bars = [(0, all_axes)] if one_range else list(enumerate(all_axes))
+    for place, beside in bars:
+        bar = figure.colorbar(meshes[place], ax=beside, shrink=0.8, aspect=22, pad=0.02)
         bar.outline.set_visible(False)
         bar.ax.tick_params(length=0)
-        bar.ax.set_ylabel(one.unit)
+        bar.ax.set_ylabel(maps[place].unit)
     return figure
 
 
-def _cell_size(maps: Sequence[HeadMap]) -> tuple[float, float]:
-    """Width and height of a cell in inches, the same in all maps."""
-    if not maps:
-        return _LARGEST, _LARGEST
-    most_rows = max(one.values.shape[0] for one in maps)
-    most_columns = max(one.values.shape[1] for one in maps)
-    wide = min(max((WIDEST - 2.4) / most_columns, _SMALLEST), _LARGEST)
-    high = min(max(9.0 / most_rows, _SMALLEST), _LARGEST * 0.75)
-    # Cells of tokens by tokens or layers by heads are square unless numbers need their width.
-    return (wide, high) if wide >= high else (wide, min(high, 2 * wide))
-
-
-def _panel_size(maps: Sequence[HeadMap], cell: tuple[float, float]) -> tuple[float, float]:
-    """The size of a panel with the room for labels, title and colour bar."""
-    if not maps:
-        return 1.0, 1.0
-    names = max(text_width(n, SMALL) for one in maps for n in _names(one.rows, one.values.shape[0]))
-    tops = [
-        text_width(name, SMALL) for one in maps for name in _names(one.columns, one.values.shape[1])
-    ]
-    upright = max(tops) > cell[0] * 0.9
-    width = max(one.values.shape[1] for one in maps) * cell[0] + names + 1.25
-    height = max(one.values.shape[0] for one in maps) * cell[1]
-    return width, height + (max(tops) if upright else 0.15) + 0.8
-
-
-def _names(labels: Sequence[str] | None, count: int) -> list[str]:
-    if labels is None:
-        return [str(index) for index in range(count)]
-    return [shortened(label, 22) for label in labels]
-
-
 def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[float, float]:
-    """The values at the ends of the ramp; the two-sided one has 0 in its middle."""
+    """The values at the ends of the ramp.
+
+    It begins at zero, so that twice as dark is twice as much; zero is the middle of a two-sided
+    one.
+    """
     if one.limits is not None:
         return one.limits
     values = np.concatenate([m.values.ravel() for m in together if m.scale == one.scale])
     finite = values[np.isfinite(values)].astype(np.float64)
-    if not len(finite):
-        return 0.0, 1.0
     if one.scale == "change":
-        most = float(np.abs(finite).max()) or 1.0
+        most = float(np.abs(finite).max(initial=0.0)) or 1.0
         return -most, most
-    low, high = float(finite.min()), float(finite.max())
-    # From zero, as lightness should mean a share of the whole; not where values are far from it.
-    return round_domain(0.0 if 0 <= low < 0.6 * high else low, high)
+    low, high = float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
+    return round_domain(low, high)
 
 
 def _draw(axes: Axes, one: HeadMap, limits: tuple[float, float]) -> Any:
@@ -173,76 +155,57 @@ def _draw(axes: Axes, one: HeadMap, limits: tuple[float, float]) -> Any:
     values = np.ma.masked_invalid(np.asarray(one.values, dtype=np.float64))
     rows, columns = values.shape
     if values.mask.any():
-        axes.add_patch(
-            Rectangle(
-                (-0.5, -0.5), columns, rows, facecolor=FAINT, edgecolor=LINE, hatch="////", zorder=0
-            )
-        )
-    many = values.size > _AS_IMAGE
-    mesh = axes.pcolormesh(
-        np.arange(columns + 1) - 0.5,
-        np.arange(rows + 1) - 0.5,
-        values,
-        cmap=colour_map(one.scale),
-        vmin=limits[0],
-        vmax=limits[1],
-        edgecolors="none" if many else PAPER,
-        linewidth=0 if many else 0.6,
-        rasterized=many,
-    )
+        hatched = {"facecolor": FAINT, "edgecolor": LINE, "hatch": "////", "zorder": 0}
+        axes.add_patch(Rectangle((-0.5, -0.5), columns, rows, **hatched))
+    settings = {"cmap": colour_map(one.scale), "vmin": limits[0], "vmax": limits[1]}
+    if values.size > _AS_IMAGE:
+        mesh = axes.imshow(values, aspect="auto", interpolation="none", **settings)
+    else:
+        edges = (np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5)
+        mesh = axes.pcolormesh(*edges, values, edgecolors=PAPER, linewidth=0.6, **settings)
     for row, column in one.framed:
-        axes.add_patch(
-            Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=STRONG, linewidth=1.6)
-        )
+        frame = {"fill": False, "edgecolor": STRONG, "linewidth": 1.4}
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **frame))
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     for spine in axes.spines.values():
         spine.set_visible(False)
     return mesh
 
 
-def _labels(axes: Axes, one: HeadMap, cell: tuple[float, float]) -> None:
+def _labels(axes: Axes, one: HeadMap, layout: MapLayout) -> None:
     """As many labels of rows and columns as there is room for."""
-    rows, columns = one.values.shape
-    across, down = _names(one.columns, columns), _names(one.rows, rows)
-    upright = max(text_width(name, SMALL) for name in across) > cell[0] * 0.9
-    step = _step(0.125, cell[0]) if upright else 1
-    axes.set_xticks(range(0, columns, step), across[::step], rotation=90 if upright else 0)
-    step = _step(0.125, cell[1])
-    axes.set_yticks(range(0, rows, step), down[::step])
+    rows, columns = one.labels
+    step = label_step(columns, layout.cell[0]) if layout.upright else 1
+    rotation = 90 if layout.upright else 0
+    axes.set_xticks(range(0, len(columns), step), columns[::step], rotation=rotation)
+    step = label_step(rows, layout.cell[1])
+    axes.set_yticks(range(0, len(rows), step), rows[::step])
     axes.tick_params(length=0, pad=3)
 
 
-def _step(needed: float, cell: float) -> int:
-    return next((step for step in _STEPS if step * cell >= needed), _STEPS[-1])
-
-
-def _fits(one: HeadMap, cell: tuple[float, float]) -> bool:
-    finite = one.values[np.isfinite(one.values)]
-    if not finite.size or cell[1] < 0.15:
-        return False
-    longest = max((_written(float(value), one.format) for value in finite.ravel()), key=len)
-    return text_width(longest, SMALL - 1) < 0.92 * cell[0]
-
-
-def _annotate(axes: Axes, one: HeadMap, limits: tuple[float, float]) -> None:
+def _annotate(
+    axes: Axes,
+    one: HeadMap,
+    limits: tuple[float, float],
+    layout: MapLayout,
+    wanted: bool | None,
+) -> None:
     """The number of each cell, dark on light and light on dark."""
-    from matplotlib.colors import to_hex
+    from matplotlib.colors import Normalize, to_hex
 
-    span = (limits[1] - limits[0]) or 1.0
-    ramp = colour_map(one.scale)
+    texts = cell_texts(np.asarray(one.values, dtype=np.float64), one.format)
+    size = text_size(texts, layout.cell)
+    if wanted is False or (wanted is None and size is None):
+        return
+    colours = colour_map(one.scale)(Normalize(*limits)(np.asarray(one.values, dtype=np.float64)))
     for (row, column), value in np.ndenumerate(one.values):
         if np.isfinite(value):
-            share = min(max((float(value) - limits[0]) / span, 0.0), 1.0)
             axes.text(
                 column,
                 row,
-                _written(float(value), one.format),
+                texts[row][column],
                 ha="center",
                 va="center_baseline",
-                size=SMALL - 1,
-                color=text_colour(str(to_hex(ramp(share)))) if share else INK,
+                size=size or 5.0,
+                color=text_colour(str(to_hex(colours[row, column]))),
             )
-
-
-def _written(value: float, format: str) -> str:
-    return f"{value:{format}}" if format else decimal(value)

@@ -83,10 +83,10 @@ def _draw(
         axes.add_patch(Rectangle((left, y - _ROW / 2), width, _ROW, color=FAINT, linewidth=0))
     axes.text(
         left + width - _PAD if flush_right else left + _PAD,
-        y,
+        y + 0.043,  # the base line is that far below the middle of a row
         shortened(cell.text, _LONGEST),
         ha="right" if flush_right else "left",
-        va="center_baseline",
+        va="baseline",
         size=PLAIN,
         weight="bold" if cell.strong or head else "normal",
         color=QUIET if head else INK,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.views.colour import LEVELS, SERIES, ramp
+from headlight.views.colour import LEVELS, SERIES, contrast, ramp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ SMALL, PLAIN, LARGE = 7.5, 8.5, 10.0
 FONT = "DejaVu Sans"
 """It comes with matplotlib, and so is there wherever a picture is drawn."""
 
-CYCLE = ("#0072b2", "#d1500a", "#00896b", "#a04a96", "#8a6d00", "#50565e", "#3f9bd8", "#7a3c00")
+CYCLE = ("#0072b2", "#d1500a", "#00896b", "#a04a96", "#8a6d00", "#50565e", "#4f3bc4", "#7a3c00")
 """Colours of series that have none of their own, told apart by colour-blind people."""
 
 MARKERS = {
@@ -132,6 +132,15 @@ def styled(
 def colour_of(name: str, index: int) -> str:
     """The colour of a series: of the palette, as ``#rrggbb``, or by its place when it has none."""
     return SERIES["light"].get(name) or name or CYCLE[index % len(CYCLE)]
+
+
+def readable(colour: str) -> str:
+    """A colour for words on paper: the same one, or darker until it can be read."""
+    channels = [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
+    while contrast(colour, PAPER) < 4.6:
+        channels = [round(0.94 * channel) for channel in channels]
+        colour = "#" + "".join(f"{channel:02x}" for channel in channels)
+    return colour
 
 
 def marker_of(name: str, index: int) -> str:

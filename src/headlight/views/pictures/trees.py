@@ -30,6 +30,7 @@ def dendrogram(
     groups: Sequence[str] | None = None,
     *,
     ordered: bool = True,
+    group_label: str = "layer",
     y_label: str = "distance",
     title: str = "",
 ) -> Figure:
@@ -40,6 +41,7 @@ def dendrogram(
         labels: Of the leaves.
         groups: Of the leaves, e.g. their layers; shown as coloured marks with a legend.
         ordered: Whether groups have an order, and are coloured from dark to light.
+        group_label: What the groups are.
         y_label: What the distance is.
         title: Over the tree.
 
@@ -64,9 +66,10 @@ def dendrogram(
     axes.set(xlim=(-0.8, leaves - 0.2), ylim=(-0.045 * top, 1.04 * top))
     axes.spines["bottom"].set_visible(False)
     axes.set_ylabel(y_label)
-    _draw_leaves(axes, order, labels, top)
+    _draw_leaves(axes, order, labels)
     if groups is not None:
         _draw_groups(axes, order, groups, top, ordered=ordered)
+        _legend(axes, group_label)
     entitle(figure, title)
     return figure
 
@@ -105,7 +108,7 @@ def brackets(linkage: NDArray[Any], order: Sequence[int]) -> list[tuple[list[flo
     return corners
 
 
-def _draw_leaves(axes: Axes, order: Sequence[int], labels: Sequence[str], top: float) -> None:
+def _draw_leaves(axes: Axes, order: Sequence[int], labels: Sequence[str]) -> None:
     """The names of the leaves; smaller when they are many, none when they are too many."""
     many = len(order) > _MOST_LABELS
     names = ["" if many else shortened(labels[leaf], 20) for leaf in order]
@@ -134,4 +137,16 @@ def _draw_groups(
             color=colour,
             label=shortened(name, 28),
         )
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), labelspacing=0.3, borderaxespad=0.2)
+
+
+def _legend(axes: Axes, title: str) -> None:
+    legend = axes.legend(
+        title=title or None,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=1 + (len(axes.get_legend_handles_labels()[1]) - 1) // 18,
+        labelspacing=0.3,
+        borderaxespad=0.2,
+        alignment="left",
+    )
+    legend.get_title().set_color(QUIET)

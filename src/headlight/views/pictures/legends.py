@@ -1,0 +1,81 @@
+"""What says which line is which: words at the ends of lines, or one legend for all panels."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headlight.views.pictures.canvas import entitle, text_width
+from headlight.views.pictures.labels import spread
+from headlight.views.pictures.theme import INK, LARGE, SMALL, Axes, Figure, readable
+
+_AT_ENDS = 6
+"""Lines up to which their names stand at their ends."""
+
+
+def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence[Any]]]) -> None:
+    """Title the figure and name the lines of its panels.
+
+    Panels that show the same lines have one legend over all of them; otherwise the names stand at
+    the right ends of the lines, where the eye is already, or in a legend of the panel where lines
+    are many.
+    """
+    names = [[line.get_label() for line in drawn] for _, drawn in panels]
+    if len(panels) > 1 and len(names[0]) > 1 and all(set(n) == set(names[0]) for n in names):
+        legend_above(figure, panels[0][1], title)
+        return
+    entitle(figure, title)
+    for axes, drawn in panels:
+        if len(drawn) > _AT_ENDS:
+            axes.legend(handles=list(drawn), ncols=2, labelspacing=0.2, fontsize=SMALL - 0.5)
+        elif len(drawn) > 1:
+            _name_at_ends(axes, drawn)
+
+
+def legend_above(figure: Figure, handles: Sequence[Any], title: str = "") -> None:
+    """One legend in rows over all panels, under the title."""
+    if len(handles) < 2:
+        entitle(figure, title)
+        return
+    needed = sum(0.55 + text_width(str(handle.get_label()), SMALL + 0.5) for handle in handles)
+    rows = math.ceil(needed / (float(figure.get_figwidth()) - 0.2))
+    legend = figure.legend(
+        handles=list(handles),
+        title=title or None,
+        title_fontproperties={"size": LARGE, "weight": "bold"},
+        alignment="left",
+        loc="outside upper left",
+        ncols=math.ceil(len(handles) / rows),
+        borderaxespad=0.2,
+    )
+    for text in legend.get_texts():
+        text.set_color(INK)
+
+
+def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
+    """The names of lines at their right ends, moved apart where the ends are close."""
+    ends = [_end(line) for line in drawn]
+    axes.autoscale_view()
+    upward = axes.transData + axes.transAxes.inverted()
+    heights = [float(upward.transform(end)[1]) for end in ends]
+    line_height = 0.135 / (0.7 * float(axes.figure.get_figheight()) / axes.get_gridspec().nrows)
+    for line, height in zip(drawn, spread(heights, line_height, 0.02, 0.98), strict=True):
+        axes.annotate(
+            line.get_label(),
+            (1.0, height),
+            xycoords="axes fraction",
+            xytext=(5, 0),
+            textcoords="offset points",
+            va="center_baseline",
+            color=readable(line.get_color()),
+            size=SMALL + 0.5,
+            annotation_clip=False,
+        )
+
+
+def _end(line: Any) -> tuple[float, float]:
+    """The last point of a line that is a number."""
+    points = np.asarray(line.get_xydata(), dtype=np.float64)
+    points = points[np.isfinite(points).all(axis=1)]
+    return float(points[-1, 0]), float(points[-1, 1])

@@ -1,0 +1,102 @@
+"""How large the cells of heat maps are, and what can be written into and beside them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headlight.views.numbers import decimal
+from headlight.views.pictures.canvas import WIDEST, text_width
+from headlight.views.pictures.theme import SMALL
+from headlight.views.words import shortened
+
+_LARGEST, _COMFORTABLE, _SMALLEST = 0.4, 0.17, 0.075
+"""Inches of a cell's width: maps stand side by side as long as their cells are comfortable."""
+
+_HIGHEST, _LOWEST, _TALLEST_MAP = 0.3, 0.135, 9.0
+_LINE = 0.125
+"""Inches that a label needs across its direction of reading."""
+
+_STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_SIZES = (SMALL - 1, SMALL - 1.5, SMALL - 2)
+
+
+@dataclass(frozen=True, slots=True)
+class MapLayout:
+    """Sizes in inches that all maps of a picture share.
+
+    Attributes:
+        across: Maps in a row.
+        cell: Width and height of a cell.
+        panel: Width and height of a map with its labels and its scale of colours.
+        upright: Whether the labels of the columns are written upwards.
+    """
+
+    across: int
+    cell: tuple[float, float]
+    panel: tuple[float, float]
+    upright: bool
+
+
+def lay_out(
+    shapes: Sequence[tuple[int, int]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    across: int | None,
+) -> MapLayout:
+    """The layout of maps of these shapes, with all labels of their rows and columns."""
+    most_rows = max(shape[0] for shape in shapes)
+    most_columns = max(shape[1] for shape in shapes)
+    beside = 1.3 + max(text_width(name, SMALL) for name in rows)
+    choices = [across] if across else range(min(len(shapes), 3), 0, -1)
+    widths = {count: (WIDEST / count - beside) / most_columns for count in choices}
+    count = next((count for count in choices if widths[count] >= _COMFORTABLE), choices[-1])
+    wide = min(max(widths[count], _SMALLEST), _LARGEST)
+    high = min(max(wide, _LOWEST), _HIGHEST, max(_TALLEST_MAP / most_rows, _SMALLEST))
+    top = max(text_width(name, SMALL) for name in columns)
+    upright = top > 0.9 * wide
+    over = 0.75 + (top if upright else 0.15)
+    panel = (most_columns * wide + beside, most_rows * high + over)
+    return MapLayout(count, (wide, high), panel, upright)
+
+
+def label_texts(labels: Sequence[str] | None, count: int) -> list[str]:
+    """Labels as they can be shown; numbers where there are none."""
+    if labels is None:
+        return [str(index) for index in range(count)]
+    return [shortened(label, 22) for label in labels]
+
+
+def label_step(labels: Sequence[str], room: float) -> int:
+    """Every how many labels there is room for one, ``room`` inches each.
+
+    Labels of which some are empty have been chosen already, and are all shown.
+    """
+    if not all(labels):
+        return 1
+    return next((step for step in _STEPS if step * room >= _LINE), _STEPS[-1])
+
+
+def cell_texts(values: NDArray[np.float64], format: str) -> list[list[str]]:
+    """The numbers of all cells; short, as they repeat what the colour says."""
+    seen = values[np.isfinite(values)]
+    write = _short if not seen.size or np.abs(seen).max() <= 1 else decimal
+    return [
+        ["" if not np.isfinite(v) else f"{v:{format}}" if format else write(float(v)) for v in row]
+        for row in values
+    ]
+
+
+def text_size(texts: list[list[str]], cell: tuple[float, float]) -> float | None:
+    """The size at which all numbers fit their cells, or None when there is none."""
+    longest = max((text for row in texts for text in row), key=len, default="")
+    if cell[1] < 0.13:
+        return None
+    return next((size for size in _SIZES if text_width(longest, size) <= 0.93 * cell[0]), None)
+
+
+def _short(value: float) -> str:
+    """A number up to one with two decimals and no zero before them: ``.46``."""
+    text = f"{value:.2f}".replace("0.", ".", 1)
+    return {".00": "0", "-.00": "0", "1.00": "1", "-1.00": "-1"}.get(text, text)
