@@ -1,0 +1,93 @@
+"""A model that has learned nothing but its embeddings: what a probe can find without attention."""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from headlight.capture import Subject
+from headlight.errors import UnsupportedModelError
+
+
+@dataclass(eq=False)
+class RandomControl(Subject):
+    """A subject whose weights are random except for its embeddings.
+
+    Attributes:
+        kept: names of the parameters that are the pretrained ones; all others are random.
+    """
+
+    kept: tuple[str, ...] = ()
+
+
+def random_control(subject: Subject, seed: int = 0) -> RandomControl:
+    """The same model with pretrained embeddings of words, positions and segments, the rest random.
+
+    The random weights are drawn as the model itself draws them before training.  Kept are the
+    input embeddings and every other table of embeddings outside the attention modules; `kept` of
+    the result names them.  Normalisation and projections after the embeddings are random as well.
+
+    Source: Clark et al. (2019), Section 5, third baseline.
+
+    Raises:
+        UnsupportedModelError: the model cannot be built from its configuration alone, or has no
+            input embeddings.
+    """
+    pretrained: Any = subject.transformer
+    kept = _embeddings(subject)
+    fresh = _fresh(subject, seed)
+    values = dict(pretrained.named_parameters())
+    with torch.no_grad():
+        for name, parameter in fresh.named_parameters():
+            if name in kept:
+                parameter.copy_(values[name])
+    return RandomControl(
+        fresh.to(pretrained.device, pretrained.dtype).eval(),
+        subject.tokenizer,
+        f"{subject.name}, random but for its embeddings",
+        f"{subject.revision}, seed {seed}",
+        kept=kept,
+    )
+
+
+def _fresh(subject: Subject, seed: int) -> Any:
+    model: Any = subject.transformer
+    try:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            fresh = type(model)(copy.deepcopy(model.config))
+    except Exception as problem:  # models raise whatever they like
+        raise UnsupportedModelError(
+            f"{subject.name} cannot be built from its configuration ({problem}), so there is no "
+            "random control; leave it out of the probes."
+        ) from problem
+    if _shapes(fresh) != _shapes(model):
+        raise UnsupportedModelError(
+            f"{subject.name} has other weights than its configuration says, so there is no random "
+            "control; leave it out of the probes."
+        )
+    return fresh
+
+
+def _embeddings(subject: Subject) -> tuple[str, ...]:
+    model: Any = subject.transformer
+    try:
+        words = model.get_input_embeddings()
+    except (NotImplementedError, AttributeError):
+        words = None
+    if words is None:
+        raise UnsupportedModelError(f"{subject.name} has no input embeddings that can be kept.")
+    attention = {id(inner) for site in subject.sites for inner in site.module.modules()}
+    tables = [
+        module
+        for module in model.modules()
+        if module is words or (isinstance(module, nn.Embedding) and id(module) not in attention)
+    ]
+    wanted = {id(parameter) for module in tables for parameter in module.parameters()}
+    return tuple(name for name, each in model.named_parameters() if id(each) in wanted)
+
+
+def _shapes(model: nn.Module) -> dict[str, torch.Size]:
+    return {name: parameter.shape for name, parameter in model.named_parameters()}
