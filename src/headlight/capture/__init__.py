@@ -3,12 +3,34 @@
 ``Subject(transformer).sites`` are the attention modules in the order in which they run, each with
 its output projection, found by tracing.  ``with subject.capture(sites) as recorder`` runs
 ``recorder.visit(record)`` for each of them while the model runs, with a ``LayerRecord``: weights α,
-values v(x), inputs x, which keys each query may see, and the site.
+values v(x), inputs x, which keys each query may see, and the site.  With
+``subject.run_backward(batch, objective)`` a record also has ∂L/∂α, of the loss of the objective.
 """
 
+from headlight.capture.heads import default_objective
 from headlight.capture.loading import load_subject
+from headlight.capture.masking import MaskedLanguageModel
+from headlight.capture.next_token import CausalLanguageModel, SequenceToSequence
+from headlight.capture.objective import NOTHING, Objective, OwnObjective, Prepared, Reduction
 from headlight.capture.record import Kind, LayerRecord, Projection, Site
 from headlight.capture.session import Recorder
 from headlight.capture.subject import Subject
 
-__all__ = ["Kind", "LayerRecord", "Projection", "Recorder", "Site", "Subject", "load_subject"]
+__all__ = [
+    "NOTHING",
+    "CausalLanguageModel",
+    "Kind",
+    "LayerRecord",
+    "MaskedLanguageModel",
+    "Objective",
+    "OwnObjective",
+    "Prepared",
+    "Projection",
+    "Recorder",
+    "Reduction",
+    "SequenceToSequence",
+    "Site",
+    "Subject",
+    "default_objective",
+    "load_subject",
+]

@@ -68,6 +68,12 @@ def listen(model: nn.Module, listener: Listener) -> bool:
         return True
 
 
+def listener_of(model: nn.Module) -> Listener | None:
+    """Who listens to `model` in this thread; None if nobody does."""
+    thread, listener = _listeners.get(model, (None, None))
+    return listener if thread == threading.get_ident() else None
+
+
 def forget(model: nn.Module) -> None:
     """Undo `listen`."""
     with _lock:

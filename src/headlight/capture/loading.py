@@ -12,8 +12,9 @@ import transformers
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
+from headlight.capture.heads import LOADERS, head_of
 from headlight.capture.subject import Subject
-from headlight.errors import ModelError, UnknownNameError, UsageError
+from headlight.errors import MissingHeadError, ModelError, UnknownNameError, UsageError
 
 EMBEDDED = Path(__file__).parents[1] / "assets" / "model"
 EMBEDDED_NAME = "headlight-small"
@@ -24,6 +25,8 @@ DTYPES = {
     "float16": torch.float16,
     "float64": torch.float64,
 }
+
+HEADS = ("none", "language_model")
 
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
@@ -37,6 +40,7 @@ def load_subject(
     device: str = "auto",
     dtype: str = "float32",
     trust_remote_code: bool = False,
+    head: str = "none",
 ) -> Subject:
     """Load a model and its tokenizer, ready to be captured.
 
@@ -46,12 +50,17 @@ def load_subject(
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto`` for the best there is.
         dtype: precision of the weights: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
         trust_remote_code: run code that comes with the model. Off unless you ask for it.
+        head: ``none``, or ``language_model`` for the model with the head that it was trained with,
+            which gives a loss; see `default_objective`.
 
     Raises:
         ModelError: there is no such model, it is damaged or incomplete, or its weights are not
             safetensors.
-        UsageError: unknown dtype or device.
+        MissingHeadError: a head is asked for, and the checkpoint has none.
+        UsageError: unknown dtype, device or head.
     """
+    if head not in HEADS:
+        raise UnknownNameError("head", head, HEADS)
     if dtype not in DTYPES:
         raise UnknownNameError("precision", dtype, DTYPES)
     place = _device(device)
@@ -59,7 +68,7 @@ def load_subject(
     _demand_folder(source)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     with _quiet():
-        model = _model(source, DTYPES[dtype], options)
+        model = _model(source, DTYPES[dtype], options, with_head=head == "language_model")
         tokenizer = _tokenizer(source, options)
     label = EMBEDDED_NAME if name is None else str(name)
     return Subject(model.to(place).eval(), tokenizer, label, _revision(source, model))
@@ -73,10 +82,11 @@ def _demand_folder(source: str) -> None:
         raise ModelError(f"there is no folder {source!r}, and no model of a hub has such a name.")
 
 
-def _model(source: str, dtype: torch.dtype, options: dict[str, Any]) -> Any:
+def _model(source: str, dtype: torch.dtype, options: dict[str, Any], *, with_head: bool) -> Any:
     try:
         config = AutoConfig.from_pretrained(source, **options)
-        model, report = AutoModel.from_pretrained(
+        loader = _loader(source, config) if with_head else AutoModel
+        model, report = loader.from_pretrained(
             source,
             config=config,
             dtype=dtype,
@@ -84,9 +94,17 @@ def _model(source: str, dtype: torch.dtype, options: dict[str, Any]) -> Any:
             output_loading_info=True,
             **options,
         )
+    except MissingHeadError:
+        raise
     except Exception as problem:  # damaged folders make every library raise its own
         raise ModelError(_loading_sentence(source, problem)) from problem
     missing = sorted(name for name in report["missing_keys"] if not _is_dispensable(name))
+    headless = [name for name in missing if with_head and _is_of_head(name, model)]
+    if headless and headless == missing:
+        raise MissingHeadError(
+            f"{source} has no language-model head: its weights lack {headless[0]!r}; give a "
+            "checkpoint that was trained as a language model."
+        )
     if missing:
         raise ModelError(
             f"the weights in {source} lack {missing[0]!r} ({len(missing)} missing in all), which "
@@ -94,6 +112,26 @@ def _model(source: str, dtype: torch.dtype, options: dict[str, Any]) -> Any:
             "weights is incomplete."
         )
     return model
+
+
+def _loader(source: str, config: Any) -> Any:
+    """The class that loads the head which the configuration says that the checkpoint holds."""
+    architectures = getattr(config, "architectures", None) or []
+    heads = [head for name in architectures if (head := head_of(config, name))]
+    if not heads:
+        held = f"holds a {architectures[0]}" if architectures else "does not say what it holds"
+        raise MissingHeadError(
+            f"{source} {held}, and so has no language-model head; give a checkpoint that was "
+            "trained as a language model."
+        )
+    return LOADERS[heads[0]]
+
+
+def _is_of_head(name: str, model: Any) -> bool:
+    """Whether a weight lies outside the base model."""
+    if model.base_model is model:  # not built of a base and a head
+        return name.startswith("lm_head")
+    return not name.startswith(f"{model.base_model_prefix}.")
 
 
 def _is_dispensable(name: str) -> bool:

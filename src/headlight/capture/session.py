@@ -15,12 +15,14 @@ from headlight.capture.attention import (
     forget,
     hold,
     listen,
+    listener_of,
     own_function,
     register,
     release,
 )
+from headlight.capture.backward import Tape
 from headlight.capture.record import LayerRecord, Site
-from headlight.errors import CaptureError, UnsupportedModelError
+from headlight.errors import CaptureError, UnsupportedModelError, UsageError
 from headlight.shapes import Visible
 
 
@@ -60,7 +62,8 @@ class Recorder:
     """The listener of a capture: passes a record of each wanted site on while the model runs.
 
     Nothing is kept, so memory holds one layer.  Sites that are not wanted are computed by the
-    function that the model had before.
+    function that the model had before.  When the model is run backward, records are passed on in
+    that pass, with gradients, from the last layer to the first.
     """
 
     def __init__(
@@ -73,6 +76,18 @@ class Recorder:
         self._next = 0
         self._inputs: dict[nn.Module, Tensor] = {}
         self._thread = threading.get_ident()
+        self._tape: Tape | None = None
+
+    @contextmanager
+    def taped(self) -> Iterator[Tape]:
+        """Within the block, records wait on the tape for their gradients."""
+        tape = Tape(self._visit)
+        self._tape = tape
+        try:
+            yield tape
+        finally:
+            self._tape = None
+            self._inputs.clear()  # after an exception they hang on the graph
 
     def begin(self, *_: Any) -> None:
         """A forward pass starts: count from the first site."""
@@ -117,15 +132,44 @@ class Recorder:
             )
         if index not in self._wanted or self.visit is None:
             return self._own[module](module, *arguments, **options)
+        if self._tape is not None:
+            arguments = self._tape.rooted(arguments)
         context, weight = eager_function(module)(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
-        site = self._sites[index]
+        record = self._record(self._sites[index], weight, arguments, options)
+        if self._tape is None:
+            self._visit(record)
+        else:
+            self._tape.watch(index, record)
+        return context, weight
+
+    def _visit(self, record: LayerRecord) -> None:
+        if self.visit is not None:
+            self.visit(record)
+
+    def _record(
+        self, site: Site, weight: Tensor, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> LayerRecord:
         given = self._inputs.pop(site.source, None) if site.source is not None else None
         if given is not None:  # some models keep an axis for their single latent head
             given = given.reshape(weight.shape[0], weight.shape[3], -1)
         mask = arguments[3] if len(arguments) > 3 else options.get("attention_mask")
-        self.visit(LayerRecord(site, weight, arguments[2], visible_keys(mask, weight), given))
-        return context, weight
+        return LayerRecord(site, weight, arguments[2], visible_keys(mask, weight), given)
+
+
+def recorder_of(model: nn.Module) -> Recorder:
+    """The recorder of the capture that is open on `model` in this thread.
+
+    Raises:
+        UsageError: there is none.
+    """
+    listener = listener_of(model)
+    if not isinstance(listener, Recorder):
+        raise UsageError(
+            f"this {type(model).__name__} is not being captured; run it backward within "
+            "`with subject.capture() as recorder`."
+        )
+    return listener
 
 
 @contextmanager

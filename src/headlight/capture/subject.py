@@ -8,11 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from headlight.capture.backward import frozen
+from headlight.capture.objective import Objective, Prepared, demand_finite
 from headlight.capture.probe import probe_inputs
 from headlight.capture.record import Kind, Site
-from headlight.capture.session import Recorder, recording
+from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.tracing import trace
 from headlight.encode.batch import Batch
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
@@ -146,6 +150,51 @@ class Subject:
         """One forward pass, for what is recorded on the way."""
         with torch.inference_mode():
             self.transformer(**self.inputs(batch, side=side))
+
+    def run_backward(
+        self, batch: Batch, objective: Objective, *, side: str = "right"
+    ) -> Float[Tensor, " batch"]:
+        """One forward pass and one backward, within a `capture`; records come with gradients.
+
+        They come during the backward pass, so from the last layer to the first.  Gradients are
+        those of the sum of the losses with respect to every single weight, as if it could change
+        alone; where a query cannot see a key they are 0.  Parameters get none, and no graph is left
+        behind.  The gradients of a model in float16 can vanish; bfloat16 keeps their range.
+
+        Args:
+            batch: as collated, or as the objective has prepared it.
+            objective: whose loss is differentiated.
+            side: where the batch is padded.
+
+        Returns:
+            The loss of each sequence, in nats.
+
+        Raises:
+            UsageError: no capture is open, or the objective does not fit the model.
+            CaptureError: a loss is not finite, or does not depend on the weights of a site.
+        """
+        recorder = recorder_of(self.transformer)
+        prepared = batch if isinstance(batch, Prepared) else objective.prepare(batch)
+        with (
+            frozen(self.transformer),
+            torch.inference_mode(mode=False),
+            torch.enable_grad(),
+            recorder.taped() as tape,
+        ):
+            output = self.transformer(**self.inputs(prepared, side=side))
+            losses = objective.loss(output, prepared)
+            demand_finite(losses)
+            del output  # nothing needs the logits of the whole vocabulary any more
+            tape.run(losses)
+        return losses.detach()
+
+    def base(self) -> "Subject":
+        """The same model without its head, as a subject of its own that shares the weights.
+
+        A model that is not built of a base and a head (T5, say) stays what it is.  Only one of the
+        two can be captured at a time.
+        """
+        return Subject(self.transformer.base_model, self.tokenizer, self.name, self.revision)
 
     def encoder(self) -> "Subject":
         """The encoder of an encoder-decoder model, as a subject of its own."""

@@ -6,8 +6,10 @@ from types import TracebackType
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from headlight.capture import LayerRecord, Recorder, Site, Subject
+from headlight.capture import LayerRecord, Objective, Recorder, Site, Subject
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.observe.allocator import keep_freed_memory
@@ -29,6 +31,14 @@ class Observer(Protocol):
         """What was seen, once all layers were visited."""
 
 
+@runtime_checkable
+class LossObserver(Observer, Protocol):
+    """An observer that also wants to know the losses, where there are any."""
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """The loss of each sequence in nats, as the objective reduces it; after the layers."""
+
+
 class Step(Generic[E]):
     """Runs the model on a batch and observes it; a context manager, since it holds a capture open.
 
@@ -39,8 +49,12 @@ class Step(Generic[E]):
         subject: the model.
         sites: which of its attention modules are observed.
         observer: makes the observer of one batch; it is given the examples too, for what they know
-            beyond the batch (gold annotations, say).
+            beyond the batch (gold annotations, say).  With an objective the batch is a `Prepared`
+            one: its ``input_ids`` are what the model is given, its ``masked`` says which of them
+            are hidden.
         batch_tokens: tokens in a batch at most, padding included.
+        objective: with one, the model is run backward as well: the observer visits records with
+            gradients, from the last layer to the first, and a `LossObserver` is told the losses.
     """
 
     def __init__(
@@ -49,11 +63,13 @@ class Step(Generic[E]):
         sites: Sequence[Site],
         observer: Callable[[Batch, Sequence[E]], Observer],
         batch_tokens: int = BATCH_TOKENS,
+        objective: Objective | None = None,
     ) -> None:
         self.batch_tokens = batch_tokens
         self._subject = subject
         self._sites = sites
         self._observer = observer
+        self._objective = objective
         self._recorder: Recorder | None = None
         self._verified = False
         self._open = ExitStack()
@@ -76,10 +92,17 @@ class Step(Generic[E]):
             self._verify(examples)
         if self._recorder is None:
             self._recorder = self._open.enter_context(self._subject.capture(self._sites))
-        batch = self._batch(examples)
+        batch, objective = self._batch(examples), self._objective
+        if objective is not None:
+            batch = objective.prepare(batch)
         observer = self._observer(batch, examples)
         self._recorder.visit = observer.visit
-        self._subject.run(batch)
+        if objective is None:
+            self._subject.run(batch)
+            return observer.tally()
+        losses = self._subject.run_backward(batch, objective)
+        if isinstance(observer, LossObserver):
+            observer.note_losses(losses)
         return observer.tally()
 
     def _verify(self, examples: Sequence[E]) -> None:

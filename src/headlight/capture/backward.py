@@ -1,0 +1,91 @@
+"""One backward pass that hands over the gradient of attention weights, from the last layer down.
+
+The graph begins as late as it can: at the queries of the first attention that is wanted.  Nothing
+below them is differentiated, and no parameter is, so that autograd keeps little and computes less
+than in training.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headlight.capture.record import LayerRecord
+from headlight.errors import CaptureError
+
+
+class Tape:
+    """The gradients that one batch still waits for, and where its graph begins.
+
+    It holds no tensor of the graph but the leaves, so graph and tape die together.
+
+    Args:
+        visit: is given each record, with its gradient, while the backward pass runs.
+    """
+
+    def __init__(self, visit: Callable[[LayerRecord], object]) -> None:
+        self._visit = visit
+        self._leaves: list[Tensor] = []
+        self._waiting: dict[int, LayerRecord] = {}
+
+    def rooted(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments of an attention function, of which the weights can be differentiated."""
+        query, key, *others = arguments
+        if query.requires_grad or key.requires_grad:
+            return arguments
+        leaf = query.detach().requires_grad_()
+        self._leaves.append(leaf)
+        return (leaf, key, *others)
+
+    def watch(self, index: int, record: LayerRecord) -> None:
+        """Wait for the gradient of the weights in `record`, the site of number `index`."""
+        weight = record.weight
+        self._waiting[index] = replace(
+            record,
+            weight=weight.detach(),
+            value=record.value.detach(),
+            input=None if record.input is None else record.input.detach(),
+        )
+        if weight.requires_grad:
+            weight.register_hook(partial(self._arrived, index))  # type: ignore[no-untyped-call]
+
+    def run(self, losses: Float[Tensor, " batch"]) -> None:
+        """Run backward once; every record that waits is visited on the way.
+
+        Raises:
+            CaptureError: the losses do not depend on the weights that some attention returned.
+        """
+        if self._leaves and losses.requires_grad:
+            torch.autograd.grad(losses.sum(), self._leaves, allow_unused=True)
+        if self._waiting:
+            name = self._waiting[max(self._waiting)].site.name
+            raise CaptureError(
+                f"{name}: the loss does not depend on the weights that this attention returned, so "
+                "they have no gradient; use a loss that does, or leave this layer out."
+            )
+
+    def _arrived(self, index: int, gradient: Tensor) -> None:
+        """A hook of the weights: their gradient is complete."""
+        record = self._waiting.pop(index)
+        gradient = gradient.detach()
+        if record.visible is not None:  # a weight that is zero by the mask is no variable
+            gradient = gradient.masked_fill(~record.visible[:, None], 0.0)
+        self._visit(replace(record, gradient=gradient))
+
+
+@contextmanager
+def frozen(model: nn.Module) -> Iterator[None]:
+    """No parameter of `model` wants a gradient within the block; afterwards as before."""
+    wanting = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    for parameter in wanting:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in wanting:
+            parameter.requires_grad_(True)

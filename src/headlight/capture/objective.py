@@ -1,0 +1,165 @@
+"""What a model is trained for: the loss of which gradients are taken."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from headlight.encode.batch import Batch
+from headlight.errors import CaptureError, UnknownNameError, UsageError
+
+NOTHING = -100
+"""The label of a position that predicts nothing."""
+
+Reduction = Literal["sum", "mean"]
+"""How the loss of a sequence is made of those of its predicted positions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared(Batch):
+    """A batch as an objective wants it: some tokens hidden, and what should be predicted.
+
+    Attributes:
+        masked: whether a token of `input_ids` is the mask token, which says nothing of its own.
+        labels: the id that a position should predict, `NOTHING` where none; positions are those of
+            the logits, of the target where there is one.
+    """
+
+    masked: Bool[Tensor, "batch token"]
+    labels: Int64[Tensor, "batch position"]
+
+    @staticmethod
+    def of(
+        batch: Batch,
+        *,
+        masked: Bool[Tensor, "batch token"] | None = None,
+        labels: Int64[Tensor, "batch position"] | None = None,
+    ) -> "Prepared":
+        """The batch with what is known beyond it; by default nothing is hidden or predicted."""
+        given = {field.name: getattr(batch, field.name) for field in fields(Batch)}
+        if masked is None:
+            masked = torch.zeros_like(batch.input_ids, dtype=torch.bool)
+        if labels is None:
+            labels = torch.full_like(batch.input_ids, NOTHING)
+        return Prepared(**given, masked=masked, labels=labels)
+
+    @property
+    def predicted(self) -> Int64[Tensor, " batch"]:
+        """How many positions of each sequence predict something."""
+        return (self.labels != NOTHING).sum(-1)
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """What is asked of a model, and how wrong its answer is.
+
+    What happens to a sequence depends on nothing but the sequence, so neither its loss nor its
+    gradients depend on the others in its batch.
+    """
+
+    @property
+    def reduction(self) -> Reduction:
+        """Whether a loss is the sum over the predicted positions of the sequence, or their mean."""
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The batch as the model is given it; the same for a sequence in every batch."""
+
+    def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
+        """The loss of each sequence in nats, from the model's output; their sum is differentiated.
+
+        Raises:
+            UsageError: the output is not that of a model with the right head.
+        """
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the losses depend on besides model and batch, as JSON."""
+
+
+@dataclass(frozen=True)
+class OwnObjective:
+    """A loss of your own.
+
+    Attributes:
+        function: takes the output of the model and the batch, returns one loss per sequence.
+        name: by which a run that is resumed knows that the loss is the same.
+        reduction: taken as told; the function does the reducing.
+    """
+
+    function: Callable[[Any, Prepared], Tensor]
+    name: str
+    reduction: Reduction = "mean"
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The batch as it is."""
+        return Prepared.of(batch)
+
+    def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
+        """What the function says.
+
+        Raises:
+            UsageError: that is not one number per sequence.
+        """
+        found = self.function(output, batch)
+        if not isinstance(found, Tensor) or found.shape != batch.lengths.shape:
+            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise UsageError(
+                f"the loss {self.name!r} gave {shape}; return a tensor with one loss per sequence, "
+                f"{tuple(batch.lengths.shape)}, so that sequences do not depend on their batch."
+            )
+        return found
+
+    def settings(self) -> dict[str, Any]:
+        """The name."""
+        return {"objective": "own", "name": self.name}
+
+
+def losses_of(
+    output: Any, labels: Int64[Tensor, "batch position"], reduction: Reduction
+) -> Float[Tensor, " batch"]:
+    """Cross-entropy of the labels, in nats, by sequence; 0 where nothing is predicted.
+
+    Raises:
+        UsageError: the output has no logits.
+    """
+    logits = getattr(output, "logits", None)
+    if logits is None:
+        raise UsageError(
+            "the model has no language-model head, so there is no loss; load it with "
+            "head='language_model'."
+        )
+    chosen = labels != NOTHING
+    picked = logits[chosen]  # before the softmax, which costs as much as the head itself
+    if picked.dtype in (torch.float16, torch.bfloat16):
+        picked = picked.float()
+    errors = picked.new_zeros(labels.shape)
+    errors[chosen] = cross_entropy(picked, labels[chosen], reduction="none")
+    total = errors.sum(-1)
+    reduced: Tensor = total if reduction == "sum" else total / chosen.sum(-1).clamp_min(1)
+    return reduced
+
+
+def demand_reduction(reduction: str) -> None:
+    """Refuse what is no `Reduction`.
+
+    Raises:
+        UnknownNameError: it is none.
+    """
+    if reduction not in ("sum", "mean"):
+        raise UnknownNameError("reduction of the loss", reduction, ("sum", "mean"))
+
+
+def demand_finite(losses: Float[Tensor, " batch"]) -> None:
+    """Refuse losses of which gradients mean nothing.
+
+    Raises:
+        CaptureError: one is infinite or no number.
+    """
+    if not bool(losses.isfinite().all()):
+        raise CaptureError(
+            "the loss of a sequence is not a finite number, so it has no gradients; load the model "
+            "in float32, or look at its weights."
+        )
