@@ -1,0 +1,141 @@
+"""The result of an evaluation of heads as parsers: accuracies with named axes and intervals."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import xarray
+from jaxtyping import Bool, Float64
+
+from headlight.probes.dependency_baselines import OFFSETS
+from headlight.probes.dependency_predictions import DIRECTIONS
+from headlight.probes.dependency_settings import DependencySettings
+from headlight.probes.features_index import PUNCTUATION
+from headlight.reduce import Tally
+from headlight.result import FORMAT
+
+ALL = "all"
+"""The relation that stands for every word, punctuation and the root included."""
+LEVEL = 0.95
+"""Of the intervals."""
+
+_CELL = ("measure", "layer", "head", "direction")
+
+
+def dataset(
+    tally: Tally,
+    settings: DependencySettings,
+    measures: Sequence[str],
+    relations: Sequence[str],
+    heads: Mapping[int, int],
+    attributes: Mapping[str, Any],
+) -> xarray.Dataset:
+    """Named arrays of what a pass has found.
+
+    Args:
+        tally: What the observers saw, merged.
+        settings: What was asked.
+        measures: Those of this pass.
+        relations: Their names, by number.
+        heads: How many heads each observed layer has.
+        attributes: What would have to be repeated to get the same.
+    """
+    found = {name: each for name, each in tally.compute().items() if name != "sentences"}
+    names = np.array(relations)
+    order = _order(names, found["count"]["total"])
+    punctuation = np.array([name.partition(":")[0] == PUNCTUATION for name in names[order]])
+    sums = {
+        name: {kind: _with_all(counts[..., order]) for kind, counts in each.items()}
+        for name, each in found.items()
+    }
+    count = sums["count"]["total"]
+    there = np.array([[head < heads[layer] for head in range(max(heads.values()))]
+                      for layer in sorted(heads)])  # fmt: skip
+    correct = _where(there, sums["correct"]["total"])
+    low, high = interval(sums["correct"]["replicates"], sums["count"]["replicates"])
+    unpunctuated = {
+        name: _without(punctuation, sums[name]["total"]) for name in ("correct", "count")
+    }
+    return xarray.Dataset(
+        {
+            "correct": ((*_CELL, "relation"), correct),
+            "accuracy": ((*_CELL, "relation"), _share(correct, count)),
+            "low": ((*_CELL, "relation"), _where(there, low)),
+            "high": ((*_CELL, "relation"), _where(there, high)),
+            "uas_without_punctuation": (
+                _CELL,
+                _where(there, _share(unpunctuated["correct"], unpunctuated["count"])),
+            ),
+            "count": ("relation", count),
+            "offset_correct": (("offset", "relation"), sums["offset"]["total"]),
+            "offset_accuracy": (("offset", "relation"), _share(sums["offset"]["total"], count)),
+            "right_branching": ("relation", _share(sums["right_branching"]["total"], count)),
+        },
+        coords={
+            "measure": list(measures),
+            "layer": sorted(heads),
+            "head": list(range(max(heads.values()))),
+            "direction": list(DIRECTIONS),
+            "relation": [ALL, *names[order]],
+            "offset": list(OFFSETS[settings.offsets]),
+        },
+        attrs={
+            **{name: value for name, value in attributes.items() if value is not None},
+            "format": FORMAT,
+            "stage": "dependency",
+        },
+    )
+
+
+def interval(
+    correct: Float64[np.ndarray, "replicate *cell relation"],
+    count: Float64[np.ndarray, "replicate relation"],
+) -> tuple[Float64[np.ndarray, "*cell relation"], Float64[np.ndarray, "*cell relation"]]:
+    """Percentiles of the accuracy over the resamples in which the relation occurs; NaN if none.
+
+    Source: Efron and Tibshirani (1993), Section 13.3, the percentile interval.
+    """
+    bounds = np.full((2, *correct.shape[1:]), np.nan)
+    for relation in range(count.shape[-1]):
+        occurs = count[:, relation] > 0
+        if occurs.any():
+            whole = count[occurs, relation].reshape(-1, *(1,) * (correct.ndim - 2))
+            shares = correct[occurs, ..., relation] / whole
+            tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+            bounds[..., relation] = np.quantile(shares, tails, axis=0)
+    return bounds[0, ...], bounds[1, ...]
+
+
+def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
+    """Results of several passes over the same treebank, as one; attributes are of the first."""
+    if len(parts) == 1:
+        return parts[0]
+    along = [name for name, variable in parts[0].data_vars.items() if "measure" in variable.dims]
+    together = xarray.concat([part[along] for part in parts], dim="measure", join="exact")
+    return cast("xarray.Dataset", parts[0].drop_dims("measure").merge(together)).assign_attrs(
+        parts[0].attrs
+    )
+
+
+def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Relations that occur, the most frequent first; in alphabetical order where two are equal."""
+    order = np.lexsort((names, -count))
+    return order[count[order] > 0]
+
+
+def _with_all(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)
+
+
+def _without(punctuation: Bool[np.ndarray, " relation"], counts: np.ndarray) -> np.ndarray:
+    """All words but those that are punctuation."""
+    return counts[..., 0] - counts[..., 1:][..., punctuation].sum(axis=-1)
+
+
+def _where(there: Bool[np.ndarray, "layer head"], cells: np.ndarray) -> np.ndarray:
+    """NaN for heads that a layer does not have; the axes are those of `_CELL` and perhaps more."""
+    return np.where(there.reshape(*there.shape, *(1,) * (cells.ndim - 3)), cells, np.nan)
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return part / np.where(whole > 0, whole, np.nan)
