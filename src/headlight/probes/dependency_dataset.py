@@ -43,38 +43,19 @@ def dataset(
     found = {name: each for name, each in tally.compute().items() if name != "sentences"}
     names = np.array(relations)
     order = _order(names, found["count"]["total"])
-    punctuation = np.array([name.partition(":")[0] == PUNCTUATION for name in names[order]])
     sums = {
         name: {kind: _with_all(counts[..., order]) for kind, counts in each.items()}
         for name, each in found.items()
     }
-    count = sums["count"]["total"]
-    there = np.array([[head < heads[layer] for head in range(max(heads.values()))]
-                      for layer in sorted(heads)])  # fmt: skip
-    correct = _where(there, sums["correct"]["total"])
-    low, high = interval(sums["correct"]["replicates"], sums["count"]["replicates"])
-    unpunctuated = {
-        name: _without(punctuation, sums[name]["total"]) for name in ("correct", "count")
-    }
+    sizes = [heads[layer] for layer in sorted(heads)]
+    there = np.arange(max(sizes)) < np.array(sizes)[:, None]
+    plain = np.array([not _is_punctuation(name) for name in names[order]], dtype=np.float64)
     return xarray.Dataset(
-        {
-            "correct": ((*_CELL, "relation"), correct),
-            "accuracy": ((*_CELL, "relation"), _share(correct, count)),
-            "low": ((*_CELL, "relation"), _where(there, low)),
-            "high": ((*_CELL, "relation"), _where(there, high)),
-            "uas_without_punctuation": (
-                _CELL,
-                _where(there, _share(unpunctuated["correct"], unpunctuated["count"])),
-            ),
-            "count": ("relation", count),
-            "offset_correct": (("offset", "relation"), sums["offset"]["total"]),
-            "offset_accuracy": (("offset", "relation"), _share(sums["offset"]["total"], count)),
-            "right_branching": ("relation", _share(sums["right_branching"]["total"], count)),
-        },
+        _variables(sums, there, plain),
         coords={
             "measure": list(measures),
             "layer": sorted(heads),
-            "head": list(range(max(heads.values()))),
+            "head": list(range(max(sizes))),
             "direction": list(DIRECTIONS),
             "relation": [ALL, *names[order]],
             "offset": list(OFFSETS[settings.offsets]),
@@ -85,6 +66,35 @@ def dataset(
             "stage": "dependency",
         },
     )
+
+
+def _variables(
+    sums: Mapping[str, Mapping[str, np.ndarray]],
+    there: Bool[np.ndarray, "layer head"],
+    plain: Float64[np.ndarray, " relation"],
+) -> dict[str, Any]:
+    """All arrays, with their axes.
+
+    Args:
+        sums: Of every count, as it is and resampled; the first relation is all words.
+        there: Which heads there are.
+        plain: 1 for every relation but the first that is not punctuation.
+    """
+    count, offset = sums["count"]["total"], sums["offset"]["total"]
+    correct = _where(there, sums["correct"]["total"])
+    low, high = interval(sums["correct"]["replicates"], sums["count"]["replicates"])
+    unpunctuated = _share(correct[..., 1:] @ plain, np.asarray(count[1:] @ plain))
+    return {
+        "correct": ((*_CELL, "relation"), correct),
+        "accuracy": ((*_CELL, "relation"), _share(correct, count)),
+        "low": ((*_CELL, "relation"), _where(there, low)),
+        "high": ((*_CELL, "relation"), _where(there, high)),
+        "uas_without_punctuation": (_CELL, unpunctuated),
+        "count": ("relation", count),
+        "offset_correct": (("offset", "relation"), offset),
+        "offset_accuracy": (("offset", "relation"), _share(offset, count)),
+        "right_branching": ("relation", _share(sums["right_branching"]["total"], count)),
+    }
 
 
 def interval(
@@ -127,9 +137,8 @@ def _with_all(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)
 
 
-def _without(punctuation: Bool[np.ndarray, " relation"], counts: np.ndarray) -> np.ndarray:
-    """All words but those that are punctuation."""
-    return counts[..., 0] - counts[..., 1:][..., punctuation].sum(axis=-1)
+def _is_punctuation(relation: str) -> bool:
+    return relation.partition(":")[0] == PUNCTUATION
 
 
 def _where(there: Bool[np.ndarray, "layer head"], cells: np.ndarray) -> np.ndarray:

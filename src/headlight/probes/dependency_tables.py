@@ -89,13 +89,13 @@ def _best(one: xarray.Dataset) -> dict[str, object]:
     accuracy = one.accuracy.transpose("layer", "head", "direction")
     layer, head, direction = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
     cell = one.isel(layer=layer, head=head, direction=direction)
-    offset = one.isel(offset=int(one.offset_accuracy.argmax()))
+    offset = one.isel(offset=int(np.argmax(one.offset_accuracy.values)))
     return {
         "relation": str(one.relation.item()),
         "count": int(one["count"]),
-        "layer": int(cell.layer),
-        "head": int(cell.head),
-        "direction": str(cell.direction.item()),
+        "layer": int(cell["layer"]),
+        "head": int(cell["head"]),
+        "direction": str(cell["direction"].item()),
         "accuracy": float(cell.accuracy),
         "low": float(cell.low),
         "high": float(cell.high),
