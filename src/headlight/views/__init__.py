@@ -1,12 +1,23 @@
 """Results as pages, tables and files; nothing here knows a model.
 
 ``report`` and ``terminal_table`` draw a survey, ``reading_page``, ``reading_json`` and
-``reading_terminal`` draw a reading.
+``reading_terminal`` draw a reading, ``exhibits_page`` and ``comparison_table`` draw the tables and
+figures of a paper. ``pictures`` draws for paper, and needs matplotlib.
 """
 
+from headlight.views.comparison import comparison_table
+from headlight.views.exhibits import exhibits_page
 from headlight.views.page import reading_page
 from headlight.views.report import report
 from headlight.views.serial import reading_json
 from headlight.views.terminal import reading_terminal, terminal_table
 
-__all__ = ["reading_json", "reading_page", "reading_terminal", "report", "terminal_table"]
+__all__ = [
+    "comparison_table",
+    "exhibits_page",
+    "reading_json",
+    "reading_page",
+    "reading_terminal",
+    "report",
+    "terminal_table",
+]

@@ -1,12 +1,23 @@
 """Exhibits: the tables and figures of a paper, each with the published number beside ours."""
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
 from headlight.errors import UsageError
+from headlight.views.frames import frame_cells, numeric_columns
+from headlight.views.inline import inline_svg
+from headlight.views.numbers import MISSING
+from headlight.views.provenance import provenance
+from headlight.views.tables import Cell, Column, SortableTable
+from headlight.views.template import render
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,24 @@ class Comparison:
             return None
         difference = float(self.ours) - float(self.published)
         return difference if math.isfinite(difference) else None
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """The published value, ours and the difference, as they are shown."""
+        difference = self.difference
+        return (
+            self._written(self.published, "g"),
+            self._written(self.ours, f".{self.digits}f"),
+            MISSING if difference is None else f"{difference:+.{self.digits}f}".replace("-", "−"),
+        )
+
+    def _written(self, value: float | int | str | None, format: str) -> str:
+        if isinstance(value, str):
+            return value
+        if value is None or math.isnan(value):
+            return MISSING
+        text = f"{value:{format}}".replace("-", "−")
+        return f"{text}{self.unit}" if self.unit in ("", "%") else f"{text}\u00a0{self.unit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +125,13 @@ class Exhibit:
     notes: Sequence[str] = ()
     files: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(
+                f"an exhibit cannot be called {self.name!r}: a name is made of letters, digits and "
+                "hyphens, and begins with a letter."
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class ExhibitsPage:
@@ -126,3 +162,68 @@ class ExhibitsPage:
             raise UsageError(
                 f"exhibits share the name {twice[0]!r}; give each exhibit of a page its own."
             )
+
+
+def exhibits_page(page: ExhibitsPage) -> str:
+    """All exhibits as one self-contained HTML page.
+
+    It loads nothing from anywhere and works without scripts (which add sorting and the choice of
+    colours); all text from the outside is escaped, and pictures are reduced to their shapes.
+    """
+    return render(
+        "exhibits.html",
+        title=page.title,
+        introduction=page.introduction,
+        facts=page.facts,
+        exhibits=[_shown(exhibit) for exhibit in page.exhibits],
+        missing=page.missing,
+        provenance=provenance(page.attributes, page.command or None),
+    )
+
+
+def _shown(exhibit: Exhibit) -> dict[str, Any]:
+    """An exhibit as the template reads it."""
+    rows = [
+        dict(zip(("published", "ours", "difference"), c.texts, strict=True))
+        for c in exhibit.comparisons
+    ]
+    for row, comparison in zip(rows, exhibit.comparisons, strict=True):
+        row |= {"quantity": comparison.quantity, "note": comparison.note}
+    return {
+        "name": exhibit.name,
+        "title": exhibit.title,
+        "source": exhibit.source,
+        "explanation": exhibit.explanation,
+        "pictures": [
+            (picture.caption, inline_svg(picture.svg, f"{exhibit.name}.{n}.", picture.alternative))
+            for n, picture in enumerate(exhibit.pictures)
+        ],
+        "comparisons": rows,
+        "comparison_notes": any(comparison.note for comparison in exhibit.comparisons),
+        "tables": [_sheet(table, f"{exhibit.name}.{n}") for n, table in enumerate(exhibit.tables)],
+        "notes": exhibit.notes,
+        # Everything but letters, digits and slashes is quoted: an address can only be a file.
+        "files": [(name, quote(name)) for name in exhibit.files],
+    }
+
+
+def _sheet(table: Table, name: str) -> SortableTable:
+    """A table as cells; columns of words are set flush left."""
+    cells = frame_cells(table.frame, table.formats, table.highlight)
+    numeric = numeric_columns(cells, len(table.frame.columns))
+    columns = [
+        Column(str(label), kind="" if number else "words")
+        for label, number in zip(table.frame.columns, numeric, strict=True)
+    ]
+    rows = [
+        [
+            Cell(cell.text, cell.order, _kind(cell.strong, number))
+            for cell, number in zip(row, numeric, strict=True)
+        ]
+        for row in cells
+    ]
+    return SortableTable(name, table.caption, columns, rows, ordered=False, note=table.note)
+
+
+def _kind(strong: bool, number: bool) -> str:
+    return " ".join(name for name, there in (("strong", strong), ("words", not number)) if there)

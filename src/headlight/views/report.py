@@ -1,13 +1,12 @@
 """The report of a survey: one HTML file that needs nothing else."""
 
-import json
-
 import xarray as xr
 
 from headlight.findings import NUMBERING, findings
 from headlight.views.figures import figures
 from headlight.views.grid import head_grid
 from headlight.views.numbers import grouped
+from headlight.views.provenance import provenance
 from headlight.views.tables import (
     category_matrices,
     composition,
@@ -37,7 +36,6 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
         "report.html",
         title=attributes.get("title") or f"Attention in {attributes.get('model', 'a model')}",
         attributes=attributes,
-        command=command or attributes.get("command", ""),
         facts=_facts(result),
         composition=composition(result),
         numbering=NUMBERING,
@@ -48,8 +46,7 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
         dispersion=dispersion_table(result),
         layers=layer_table(result),
         heads=head_table(result),
-        versions=_items(attributes.get("versions")),
-        settings=_items(attributes.get("settings")),
+        provenance=provenance(attributes, command),
         data=embedded(data),
     )
 
@@ -67,19 +64,3 @@ def _facts(result: xr.Dataset) -> list[tuple[str, str]]:
         if name in attributes
     ]
     return [fact for fact in facts if fact[0]]
-
-
-def _items(text: object) -> list[tuple[str, str]]:
-    """Names and values of an attribute that holds a JSON object; other text as one item."""
-    if not text:
-        return []
-    try:
-        values = json.loads(str(text))
-    except json.JSONDecodeError:
-        return [("", str(text))]
-    if not isinstance(values, dict):
-        return [("", str(text))]
-    return [
-        (str(name), value if isinstance(value, str) else json.dumps(value))
-        for name, value in values.items()
-    ]

@@ -26,28 +26,35 @@ _SHORT = {"punctuation": "punct.", "other": "other"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: what it shows, and the number it is sorted by (None for none)."""
+    """A cell: what it shows, the number it is sorted by (None for none), and its CSS class."""
 
     text: str
     order: int | float | None
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a sortable table; ``measure`` is empty where it belongs to all measures."""
+    """A column of a sortable table, with its CSS class.
+
+    ``measure`` is empty where it belongs to all measures.
+    """
 
     label: str
     measure: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SortableTable:
-    """A table whose first column names its rows."""
+    """A table whose first column names its rows; ``ordered`` says that they are in its order."""
 
     name: str
     caption: str
     columns: list[Column]
     rows: list[list[Cell]]
+    ordered: bool = True
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,9 +109,12 @@ def bars(
 def _mark(axes: Axes, mark: Mark, y: float, index: int, *, dots: bool) -> Any:
     """One bar or dot; returns what the legend shows."""
     colour = colour_of(mark.colour, index)
+    handle: Any
     if dots:
-        style = {"marker": marker_of(mark.colour, index), "linestyle": "none", "color": colour}
-        (handle,) = axes.plot([mark.value], [y], label=mark.series, markersize=5.5, **style)
+        marker = marker_of(mark.colour, index)
+        (handle,) = axes.plot(
+            mark.value, y, marker, color=colour, markersize=5.5, label=mark.series, zorder=4
+        )
     else:
         handle = axes.barh(y, mark.value, _BAR * 0.86, color=colour, label=mark.series, zorder=2)
     if math.isfinite(mark.low) and math.isfinite(mark.high):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Any, Self
 
 import numpy as np
@@ -39,7 +40,7 @@ class Box:
         seen = np.asarray(values, dtype=np.float64)
         seen = seen[np.isfinite(seen)]
         if not seen.size:
-            return cls(label, *[float("nan")] * 5, colour)
+            return cls(label, nan, nan, nan, nan, nan, colour)
         low, first, median, third, high = map(float, np.percentile(seen, [5, 25, 50, 75, 95]))
         return cls(label, low, first, median, third, high, colour)
 

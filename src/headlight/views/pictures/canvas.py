@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headlight.errors import UsageError
-from headlight.views.pictures.theme import FONT, LARGE, QUIET, SMALL, Axes, Figure
+from headlight.views.pictures.theme import FONT, LARGE, PAPER, QUIET, SMALL, Axes, Figure
 
 WIDEST = 11.5
 """Inches; a picture is as wide as the column of a page."""
@@ -31,13 +31,14 @@ def panels_on(
         UsageError: There is nothing to draw.
     """
     from matplotlib.figure import Figure as Sheet
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     if count == 0:
         raise UsageError("a picture needs at least one panel; none was given.")
     across = columns or min(count, max(1, int(WIDEST // size[0])))
     down = math.ceil(count / across)
-    figure = Sheet(figsize=(size[0] * across, size[1] * down), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.06, wspace=0.03, hspace=0.04)
+    layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06, wspace=0.03, hspace=0.04)
+    figure = Sheet(figsize=(size[0] * across, size[1] * down), layout=layout)
     axes = list(figure.subplots(down, across, squeeze=False).ravel())
     for unused in axes[count:]:
         unused.remove()
@@ -101,7 +102,7 @@ def refer_to(axes: Axes, references: Sequence[Reference]) -> None:
     for reference in references:
         if math.isfinite(reference.value):
             axes.axhline(reference.value, color=QUIET, linewidth=1.0, dashes=(4, 3), zorder=1.5)
-            axes.annotate(
+            text = axes.annotate(
                 reference.label,
                 (1.0, reference.value),
                 xycoords=axes.get_yaxis_transform(),
@@ -113,6 +114,7 @@ def refer_to(axes: Axes, references: Sequence[Reference]) -> None:
                 fontsize=SMALL,
                 fontstyle="italic",
             )
+            text.set_bbox({"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 0.3})
 
 
 def text_width(words: str, size: float, weight: str = "normal") -> float:

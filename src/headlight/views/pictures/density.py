@@ -65,9 +65,10 @@ class DensityPanel:
         logs = [bool(settings.get(f"{axis}_log")) for axis in "xy"]
         kept = np.isfinite(x) & np.isfinite(y)
         kept &= ~(logs[0] & (x <= 0)) & ~(logs[1] & (y <= 0))
-        edges = [_edges(v[kept], bins, log=log) for v, log in zip((x, y), logs, strict=True)]
-        counts, _, _ = np.histogram2d(x[kept], y[kept], bins=edges)
-        return cls(title, counts, *edges, **settings)
+        x_edges = _edges(x[kept], bins, log=logs[0])
+        y_edges = _edges(y[kept], bins, log=logs[1])
+        counts, _, _ = np.histogram2d(x[kept], y[kept], bins=[x_edges, y_edges])
+        return cls(title, counts, x_edges, y_edges, **settings)
 
 
 @styled

@@ -29,6 +29,9 @@ SIZE = (5.6, 4.6)
 _SQUARE = 3.9
 """Inches of the square that the points are in."""
 
+_FAR = 0.1
+"""Inches from which on a line joins a point and its label."""
+
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
@@ -149,11 +152,15 @@ def _draw_labels(
     sizes = np.array([[text_width(word, SMALL), 0.125] for word in words])
     inches = (points[np.isfinite(points).all(axis=1)] - low) * scale
     anchors = (points[known] - low) * scale
-    centres = place_labels(anchors, sizes, inches, (_SQUARE, _SQUARE)) / scale + low
-    for word, centre, point in zip(words, centres, points[known], strict=True):
-        axes.plot(*zip(point, centre, strict=True), color=QUIET, linewidth=0.6, zorder=2.5)
-        text = axes.text(*centre, word, size=SMALL, ha="center", va="center", color=INK, zorder=4)
-        text.set_bbox({"facecolor": PAPER, "alpha": 0.82, "linewidth": 0, "pad": 0.8})
+    centres = place_labels(anchors, sizes, inches, (_SQUARE, _SQUARE))
+    for word, anchor, centre, size in zip(words, anchors, centres, sizes, strict=True):
+        edge = np.clip(anchor, centre - size / 2 - 0.02, centre + size / 2 + 0.02)
+        if np.hypot(*(edge - anchor)) > _FAR:
+            line = np.array([anchor, edge]) / scale + low
+            axes.plot(*line.T, color=QUIET, linewidth=0.6, zorder=2.5)
+        x, y = centre / scale + low
+        text = axes.text(x, y, word, size=SMALL, ha="center", va="center", color=INK, zorder=4)
+        text.set_bbox({"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 0.5})
 
 
 def _legend(axes: Axes, panel: Embedding) -> None:

@@ -10,8 +10,8 @@ from headlight.views.pictures.canvas import entitle, text_width
 from headlight.views.pictures.labels import spread
 from headlight.views.pictures.theme import INK, LARGE, SMALL, Axes, Figure, readable
 
-_AT_ENDS = 6
-"""Lines up to which their names stand at their ends."""
+_AT_ENDS, _LINE = 6, 0.068
+"""Lines up to which their names stand at their ends, and the share of a panel's height of one."""
 
 
 def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence[Any]]]) -> None:
@@ -59,8 +59,7 @@ def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
     axes.autoscale_view()
     upward = axes.transData + axes.transAxes.inverted()
     heights = [float(upward.transform(end)[1]) for end in ends]
-    line_height = 0.135 / (0.7 * float(axes.figure.get_figheight()) / axes.get_gridspec().nrows)
-    for line, height in zip(drawn, spread(heights, line_height, 0.02, 0.98), strict=True):
+    for line, height in zip(drawn, spread(heights, _LINE, 0.02, 0.98), strict=True):
         axes.annotate(
             line.get_label(),
             (1.0, height),

@@ -155,16 +155,22 @@ def _draw(axes: Axes, one: HeadMap, limits: tuple[float, float]) -> Any:
     values = np.ma.masked_invalid(np.asarray(one.values, dtype=np.float64))
     rows, columns = values.shape
     if values.mask.any():
-        hatched = {"facecolor": FAINT, "edgecolor": LINE, "hatch": "////", "zorder": 0}
+        hatched: dict[str, Any] = {
+            "facecolor": FAINT,
+            "edgecolor": LINE,
+            "hatch": "////",
+            "zorder": 0,
+        }
         axes.add_patch(Rectangle((-0.5, -0.5), columns, rows, **hatched))
-    settings = {"cmap": colour_map(one.scale), "vmin": limits[0], "vmax": limits[1]}
+    settings: dict[str, Any] = {"cmap": colour_map(one.scale), "vmin": limits[0], "vmax": limits[1]}
+    mesh: Any
     if values.size > _AS_IMAGE:
         mesh = axes.imshow(values, aspect="auto", interpolation="none", **settings)
     else:
         edges = (np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5)
         mesh = axes.pcolormesh(*edges, values, edgecolors=PAPER, linewidth=0.6, **settings)
     for row, column in one.framed:
-        frame = {"fill": False, "edgecolor": STRONG, "linewidth": 1.4}
+        frame: dict[str, Any] = {"fill": False, "edgecolor": STRONG, "linewidth": 1.4}
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **frame))
     axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
     for spine in axes.spines.values():

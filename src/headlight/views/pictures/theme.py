@@ -17,9 +17,9 @@ from headlight.errors import UsageError
 from headlight.views.colour import LEVELS, SERIES, contrast, ramp
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-else:  # the names are for the reader; matplotlib has no types that could be checked
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:  # nothing of matplotlib is loaded before something is drawn
     Axes = Figure = Any
 
 PAPER, INK, QUIET, LINE, FAINT = "#ffffff", "#1b1f24", "#59626d", "#c3c9d0", "#eceef0"

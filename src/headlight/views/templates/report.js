@@ -183,23 +183,6 @@ document.querySelectorAll(".panel").forEach((panel) => {
 });
 
 // Tables ---------------------------------------------------------------------------------------
-function sortBy(table, column) {
-  const heads = [...table.tHead.rows[0].cells];
-  // The first click shows the largest numbers first, but names in their order.
-  const was = heads[column].getAttribute("aria-sort");
-  const next = was === "none" ? (column === 0 ? "ascending" : "descending") : was === "ascending" ? "descending" : "ascending";
-  heads.forEach((head, index) => head.setAttribute("aria-sort", index === column ? next : "none"));
-  const sign = next === "ascending" ? 1 : -1;
-  const value = (row) => { const v = row.cells[column].dataset.v; return v === undefined ? null : Number(v); };
-  const rows = [...table.tBodies[0].rows].map((row) => [value(row), row]);
-  rows.sort(([a], [b]) => (a === null) - (b === null) || (a === null ? 0 : sign * (a - b)));
-  table.tBodies[0].append(...rows.map(([, row]) => row));
-}
-
-document.querySelectorAll("table.sortable").forEach((table) => {
-  [...table.tHead.rows[0].cells].forEach((head, column) => head.querySelector("button").addEventListener("click", () => sortBy(table, column)));
-});
-
 document.querySelector("[data-columns]")?.addEventListener("change", (event) => {
   document.querySelectorAll("table.sortable").forEach((table) => {
     const shown = [...table.tHead.rows[0].cells].map((head) => !head.dataset.measure || head.dataset.measure === event.target.value);
