@@ -15,8 +15,8 @@ _ELEMENTS = {
 }
 _ATTRIBUTES = {
     "id", "d", "x", "y", "x1", "y1", "x2", "y2", "r", "cx", "cy", "rx", "ry", "width", "height",
-    "points", "transform", "style", "viewBox", "href", "clip-path", "clip-rule", "fill", "fill-
-    opacity", "fill-rule", "stroke", "stroke-width", "stroke-linejoin", "stroke-linecap",
+    "points", "transform", "style", "viewBox", "href", "clip-path", "clip-rule", "fill",
+    "fill-opacity", "fill-rule", "stroke", "stroke-width", "stroke-linejoin", "stroke-linecap",
     "stroke-dasharray", "opacity", "font-family", "font-size", "text-anchor",
     "preserveAspectRatio", "offset", "stop-color", "stop-opacity", "patternUnits",
     "patternTransform", "gradientUnits",
