@@ -23,6 +23,8 @@ TAR_SUFFIXES = {".tar", ".tgz", ".txz", ".tbz", ".tbz2", ".tzst"}
 HEADER_LIMIT = 2**20
 """Bytes of a name or of attributes in a tar file, which are held in memory."""
 
+CHUNK = 2**16
+
 # Encrypted members, methods of compression that Python lacks, and nonsense in the directory.
 REFUSED = (*BROKEN, RuntimeError, NotImplementedError, ValueError, OverflowError)
 
@@ -74,14 +76,28 @@ def _refusals(path: Path) -> Iterator[None]:
 
 
 def _tar(path: Path) -> Iterator[tuple[str, io.BufferedIOBase]]:
-    # As a stream ("r|"): members come one after the other, and nothing is sought or kept.
-    with (
-        path.open("rb") as file,
-        tarfile.open(fileobj=decompressed(file), mode="r|", tarinfo=StrictHeader) as archive,
-    ):
-        for member in archive:
-            if member.isfile() and _is_text(member.name):
-                yield member.name, cast("io.BufferedIOBase", archive.extractfile(member))
+    with path.open("rb") as file:
+        stream = decompressed(file)
+        # "r|": members come one after the other, and nothing is sought or kept.  With a buffer of
+        # one block, the stream stands right behind the block that ends the archive.
+        with tarfile.open(
+            fileobj=stream, mode="r|", tarinfo=StrictHeader, bufsize=tarfile.BLOCKSIZE
+        ) as archive:
+            for member in archive:
+                if member.isfile() and _is_text(member.name):
+                    yield member.name, cast("io.BufferedIOBase", archive.extractfile(member))
+        _check_rest(stream)
+
+
+def _check_rest(stream: io.BufferedIOBase) -> None:
+    """Read to the end: only there a compressed file shows whether it is whole.
+
+    Raises:
+        tarfile.ReadError: Something follows that is no padding, such as a second archive.
+    """
+    while chunk := stream.read(CHUNK):
+        if chunk.strip(b"\0"):
+            raise tarfile.ReadError("something follows the end of the archive")
 
 
 def _zip(path: Path) -> Iterator[tuple[str, io.BufferedIOBase]]:
@@ -109,9 +125,9 @@ class StrictHeader(tarfile.TarInfo):
         """
         try:
             header = super().frombuf(buf, encoding, errors)
-        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
-            raise
         except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
+                raise  # a block of zeros: the end of the archive
             raise tarfile.ReadError(f"{error} where a file or the end should be") from error
         if not header.isreg() and header.size > HEADER_LIMIT:
             raise tarfile.ReadError(f"a name of {header.size:,} bytes")

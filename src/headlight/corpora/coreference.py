@@ -14,7 +14,7 @@ from headlight.corpora.files import files, printable
 from headlight.corpora.lines import Lines
 from headlight.corpora.raw_document import RawDocument
 from headlight.corpora.sentence import CoreferenceDocument
-from headlight.corpora.treebank import BROKEN_CHOICES, Broken
+from headlight.corpora.treebank import BROKEN_CHOICES
 from headlight.errors import CorpusError, UnknownNameError
 
 
@@ -101,7 +101,7 @@ class CoreferenceCorpus:
 
 
 def open_coreference(
-    source: str | Path, *, format: str | None = None, broken: Broken = "refuse"
+    source: str | Path, *, format: str | None = None, broken: str = "refuse"
 ) -> CoreferenceCorpus:
     """A coreference corpus from a file, a pattern, a folder or an archive, as `open_treebank`.
 

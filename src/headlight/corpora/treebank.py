@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from headlight.corpora.archives import text_files
 from headlight.corpora.blocks import Block, blocks
@@ -16,7 +15,6 @@ from headlight.corpora.sentence import Sentence
 from headlight.corpora.treebank_formats import TREEBANK_FORMATS, guess
 from headlight.errors import CorpusError, UnknownNameError
 
-Broken = Literal["refuse", "skip"]
 BROKEN_CHOICES = ("refuse", "skip")
 
 
@@ -87,7 +85,7 @@ class Treebank:
 
 
 def open_treebank(
-    source: str | Path, *, format: str | None = None, broken: Broken = "refuse"
+    source: str | Path, *, format: str | None = None, broken: str = "refuse"
 ) -> Treebank:
     """A treebank from a file, a pattern or a folder.
 

@@ -18,6 +18,7 @@ from headlight.errors import CorpusError
 UNKNOWN = -1
 """The row of words that have no vector."""
 
+LARGEST = float(np.finfo(np.float32).max)
 BLANKS = re.compile(r"[ \t]+")
 FIGURES = frozenset("0123456789.+-eE")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -154,7 +155,7 @@ def _values(numbers: Sequence[str], place: str) -> "array[float]":
         values = array("f", [np.nan])
     # float() lets in "nan", "1_000" and the digits of other scripts, and array() infinity.
     if not FIGURES.issuperset("".join(numbers)) or not np.isfinite(values).all():
-        wrong = next((text for text in numbers if not NUMBER.fullmatch(text)), "a number")
+        wrong = next(t for t in numbers if not NUMBER.fullmatch(t) or abs(float(t)) > LARGEST)
         raise CorpusError(
             f"{place}: {wrong[:40]!r} is no number, or too large for 32 bits; correct the line."
         )
