@@ -9,6 +9,21 @@ from headlight.encode.encoded import Encoded
 from headlight.encode.examples import Counts, Examples
 from headlight.encode.lengths import length_batches
 from headlight.encode.one import encode_one
+from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.single import texts
+from headlight.encode.spans import EncodedSpan, documents, windows
 
-__all__ = ["Counts", "Encoded", "Examples", "encode_one", "length_batches", "pairs", "texts"]
+__all__ = [
+    "Counts",
+    "Encoded",
+    "EncodedSentence",
+    "EncodedSpan",
+    "Examples",
+    "documents",
+    "encode_one",
+    "length_batches",
+    "pairs",
+    "sentences",
+    "texts",
+    "windows",
+]

@@ -6,6 +6,7 @@ from headlight.encode.categories import CLS, Categories
 from headlight.encode.encoded import Encoded
 from headlight.encode.pieces import Pieces, Tokenizer, require_fast
 from headlight.encode.template import SPECIAL_WORD, Template
+from headlight.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,20 @@ class Assembly:
         if self.decoder_start is None:
             return self.pair.size
         return self.single.size + self.target.size
+
+    def room(self, max_length: int) -> int:
+        """Pieces that fit beside the special tokens of one text.
+
+        Raises:
+            UsageError: None.
+        """
+        room = max_length - self.single.size
+        if room < 1:
+            raise UsageError(
+                f"a length of {max_length} leaves no room for text beside "
+                f"{self.single.size} special tokens; allow more."
+            )
+        return room
 
     def one(self, name: str, text: Pieces) -> Encoded:
         """An example of one text."""

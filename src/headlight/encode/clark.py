@@ -8,7 +8,7 @@ import numpy as np
 from headlight.corpora import Document
 from headlight.encode.assembly import Assembly
 from headlight.encode.encoded import Encoded
-from headlight.encode.examples import Counts, Examples, grouped
+from headlight.encode.examples import Counts, Examples, grouped, paragraphs
 from headlight.encode.pieces import Pieces, Tokenizer, tokenised
 from headlight.errors import UnknownNameError, UsageError
 
@@ -84,7 +84,7 @@ def pairs(
     chunking = Chunking(room, at_least=2 if lone_units == "join" else 1, seed=seed)
 
     def make(counts: Counts) -> Iterator[Encoded]:
-        for group in grouped(documents):
+        for group in grouped(documents, paragraphs):
             units = _tokenised_units(group, tokenizer)
             plans = chunking.plans(group, units, counts)
             for plan, first, second in _segments(plans, units, tokenizer, decoder_start is None):

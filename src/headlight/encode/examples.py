@@ -1,10 +1,13 @@
 """A stream of examples that keeps count of what was left out."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from headlight.corpora import Document
 from headlight.encode.encoded import Encoded
+
+Item = TypeVar("Item")
 
 GROUP_TEXTS = 512
 GROUP_CHARACTERS = 2**20
@@ -12,7 +15,7 @@ GROUP_CHARACTERS = 2**20
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the documents so far.
+    """What became of the documents so far; where sentences are read, each counts as a document.
 
     Attributes:
         documents: Documents read.
@@ -23,6 +26,9 @@ class Counts:
         empty: Documents in which the tokenizer found nothing.
         discarded: Documents whose rest was discarded by Clark's preprocessing.
         discarded_tokens: Tokens in those rests.
+        too_long: Sentences that were left out because they do not fit.
+        unencodable: Sentences or documents that were left out because the tokenizer does not keep
+            their words.
     """
 
     documents: int = 0
@@ -33,6 +39,8 @@ class Counts:
     empty: int = 0
     discarded: int = 0
     discarded_tokens: int = 0
+    too_long: int = 0
+    unencodable: int = 0
 
 
 class Examples:
@@ -56,19 +64,24 @@ class Examples:
             yield example
 
 
-def grouped(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    """Documents in groups that are large enough to be tokenised at once and small enough to hold.
+def paragraphs(document: Document) -> Sequence[str]:
+    """The texts of a document."""
+    return document.paragraphs
 
-    A group is closed when it has `GROUP_TEXTS` paragraphs or `GROUP_CHARACTERS` characters.
+
+def grouped(items: Iterable[Item], texts: Callable[[Item], Sequence[str]]) -> Iterator[list[Item]]:
+    """Items in groups that are large enough to be tokenised at once and small enough to hold.
+
+    A group is closed when it has `GROUP_TEXTS` texts or `GROUP_CHARACTERS` characters.
     """
-    group: list[Document] = []
-    paragraphs = characters = 0
-    for document in documents:
-        group.append(document)
-        paragraphs += len(document.paragraphs)
-        characters += sum(map(len, document.paragraphs))
-        if paragraphs >= GROUP_TEXTS or characters >= GROUP_CHARACTERS:
+    group: list[Item] = []
+    count = characters = 0
+    for item in items:
+        group.append(item)
+        count += len(texts(item))
+        characters += sum(map(len, texts(item)))
+        if count >= GROUP_TEXTS or characters >= GROUP_CHARACTERS:
             yield group
-            group, paragraphs, characters = [], 0, 0
+            group, count, characters = [], 0, 0
     if group:
         yield group

@@ -26,6 +26,19 @@ class Tokenizer(Protocol):
         """Tokenise texts."""
 
 
+@runtime_checkable
+class Encoding(Protocol):
+    """What the tokenizers library says of one text.
+
+    Attributes:
+        ids: Vocabulary ids.
+        offsets: The first character of every piece, and the one after its last.
+    """
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """A text without special tokens.
@@ -73,6 +86,16 @@ def tokenised(tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = Fals
             tokenizer is set so, which is its default.
         target: Tokenise as text for a decoder (``text_target=``).
     """
+    return [
+        Pieces(tuple(encoding.ids), _words(text, encoding.offsets), len(text.split()))
+        for text, encoding in zip(texts, encodings(tokenizer, texts, target=target), strict=True)
+    ]
+
+
+def encodings(
+    tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False
+) -> Sequence[Encoding]:
+    """The texts without special tokens, in one call of the tokenizer; as `tokenised`."""
     if not texts:
         return []
     place = "text_target" if target else "text"
@@ -83,10 +106,8 @@ def tokenised(tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = Fals
         return_token_type_ids=False,
         verbose=False,
     )
-    return [
-        Pieces(tuple(encoding.ids), _words(text, encoding.offsets), len(text.split()))
-        for text, encoding in zip(texts, batch.encodings, strict=True)
-    ]
+    found: Sequence[Encoding] = batch.encodings
+    return found
 
 
 def _words(text: str, offsets: Sequence[tuple[int, int]]) -> tuple[int, ...]:

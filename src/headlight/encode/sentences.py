@@ -1,9 +1,19 @@
 """Sentences that come as words, as examples that remember them."""
 
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from headlight.corpora.sentence import Sentence
+from headlight.encode.assembly import Assembly
 from headlight.encode.encoded import Encoded
+from headlight.encode.examples import Counts, Examples, grouped
+from headlight.encode.pieces import Tokenizer
+from headlight.encode.words import Line, WordPieces, pieces_of_lines
+from headlight.errors import CorpusError, UnknownNameError
+
+OVERFLOWS = ("skip", "truncate", "error")
+UNENCODABLES = ("error", "skip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +27,131 @@ class EncodedSentence(Encoded):
 
     sentence: Sentence = field(kw_only=True)
     kept: int = field(kw_only=True)
+
+
+def sentences(
+    sentences: Iterable[Sentence],
+    tokenizer: Tokenizer,
+    *,
+    max_length: int,
+    overflow: str = "skip",
+    unencodable: str = "error",
+) -> Examples:
+    """Every sentence as one example, an `EncodedSentence`.
+
+    Words are joined by single blanks, also where the text that they come from has none: "do n't ."
+    and not "don't.".  What a tokenizer makes of that is not always what it makes of running text.
+    BERT separates punctuation anyway, so that words like n't alone differ.  GPT-2, RoBERTa and T5
+    write the blank before a word into its first piece: they read "Ġ." where running text gives
+    ".", and so meet pieces that are rarer in what they were trained on.
+
+    A sentence without words is left out.  `Examples.counts` says how many of those there were, how
+    many did not fit, and how many have words that the tokenizer does not keep.
+
+    Args:
+        sentences: Usually a `Treebank`.
+        tokenizer: A fast Hugging Face tokenizer; its own special tokens are added.
+        max_length: Tokens in an example at most, special tokens included.
+        overflow: What becomes of a longer sentence: ``skip`` leaves it out, as Clark et al. do;
+            ``truncate`` keeps the whole words that fit, and leaves it out if not even the first
+            does; ``error`` refuses it.
+        unencodable: What becomes of a sentence with a word of which the tokenizer makes no token
+            (control characters, or what its normaliser drops) or that shares a token with the next
+            word: ``error`` refuses it, ``skip`` leaves it out.
+
+    Raises:
+        UsageError: The tokenizer is slow, an option is unknown, or `max_length` leaves no room.
+        CorpusError: While iterating: a sentence is refused; the message names file and line.
+
+    Source: Clark et al. (2019), Section 4.1, and the preprocessing of their code.
+    """
+    checked_choice("way of dealing with long sentences", overflow, OVERFLOWS)
+    checked_choice("way of dealing with words without a token", unencodable, UNENCODABLES)
+    assembly = Assembly.of(tokenizer)
+    plan = _Plan(assembly, assembly.room(max_length), overflow, unencodable)
+
+    def make(counts: Counts) -> Iterator[Encoded]:
+        lines = ((sentence, Line.of(sentence.words)) for sentence in sentences)
+        for group in grouped(lines, lambda pair: (pair[1].text,)):
+            found = pieces_of_lines(tokenizer, [line for _, line in group])
+            for (sentence, _), pieces in zip(group, found, strict=True):
+                counts.documents += 1
+                yield from plan.examples(sentence, pieces, counts)
+
+    return Examples(make)
+
+
+def checked_choice(kind: str, name: str, known: tuple[str, ...]) -> None:
+    """Refuse what no table holds.
+
+    Raises:
+        UnknownNameError: It is not one of those known.
+    """
+    if name not in known:
+        raise UnknownNameError(kind, name, known)
+
+
+def refused_word(sentence: Sentence, number: int, reason: str) -> CorpusError:
+    """The error for a word, whose number in its sentence is counted from 0."""
+    return CorpusError(
+        f"{sentence.name}: word {number + 1}, {sentence.words[number]!r}, {reason}; change the "
+        "word, or leave out what holds such words with unencodable='skip'."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What becomes of a sentence.
+
+    Attributes:
+        assembly: Puts examples together.
+        room: Pieces that fit.
+        overflow: One of `OVERFLOWS`.
+        unencodable: One of `UNENCODABLES`.
+    """
+
+    assembly: Assembly
+    room: int
+    overflow: str
+    unencodable: str
+
+    def examples(
+        self, sentence: Sentence, pieces: WordPieces, counts: Counts
+    ) -> Iterator[EncodedSentence]:
+        """One example, or none."""
+        kept = bisect_right(pieces.ends, self.room)
+        too_long = kept < pieces.word_count
+        if too_long and self.overflow == "error":
+            raise self._too_long(sentence, pieces)
+        fault = pieces.fault_within(kept)
+        if not pieces.word_count:
+            counts.empty += 1
+        elif too_long and (self.overflow == "skip" or not kept):
+            counts.too_long += 1
+        elif fault and self.unencodable == "error":
+            raise refused_word(sentence, *fault)
+        elif fault:
+            counts.unencodable += 1
+        else:
+            counts.truncated += too_long
+            counts.lost_tokens += len(pieces.pieces) - pieces.begin(kept)
+            yield self._example(sentence, pieces, kept)
+
+    def _example(self, sentence: Sentence, pieces: WordPieces, kept: int) -> EncodedSentence:
+        made = self.assembly.one(sentence.name, pieces.of_words(0, kept))
+        return EncodedSentence(
+            made.name,
+            made.ids,
+            made.segments,
+            made.categories,
+            made.words,
+            sentence=sentence,
+            kept=kept,
+        )
+
+    def _too_long(self, sentence: Sentence, pieces: WordPieces) -> CorpusError:
+        special = self.assembly.single.size
+        return CorpusError(
+            f"{sentence.name}: the sentence has {len(pieces.pieces) + special} tokens, more than "
+            f"{self.room + special}; truncate or skip it, or allow more."
+        )

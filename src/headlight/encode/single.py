@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from headlight.corpora import Document
 from headlight.encode.assembly import Assembly
 from headlight.encode.encoded import Encoded
-from headlight.encode.examples import Counts, Examples, grouped
+from headlight.encode.examples import Counts, Examples, grouped, paragraphs
 from headlight.encode.pieces import Pieces, Tokenizer, tokenised
-from headlight.errors import CorpusError, UnknownNameError, UsageError
+from headlight.errors import CorpusError, UnknownNameError
 
 OVERFLOWS = ("truncate", "split", "error")
 
@@ -39,12 +39,7 @@ def texts(
     if overflow not in OVERFLOWS:
         raise UnknownNameError("way of dealing with long texts", overflow, OVERFLOWS)
     assembly = Assembly.of(tokenizer)
-    room = max_length - assembly.single.size
-    if room < 1:
-        raise UsageError(
-            f"a length of {max_length} leaves no room for text beside "
-            f"{assembly.single.size} special tokens; allow more."
-        )
+    room = assembly.room(max_length)
 
     def make(counts: Counts) -> Iterator[Encoded]:
         for name, text in _pieces(documents, tokenizer, counts):
@@ -61,7 +56,7 @@ def texts(
 def _pieces(
     documents: Iterable[Document], tokenizer: Tokenizer, counts: Counts
 ) -> Iterator[tuple[str, Pieces]]:
-    for group in grouped(documents):
+    for group in grouped(documents, paragraphs):
         joined = [" ".join(document.paragraphs) for document in group]
         for document, text in zip(group, tokenised(tokenizer, joined), strict=True):
             counts.documents += 1
