@@ -1,11 +1,20 @@
 """The results that the exhibits of Clark et al. share, each made once."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import xarray
 
+from headlight.capture import Subject, default_objective
+from headlight.corpora import open_coreference, open_treebank
+from headlight.measures import GRADIENT
 from headlight.papers.study import Study, file_state
+from headlight.probes.coreference import coreference_heads
+from headlight.probes.coreference_settings import TOKENS
+from headlight.probes.dependency import dependency_heads
+from headlight.probes.dependency_dataset import joined
 from headlight.surveys import SAMPLE, Folder, Settings, survey
 
 
@@ -72,3 +81,73 @@ def text_notes(study: Study, dataset: xarray.Dataset) -> list[str]:
         else "where the released attention maps have zeros."
     )
     return [model_note(study, dataset), read, ids]
+
+
+def dependencies(study: Study, source: str) -> xarray.Dataset:
+    """Heads as parsers of one treebank, by all measures asked for."""
+
+    def passed(subject: Subject, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
+        return dependency_heads(
+            open_treebank(source, broken=study.options.broken),
+            subject,
+            measures=measures,
+            max_sentences=study.options.max_sentences,
+            unencodable=_unencodable(study),
+            seed=study.options.seed,
+            kind=subject.kinds[0],
+            resume=True,
+            progress=study.progress,
+            **more,
+        )
+
+    return _by_all_measures(study, "dependency", source, passed)
+
+
+def antecedents(study: Study, source: str) -> xarray.Dataset:
+    """Heads as resolvers of one corpus, by all measures asked for."""
+
+    def passed(subject: Subject, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
+        longest = subject.longest or TOKENS
+        return coreference_heads(
+            open_coreference(source, broken=study.options.broken),
+            subject,
+            measures=measures,
+            max_length=min(TOKENS, longest),
+            seed=study.options.seed,
+            kind=subject.kinds[0],
+            resume=True,
+            progress=study.progress,
+            **more,
+        )
+
+    return _by_all_measures(study, "coreference", source, passed)
+
+
+def _by_all_measures(
+    study: Study, stage: str, source: str, passed: Callable[..., xarray.Dataset]
+) -> xarray.Dataset:
+    """Forward measures by the model without a head, the gradient by the one with it."""
+
+    def make(run: Path) -> xarray.Dataset:
+        parts = []
+        if study.forward_measures:
+            parts.append(passed(study.subject, study.forward_measures, folder=run / "forward"))
+        if study.language_model and study.wants_gradient:
+            objective = default_objective(study.language_model, seed=study.options.seed)
+            folder = run / "backward"
+            parts.append(
+                passed(study.language_model, (GRADIENT,), objective=objective, folder=folder)
+            )
+        return joined(parts)
+
+    name = f"{stage}-{stem(source)}"
+    return study.kept(name, stage, make, source=file_state(source))
+
+
+def _unencodable(study: Study) -> str:
+    return "skip" if study.options.broken == "skip" else "error"
+
+
+def stem(source: str) -> str:
+    """A name for files, from that of a source: ``en_ewt-ud-dev`` of ``…/en_ewt-ud-dev.conllu.xz``."""
+    return Path(source).name.split(".")[0]

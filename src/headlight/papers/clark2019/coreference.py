@@ -1,0 +1,146 @@
+"""Section 4.3: heads as resolvers of coreference (Table 2)."""
+
+import pandas
+import xarray
+
+from headlight.papers.clark2019 import published
+from headlight.papers.clark2019.results import antecedents, model_note, stem
+from headlight.papers.desk import Desk
+from headlight.papers.naming import head_name
+from headlight.papers.study import Study
+from headlight.probes.coreference import best_heads
+from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
+from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
+
+KINDS = ("all", "pronoun", "proper", "nominal")
+BASELINES = ("nearest", "head match", "rule-based")
+
+
+def table_2(study: Study, desk: Desk) -> Exhibit:
+    """Baselines and the best head of each measure."""
+    pictures: list[Picture] = []
+    tables: list[Table] = []
+    comparisons: list[Comparison] = []
+    notes: list[str] = []
+    for source in study.sources.coreference:
+        result, name = antecedents(study, source), stem(source)
+        best = best_heads(result)
+        tables.append(_table(best, name, desk))
+        pictures += [_accuracies(result, best, name, desk), _map(result, name, desk)]
+        comparisons += _compared(best, name)
+        notes.append(_note(result, name))
+    return Exhibit(
+        name="table-2",
+        title="Heads as resolvers of coreference",
+        source="Clark et al. (2019), Table 2 and Section 4.3",
+        explanation="How often the head word of a mention attends most to the head word of one of "
+        "its antecedents, among the head words of the mentions before it: heads and baselines pick "
+        "from the same candidates. The best head is chosen on the same mentions, as in the paper.",
+        pictures=pictures,
+        tables=tables,
+        comparisons=comparisons,
+        notes=[model_note(study, result), *notes],
+        files=desk.written,
+    )
+
+
+def _table(best: pandas.DataFrame, name: str, desk: Desk) -> Table:
+    frame = pandas.DataFrame({"system": [_label(model, row) for model, row in best.iterrows()]})
+    for kind in KINDS:
+        frame[kind] = best[kind].to_numpy()
+    return desk.table(
+        frame,
+        f"{name}: antecedents found, in percent",
+        formats=dict.fromkeys(KINDS, ".1f"),
+        name=name,
+    )
+
+
+def _label(model: object, row: pandas.Series) -> str:
+    if pandas.isna(row["layer"]):
+        return str(model)
+    who = "" if row["direction"] == "mention" else ", antecedent attends"
+    return f"head {head_name(int(row['layer']), int(row['head']))} by {model}{who}"
+
+
+def _accuracies(result: xarray.Dataset, best: pandas.DataFrame, name: str, desk: Desk) -> Picture:
+    """Best heads as marks with intervals, baselines as ticks, by kind of mention."""
+    heads = best.dropna(subset="layer")
+    rows = []
+    for kind in KINDS:
+        marks = []
+        for measure, row in heads.iterrows():
+            cell = result.sel(
+                measure=measure,
+                layer=int(row["layer"]),
+                head=int(row["head"]),
+                direction=row["direction"],
+                mention_kind=kind,
+            )
+            marks.append(
+                Mark(
+                    str(measure),
+                    *(float(cell[key]) for key in ("accuracy", "low", "high")),
+                    str(measure),
+                )
+            )
+        baseline = result["baseline_accuracy"].sel(mention_kind=kind)
+        ticks = {str(one): float(baseline.sel(baseline=one)) for one in result["baseline"].values}
+        count = int(result["count"].sel(mention_kind=kind))
+        rows.append(BarRow(f"{kind} ({count})", marks, ticks))
+    return desk.picture(
+        bars(rows, x_label="antecedents found", percent=True, dots=True, limits=(0.0, 1.0)),
+        f"{name}: the best head of each measure and the baselines, with 95% intervals.",
+        f"The best head finds {best.iloc[len(BASELINES)]['all']:.0f}% of all antecedents."
+        if len(best) > len(BASELINES)
+        else "Baselines only.",
+        f"{name}-accuracy",
+    )
+
+
+def _map(result: xarray.Dataset, name: str, desk: Desk) -> Picture:
+    accuracy = result["accuracy"].sel(mention_kind="all").max("direction")
+    maps = [
+        HeadMap(
+            str(measure),
+            accuracy.sel(measure=measure).values,
+            rows=[str(int(layer) + 1) for layer in result["layer"].values],
+            columns=[str(int(head) + 1) for head in result["head"].values],
+            scale=str(measure),
+            limits=(0.0, 1.0),
+            format=".0%",
+            unit="antecedents found",
+        )
+        for measure in result["measure"].values
+    ]
+    return desk.picture(
+        head_map(maps),
+        f"{name}: antecedents found by every head, in its better direction.",
+        "Rows are layers, columns are heads.",
+        f"{name}-map",
+    )
+
+
+def _compared(best: pandas.DataFrame, name: str) -> list[Comparison]:
+    ours = dict(zip(BASELINES, best.index[: len(BASELINES)], strict=True))
+    measured = [str(model) for model in best.index[len(BASELINES) :]]
+    rows = []
+    for model, numbers in published.TABLE_2.items():
+        row = ours.get(model) or (measured[0] if model == "best head" and measured else None)
+        for kind, number in zip(KINDS, numbers, strict=True):
+            if number is not None:
+                found = None if row is None else float(best.loc[row, kind])
+                note = "not a baseline that is computed here" if model == "neural" else ""
+                rows.append(Comparison(f"{name}: {model}, {kind}", number, found, "%", note))
+    return rows
+
+
+def _note(result: xarray.Dataset, name: str) -> str:
+    attributes = result.attrs
+    counts = {kind: int(result["count"].sel(mention_kind=kind)) for kind in ("all", *KINDS[1:])}
+    return (
+        f"{name}: {attributes.get('documents')} documents, {counts['all']} mentions with an "
+        f"antecedent in the window ({counts['pronoun']} pronouns, {counts['proper']} proper, "
+        f"{counts['nominal']} nominal). The paper's data is CoNLL-2012, cut to 128 tokens per "
+        "document; its way of choosing heads, candidates and head words was not published."
+    )

@@ -1,0 +1,187 @@
+"""Section 4.2: heads as parsers (Table 1)."""
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.papers.clark2019 import published
+from headlight.papers.clark2019.results import dependencies, model_note, stem
+from headlight.papers.clark2019.surface import LABELS
+from headlight.papers.desk import Desk
+from headlight.papers.naming import head_name
+from headlight.papers.study import Study
+from headlight.probes.dependency_tables import all_heads, best_heads
+from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
+from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
+
+ARROWS = {"dependent": "dependent → head", "head": "head → dependent"}
+"""Who attends to whom."""
+MAPPED = 30
+"""Relations on the map of all heads."""
+DRAWN = 16
+"""Relations in the picture of accuracies."""
+
+
+def table_1(study: Study, desk: Desk) -> Exhibit:
+    """The best head of every relation, and the map of all heads and relations."""
+    pictures: list[Picture] = []
+    tables: list[Table] = []
+    comparisons: list[Comparison] = []
+    notes: list[str] = []
+    for source in study.sources.dependency:
+        result, name = dependencies(study, source), stem(source)
+        tables.append(_table(result, name, desk))
+        pictures += [_accuracies(result, name, desk), _map(result, name, desk)]
+        comparisons += _compared(result, name)
+        notes += _notes(study, result, name)
+        for measure in result["measure"].values:
+            every = _named(all_heads(result, str(measure)))
+            desk.keep(every, f"{name}-all-heads-{measure}")
+    return Exhibit(
+        name="table-1",
+        title="Heads as parsers",
+        source="Clark et al. (2019), Table 1 and Section 4.2",
+        explanation="A head predicts for each word the other word that its attention is strongest "
+        "to (or from). The best head of each relation, in the direction that suits it, beside the "
+        "best fixed offset. Head and offset are chosen on the sentences that they are evaluated "
+        "on, as in the paper. All measures answer the same question: which word gets most.",
+        pictures=pictures,
+        tables=tables,
+        comparisons=comparisons,
+        notes=[model_note(study, result), *notes, published.AUXPASS_ERRATUM],
+        files=desk.written,
+    )
+
+
+def _table(result: xarray.Dataset, name: str, desk: Desk) -> Table:
+    """Table 1: the best head by the first measure in full, and by the others in short."""
+    measures = [str(measure) for measure in result["measure"].values]
+    best = {measure: best_heads(result, measure) for measure in measures}
+    first = _named(best[measures[0]])
+    frame = pandas.DataFrame(
+        {
+            "relation": first["relation"],
+            "words": first["count"].astype(int),
+            "head": first["head"],
+            "who attends": first["direction"].map(ARROWS),
+            "accuracy": 100 * first["accuracy"],
+            "low": 100 * first["low"],
+            "high": 100 * first["high"],
+            "offset": first["offset"].map(lambda offset: f"{offset:+d}"),
+            "baseline": 100 * first["baseline"],
+        }
+    )
+    for measure in measures[1:]:
+        other = _named(best[measure])
+        frame[f"{measure} head"] = other["head"]
+        frame[measure] = 100 * other["accuracy"]
+    numbers = ["accuracy", "low", "high", "baseline", *measures[1:]]
+    return desk.table(
+        frame,
+        f"{name}: the best head of each relation by {LABELS[measures[0]]}, and the accuracy of "
+        "the best head by the other measures, in percent",
+        formats=dict.fromkeys(numbers, ".1f"),
+        highlight=[
+            (row, "accuracy")
+            for row in range(len(frame))
+            if frame["low"][row] > frame["baseline"][row]
+        ],
+        note="Low and high: 95% interval, sentences resampled; it does not account for the choice "
+        "of the head. Highlighted: the interval lies above the baseline.",
+        name=name,
+    )
+
+
+def _named(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """With one column for the head's name in place of its numbers from 0."""
+    names = [
+        head_name(layer, head) for layer, head in zip(frame["layer"], frame["head"], strict=True)
+    ]
+    return frame.assign(head=names).drop(columns="layer")
+
+
+def _accuracies(result: xarray.Dataset, name: str, desk: Desk) -> Picture:
+    """Every measure's best head beside the best offset."""
+    measures = [str(measure) for measure in result["measure"].values]
+    best = {measure: best_heads(result, measure).iloc[:DRAWN] for measure in measures}
+    rows = []
+    for number in range(len(best[measures[0]])):
+        each = {measure: frame.iloc[number] for measure, frame in best.items()}
+        first = each[measures[0]]
+        marks = [
+            Mark(measure, one["accuracy"], one["low"], one["high"], measure)
+            for measure, one in each.items()
+        ]
+        note = head_name(int(first["layer"]), int(first["head"]))
+        ticks = {"best fixed offset": float(first["baseline"])}
+        rows.append(BarRow(str(first["relation"]), marks, ticks, note))
+    return desk.picture(
+        bars(rows, x_label="accuracy", percent=True, dots=True, limits=(0.0, 1.0)),
+        f"{name}: accuracy of the best head of each relation, with 95% intervals.",
+        ", ".join(f"{row.label} {100 * row.marks[0].value:.0f}%" for row in rows),
+        f"{name}-accuracy",
+    )
+
+
+def _map(result: xarray.Dataset, name: str, desk: Desk) -> Picture:
+    """All heads and relations, in the better of the two directions."""
+    relations = [str(relation) for relation in result["relation"].values[:MAPPED]]
+    chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")
+    values = chosen.stack(place=("layer", "head")).transpose("place", "relation")
+    there = np.isfinite(values.values).any(axis=1)
+    rows = [head_name(layer, head) for layer, head in values["place"].values[there]]
+    drawn = HeadMap(
+        f"{name}, {LABELS[str(chosen['measure'].values)]}",
+        values.values[there],
+        rows=rows,
+        columns=relations,
+        row_label="head",
+        column_label="relation",
+        scale="weight",
+        limits=(0.0, 1.0),
+        format=".0%",
+        unit="accuracy",
+    )
+    return desk.picture(
+        head_map([drawn], annotate=False),
+        f"{name}: accuracy of every head at every relation, in its better direction.",
+        "Each row is a head, each column a relation; darker is more accurate.",
+        f"{name}-map",
+    )
+
+
+def _compared(result: xarray.Dataset, name: str) -> list[Comparison]:
+    """The rows of Table 1, with the relation of this treebank that comes nearest."""
+    best = best_heads(result, str(result["measure"].values[0]), min_count=1).set_index("relation")
+    rows = []
+    for relation, row in published.TABLE_1.items():
+        near = relation if relation in best.index else row.universal
+        found = best.loc[near] if near in best.index else None
+        label = relation if near == relation else f"{relation} ({near})"
+        note = f"there head {row.head}, baseline {row.baseline} ({row.offset:+d})"
+        if found is not None:
+            head = head_name(int(found["layer"]), int(found["head"]))
+            note += f"; here {head}, {100 * found['baseline']:.1f} ({int(found['offset']):+d})"
+        accuracy = None if found is None else 100 * float(found["accuracy"])
+        rows.append(Comparison(f"{name}: {label}", row.accuracy, accuracy, "%", note))
+    return rows
+
+
+def _notes(study: Study, result: xarray.Dataset, name: str) -> list[str]:
+    attributes = result.attrs
+    left_out = {
+        "too_long": "sentences too long for the model",
+        "broken": "sentences with broken annotation",
+        "unencodable": "sentences with words that the tokenizer drops",
+        "cut_words": "words whose governor was cut off",
+    }
+    told = [f"{attributes[key]} {what}" for key, what in left_out.items() if attributes.get(key)]
+    right = float(result["right_branching"].sel(relation="all"))
+    note = (
+        f"{name}: {attributes['sentences']} sentences, {attributes['words']} words"
+        + (f"; left out: {', '.join(told)}" if told else "")
+        + f". Right-branching finds {100 * right:.1f}% of all governors (26 in the paper). The "
+        "paper's treebank is the Wall Street Journal with Stanford Dependencies; where relations "
+        "have other names here, the nearest is compared, and its extent may differ."
+    )
+    return [note]
