@@ -26,11 +26,11 @@ class Prepared(Batch):
     Attributes:
         masked: whether a token of `input_ids` is the mask token, which says nothing of its own.
         labels: the id that a position should predict, `NOTHING` where none; positions are those of
-            the logits, of the target where there is one.
+            the logits, of the target where there is one.  None where the objective has no such ids.
     """
 
     masked: Bool[Tensor, "batch token"]
-    labels: Int64[Tensor, "batch position"]
+    labels: Int64[Tensor, "batch position"] | None
 
     @staticmethod
     def of(
@@ -39,18 +39,16 @@ class Prepared(Batch):
         masked: Bool[Tensor, "batch token"] | None = None,
         labels: Int64[Tensor, "batch position"] | None = None,
     ) -> "Prepared":
-        """The batch with what is known beyond it; by default nothing is hidden or predicted."""
+        """The batch with what is known beyond it; by default nothing is hidden."""
         given = {field.name: getattr(batch, field.name) for field in fields(Batch)}
         if masked is None:
             masked = torch.zeros_like(batch.input_ids, dtype=torch.bool)
-        if labels is None:
-            labels = torch.full_like(batch.input_ids, NOTHING)
         return Prepared(**given, masked=masked, labels=labels)
 
     @property
-    def predicted(self) -> Int64[Tensor, " batch"]:
-        """How many positions of each sequence predict something."""
-        return (self.labels != NOTHING).sum(-1)
+    def predicted(self) -> Int64[Tensor, " batch"] | None:
+        """How many positions of each sequence predict something; None without labels."""
+        return None if self.labels is None else (self.labels != NOTHING).sum(-1)
 
 
 @runtime_checkable
@@ -118,18 +116,22 @@ class OwnObjective:
 
 
 def losses_of(
-    output: Any, labels: Int64[Tensor, "batch position"], reduction: Reduction
+    output: Any, labels: Int64[Tensor, "batch position"] | None, reduction: Reduction
 ) -> Float[Tensor, " batch"]:
     """Cross-entropy of the labels, in nats, by sequence; 0 where nothing is predicted.
 
     Raises:
-        UsageError: the output has no logits.
+        UsageError: the output has no logits, or the batch was prepared for another objective.
     """
     logits = getattr(output, "logits", None)
     if logits is None:
         raise UsageError(
             "the model has no language-model head, so there is no loss; load it with "
             "head='language_model'."
+        )
+    if labels is None:
+        raise UsageError(
+            "this batch was prepared for another objective; let this one prepare the batch."
         )
     chosen = labels != NOTHING
     picked = logits[chosen]  # before the softmax, which costs as much as the head itself

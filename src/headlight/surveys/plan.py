@@ -11,7 +11,7 @@ from typing import Any
 
 import xarray
 
-from headlight.capture import Kind, Site, Subject
+from headlight.capture import Kind, Objective, Site, Subject
 from headlight.corpora import Corpus, Source, open_corpus
 from headlight.encode import Encoded, Examples, pairs as encode_pairs, texts
 from headlight.encode.batch import Batch
@@ -61,6 +61,7 @@ def planned(
     *,
     stage: str = "survey",
     options: Mapping[str, Any] = NOTHING_MORE,
+    whole: bool = False,
 ) -> Plan:
     """Choose what runs; nothing of it runs yet.
 
@@ -71,6 +72,7 @@ def planned(
         settings: see `Settings`.
         stage: what the result is called.
         options: what the result depends on besides the settings, as JSON.
+        whole: an encoder-decoder runs whole, also where attention of its encoder is asked for.
 
     Raises:
         UsageError: something does not fit together: layers, kinds, lengths; or no tokenizer.
@@ -80,7 +82,7 @@ def planned(
         raise UsageError(f"{subject.name} has no tokenizer, and a survey reads text.")
     source = SAMPLE if corpus is None else corpus
     opened = source if isinstance(source, Corpus) else open_corpus(source)
-    subject, kind, sites = _chosen(subject, settings)
+    subject, kind, sites = _chosen(subject, settings, whole=whole)
     examples = _examples(opened, subject, settings)
     signature = {**_signature(opened, subject, settings, kind, sites), **options}
     return Plan(stage, subject, kind, sites, examples, settings, signature)
@@ -91,6 +93,7 @@ def conducted(
     observer: Callable[[Batch, Sequence[Encoded]], Observer],
     described: Callable[[State], xarray.Dataset],
     *,
+    objective: Objective | None = None,
     folder: Folder,
     progress: bool = True,
 ) -> xarray.Dataset:
@@ -100,6 +103,7 @@ def conducted(
         plan: what is to be run.
         observer: makes the observer of one batch.
         described: makes the result of what was seen.
+        objective: with one, the model is run backward too; see `headlight.observe.Step`.
         folder: see `Folder`.
         progress: show a bar on standard error.
 
@@ -110,7 +114,7 @@ def conducted(
     place = folder.made()
     if place and folder.resume and (finished := _finished(place, plan)):
         return finished
-    step = Step(plan.subject, plan.sites, observer, plan.settings.batch_tokens)
+    step = Step(plan.subject, plan.sites, observer, plan.settings.batch_tokens, objective)
     state = observe(
         plan.examples,
         step,
@@ -164,9 +168,11 @@ def _names(tokenizer: Any) -> dict[str, str]:
     return {category: str(token) for category, token in named.items() if token}
 
 
-def _chosen(subject: Subject, settings: Settings) -> tuple[Subject, Kind, list[Site]]:
+def _chosen(
+    subject: Subject, settings: Settings, *, whole: bool
+) -> tuple[Subject, Kind, list[Site]]:
     """The part of the model that runs, and the attention in it that is asked for."""
-    wants_decoder = settings.pairs and settings.kind != "encoder"
+    wants_decoder = settings.pairs and (whole or settings.kind != "encoder")
     if subject.has_decoder_inputs and not wants_decoder:
         if settings.kind in ("decoder", "cross"):
             raise UsageError(
