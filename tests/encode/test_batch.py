@@ -23,7 +23,7 @@ def test_right_and_left_padding():
     assert batch.attention_mask.tolist() == [[1, 1, 1], [1, 0, 0]]
     assert batch.token_type_ids.tolist() == [[1, 1, 1], [1, 0, 0]]
     assert batch.category.tolist() == [[3, 3, 3], [3, -1, -1]]
-    assert batch.word.tolist() == [[1, 2, 3], [1, -1, -1]]
+    assert batch.word.tolist() == [[1, 2, 3], [1, -2, -2]]
     assert batch.lengths.tolist() == [3, 1]
     assert batch.target_ids is None
     left = collate([example(3), example(1)], pad_id=9, side="left")
@@ -37,7 +37,7 @@ def test_targets_are_padded_on_the_right():
     assert batch.target_ids.tolist() == [[7, 0, 0], [7, 8, 9]]
     assert batch.target_mask.tolist() == [[1, 0, 0], [1, 1, 1]]
     assert batch.target_category.tolist() == [[2, -1, -1], [2, 2, 2]]
-    assert batch.target_word.tolist() == [[0, -1, -1], [0, 0, 0]]
+    assert batch.target_word.tolist() == [[0, -2, -2], [0, 0, 0]]
     assert batch.target_lengths.tolist() == [1, 3]
 
 

@@ -11,7 +11,8 @@ from headlight.encode.encoded import Encoded
 from headlight.errors import UsageError
 
 NO_CATEGORY = -1
-NO_WORD = -1
+NO_WORD, PADDED_WORD = -1, -2
+"""In the place of the number of a word, for special tokens and for padding."""
 SIDES = ("right", "left")
 
 
@@ -24,7 +25,7 @@ class Batch:
         attention_mask: 1 for tokens, 0 for padding.
         token_type_ids: Segment of every token; 0 for padding.
         category: Index into `headlight.result.CATEGORIES`; -1 for padding.
-        word: Number of the word within the example; -1 for special tokens and padding.
+        word: Number of the word within the example; -1 for special tokens, -2 for padding.
         lengths: Tokens in each example.
         target_ids: What the decoder is given (``decoder_input_ids``); None without a decoder text.
         target_mask: As `attention_mask`, for the target.
@@ -84,7 +85,7 @@ def collate(
         attention_mask=padded([[1] * len(row) for row in ids], 0),
         token_type_ids=padded([example.segments for example in examples], 0),
         category=padded([example.categories for example in examples], NO_CATEGORY),
-        word=padded([example.words for example in examples], NO_WORD),
+        word=padded([example.words for example in examples], PADDED_WORD),
         lengths=counted(ids),
     )
     if not with_target:
@@ -95,7 +96,7 @@ def collate(
         target_ids=padded(targets, pad_id, "right"),
         target_mask=padded([[1] * len(row) for row in targets], 0, "right"),
         target_category=padded([e.target_categories for e in examples], NO_CATEGORY, "right"),
-        target_word=padded([e.target_words for e in examples], NO_WORD, "right"),
+        target_word=padded([e.target_words for e in examples], PADDED_WORD, "right"),
         target_lengths=counted(targets),
     )
 

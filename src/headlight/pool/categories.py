@@ -1,7 +1,4 @@
-"""Positions to categories and neighbourhoods, on the device where the scores are.
-
-All of it is "multiply by a 0/1 membership matrix": over keys one sums, over queries one averages.
-"""
+"""Positions to categories and neighbourhoods."""
 
 import torch
 from jaxtyping import Float, Int

@@ -1,0 +1,26 @@
+"""Positions to categories, neighbourhoods and words, on the device where the scores are.
+
+All of it is "multiply by a 0/1 membership matrix": over keys one sums, over queries one averages.
+"""
+
+from headlight.pool.categories import (
+    Membership,
+    membership,
+    over_keys,
+    over_neighbours,
+    over_queries,
+    with_all,
+)
+from headlight.pool.words import QUERIES, Queries, Words
+
+__all__ = [
+    "QUERIES",
+    "Membership",
+    "Queries",
+    "Words",
+    "membership",
+    "over_keys",
+    "over_neighbours",
+    "over_queries",
+    "with_all",
+]

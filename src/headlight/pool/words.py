@@ -1,0 +1,185 @@
+"""Pieces to words (Clark et al. 2019, Section 4.1)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from headlight.encode.batch import NO_WORD
+from headlight.errors import UnknownNameError, UsageError
+from headlight.shapes import Score
+
+Queries = Literal["mean", "first", "max"]
+QUERIES: tuple[str, ...] = get_args(Queries)
+
+NO_UNIT = -1
+
+Rows = Float[Tensor, "batch head token kind"]
+WordRows = Float[Tensor, "batch head word kind"]
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Which tokens of a batch are pieces of which word; made by `of`.
+
+    What goes to a word is the sum of what goes to its pieces; what a word gives is the mean of what
+    its pieces give, or one of the alternatives of `of`.  So rows of attention weights sum to 1
+    again, special tokens included.
+
+    Attributes:
+        unit: For every token the number of its word; -1 for padding, and for special tokens unless
+            they are units of their own.
+        special: Special tokens that are not units.
+        width: Numbers of words, in the text with most.
+        queries: How what the pieces of a word give becomes what the word gives.
+    """
+
+    unit: Int64[Tensor, "batch token"]
+    special: Bool[Tensor, "batch token"]
+    width: int
+    queries: Queries
+
+    @classmethod
+    def of(
+        cls,
+        word: Int64[Tensor, "batch token"],
+        *,
+        queries: str = "mean",
+        special: bool = False,
+    ) -> "Words":
+        """The words of a batch.
+
+        Args:
+            word: `Batch.word`.
+            queries: What the attending word gives, of what its pieces give: their ``mean``, as in
+                the paper; the ``first`` of them, which is what the authors' program does; or, for
+                every key, the ``max``, scaled so that the row has the size of the mean row: weights
+                then sum to 1, special tokens included.  Of signed scores, sizes are absolute.
+            special: Whether special tokens stay, as units of their own.  Units are then numbered
+                in the order in which they stand in the text.  Otherwise what special tokens give
+                and receive is dropped, and units are numbered as words are.
+
+        Raises:
+            UnknownNameError: `queries` is none of `QUERIES`.
+        """
+        if queries not in QUERIES:
+            raise UnknownNameError("way of joining the queries of a word", queries, QUERIES)
+        unit = _in_order(word) if special else word.clamp_min(NO_UNIT)
+        dropped = (word == NO_WORD) & (unit == NO_UNIT)
+        return cls(unit, dropped, int(unit.max()) + 1, queries)  # type: ignore[arg-type]
+
+    @cached_property
+    def members(self) -> Float[Tensor, "batch word token"]:
+        """1 where a token is a piece of a word."""
+        numbers = torch.arange(self.width, device=self.unit.device)
+        return (self.unit[:, None] == numbers[:, None]).float()
+
+    @cached_property
+    def count(self) -> Int64[Tensor, "batch word"]:
+        """Pieces of every word; 0 where a text has fewer words than others."""
+        count: Tensor = self.members.sum(-1).long()
+        return count
+
+    @cached_property
+    def present(self) -> Bool[Tensor, "batch word"]:
+        """Which words there are."""
+        return self.count > 0
+
+    def pool(self, score: Score) -> Float[Tensor, "batch head word other"]:
+        """The score between words; 0 in the rows and columns of words that are not there.
+
+        Raises:
+            UsageError: The score is not between the tokens of this batch.
+        """
+        if self._single:  # nothing to add up
+            return self._picked(score)
+        return self.over_queries(self.over_keys(score), score)
+
+    def over_keys(self, score: Score) -> Float[Tensor, "batch head query word"]:
+        """Sum over the pieces of each word that is attended to.
+
+        Raises:
+            UsageError: The score is not between the tokens of this batch.
+        """
+        self._demand_fit(score)
+        batch, heads, queries, _ = score.shape
+        # One product per text, for all heads and queries together, and no copy for each head.
+        rows = score.flatten(1, 2) @ self.members.mT.to(score.dtype)
+        return rows.view(batch, heads, queries, self.width)
+
+    def over_queries(self, rows: Rows, score: Score) -> WordRows:
+        """What each word gives, of what its pieces give.
+
+        Args:
+            rows: One row for every token.
+            score: The same before keys were pooled: what goes to special tokens is part of the
+                size to which ``max`` scales.
+        """
+        if self.queries == "first":
+            return self._first_rows(rows)
+        if self.queries == "mean":
+            return self._mean_rows(rows)
+        return self._largest_rows(rows, score * self.special[:, None, None])
+
+    @cached_property
+    def _single(self) -> bool:
+        return not bool((self.count > 1).any())
+
+    @cached_property
+    def _shares(self) -> Float[Tensor, "batch word token"]:
+        return self.members / self.count[..., None].clamp_min(1)
+
+    @cached_property
+    def _first(self) -> Int64[Tensor, "batch word"]:
+        """The first piece of every word; anything where there is no word."""
+        return self.members.argmax(-1)
+
+    def _picked(self, score: Score) -> Float[Tensor, "batch head word other"]:
+        self._demand_fit(score)
+        rows = self._first_rows(score)
+        keys = self._first[:, None, None].expand(*rows.shape[:3], self.width)
+        return rows.gather(-1, keys).masked_fill_(~self.present[:, None, None], 0)
+
+    def _first_rows(self, rows: Rows) -> WordRows:
+        batch, heads, tokens, kinds = rows.shape
+        starts = torch.arange(batch * heads, device=rows.device).view(batch, heads, 1) * tokens
+        places = (starts + self._first[:, None]).flatten()
+        picked = rows.reshape(-1, kinds).index_select(0, places)
+        picked = picked.view(batch, heads, self.width, kinds)
+        return picked.masked_fill_(~self.present[:, None, :, None], 0)
+
+    def _mean_rows(self, rows: Rows) -> WordRows:
+        return self._shares[:, None].to(rows.dtype) @ rows
+
+    def _largest_rows(self, rows: Rows, rest: Score) -> WordRows:
+        largest = self._maximum(rows)
+        size = largest.abs().sum(-1) + self._maximum(rest).abs().sum(-1)
+        wanted = self._mean_rows((rows.abs().sum(-1) + rest.abs().sum(-1))[..., None])
+        return largest * (wanted[..., 0] / size.where(size > 0, 1))[..., None]
+
+    def _maximum(self, rows: Rows) -> WordRows:
+        """The largest entry over the pieces of each word, for every column."""
+        batch, heads, _, kinds = rows.shape
+        bins = self.unit.where(self.unit >= 0, self.width)  # the last is for what is no piece
+        maxima = rows.new_zeros(batch, heads, self.width + 1, kinds)
+        place = bins[:, None, :, None].expand_as(rows)
+        return maxima.scatter_reduce_(2, place, rows, "amax", include_self=False)[:, :, :-1]
+
+    def _demand_fit(self, score: Score) -> None:
+        tokens = self.unit.shape[1]
+        if score.shape[2:] != (tokens, tokens):
+            raise UsageError(
+                f"these scores are between {score.shape[2]} queries and {score.shape[3]} keys, and "
+                f"the words are of {tokens} tokens; give those of a text's attention to itself."
+            )
+
+
+def _in_order(word: Int64[Tensor, "batch token"]) -> Int64[Tensor, "batch token"]:
+    """Words and special tokens numbered as they stand; padding is -1."""
+    before = torch.nn.functional.pad(word[:, :-1], (1, 0), value=NO_WORD)
+    begins = (word >= NO_WORD) & ((word == NO_WORD) | (word != before))
+    numbers = begins.long().cumsum(-1) - 1
+    return numbers.where(word >= NO_WORD, NO_UNIT)
