@@ -1,0 +1,278 @@
+"""Figures 1 and 5: the attention of single heads on single texts, drawn as lines."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import pandas
+from jaxtyping import Float
+
+from headlight.corpora import Sentence, open_coreference, open_treebank
+from headlight.encode import EncodedSentence, EncodedSpan, documents, sentences
+from headlight.papers.clark2019 import published
+from headlight.papers.clark2019.results import (
+    antecedents,
+    dependencies,
+    model_note,
+    stem,
+    surveyed,
+    text_notes,
+)
+from headlight.papers.clark2019.word_maps import END, START, piece_map, word_map
+from headlight.papers.desk import Desk
+from headlight.papers.naming import head_name
+from headlight.papers.study import Study
+from headlight.probes.coreference import best_heads as best_resolvers
+from headlight.probes.dependency_tables import best_heads
+from headlight.surveys.examples_of_heads import example_heads
+from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.pictures import LinkDrawing, attention_lines
+
+FIRST = "The old mill by the river was built in 1802, and it still grinds grain."
+SECOND = "Visitors come on Sundays, when the miller opens its doors."
+"""What the heads of Figure 1 read."""
+
+TITLES = {
+    "broad": "attends broadly",
+    "next": "attends to the next token",
+    "sep": "attends to [SEP]",
+    "punctuation": "attends to periods and commas",
+}
+SHORTEST, LONGEST = 6, 14
+"""Words in a sentence that can be drawn."""
+CANDIDATES = 60
+"""Sentences that are looked at for each drawing."""
+FEWEST = 20
+"""Words of a relation, for its best head to mean anything."""
+ROOM = 48
+"""Tokens of a document that can be drawn."""
+
+Map = Float[np.ndarray, "query key"]
+
+
+def figure_1(study: Study, desk: Desk) -> Exhibit:
+    """The broadest head, and those that look most at the next token, [SEP] and punctuation."""
+    survey = surveyed(study)
+    measure = study.options.measures[0]
+    picked = example_heads(survey)
+    drawings, rows = [], []
+    for pattern, one in picked.items():
+        tokens, weights = piece_map(study, FIRST, SECOND, (one.layer, one.head))
+        name = head_name(one.layer, one.head)
+        drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [TITLES[pattern]]))
+        rows.append({"pattern": TITLES[pattern], "head": name, "value": one.value})
+    return Exhibit(
+        name="figure-1",
+        title="Examples of heads",
+        source="Clark et al. (2019), Figure 1",
+        explanation="For each pattern of Section 3 the head that shows it most in the survey, on a "
+        "text of ours. Left attends, right is attended to; the darker the line, the more.",
+        pictures=[
+            desk.picture(
+                attention_lines(drawings),
+                "The attention weights of four heads on one pair of sentences.",
+                "; ".join(f"head {row['head']} {row['pattern']}" for row in rows),
+            )
+        ],
+        tables=[desk.table(pandas.DataFrame(rows), "Picked by the survey: share, or entropy")],
+        comparisons=[
+            Comparison(
+                TITLES[pattern],
+                name,
+                head_name(picked[pattern].layer, picked[pattern].head)
+                if pattern in picked
+                else None,
+            )
+            for pattern, name in published.FIGURE_1
+        ],
+        notes=[
+            *text_notes(study, survey),
+            f"Heads are picked and drawn by {measure}."
+            if measure != "gradient"
+            else "Heads are drawn by the weight.",
+        ],
+        files=desk.written,
+    )
+
+
+def figure_5(study: Study, desk: Desk) -> Exhibit:
+    """The best head of some relations at work, and that of coreference."""
+    source = study.sources.dependency[0]
+    best = best_heads(dependencies(study, source), _measure(study), min_count=FEWEST)
+    found = [_Link.of(best, relation) for _, relation, _ in published.FIGURE_5[:-1]]
+    drawings = [drawn for link in found if link for drawn in _drawn(study, source, link)]
+    if study.sources.coreference:
+        drawings += _coreferent(study, study.sources.coreference[0])
+    comparisons = [
+        _compared(row, link) for row, link in zip(published.FIGURE_5[:-1], found, strict=True)
+    ]
+    return Exhibit(
+        name="figure-5",
+        title="Heads with a linguistic job",
+        source="Clark et al. (2019), Figure 5",
+        explanation="For each relation the best head, on a sentence of the treebank that it gets "
+        "right. Left attends, right is attended to. Red: the words that the relation is about.",
+        pictures=[
+            desk.picture(
+                attention_lines(drawings, columns=3),
+                f"Attention between words, on sentences of {stem(source)}.",
+                "; ".join(f"{drawing.title}: {', '.join(drawing.notes)}" for drawing in drawings),
+            )
+        ]
+        if drawings
+        else [],
+        comparisons=comparisons,
+        notes=[
+            model_note(study, dependencies(study, source)),
+            f"Sentences of {LONGEST} words at most; a relation is left out if the treebank has "
+            f"fewer than {FEWEST} words of it, or the head gets none of the first {CANDIDATES} "
+            "short sentences right.",
+            published.AUXPASS_ERRATUM,
+        ],
+        files=desk.written,
+    )
+
+
+def _measure(study: Study) -> str:
+    """What single heads are drawn by."""
+    return study.forward_measures[0] if study.forward_measures else study.options.measures[0]
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A relation and the head that finds it best."""
+
+    relation: str
+    layer: int
+    head: int
+    direction: str
+    accuracy: float
+
+    @property
+    def title(self) -> str:
+        return f"Head {head_name(self.layer, self.head)}"
+
+    @staticmethod
+    def of(best: pandas.DataFrame, relation: str) -> "_Link | None":
+        """The relation itself, or the one of Universal Dependencies that comes nearest."""
+        for name in (relation, published.TABLE_1[relation].universal):
+            rows = best[best["relation"] == name]
+            if len(rows):
+                row = rows.iloc[0]
+                place = int(row["layer"]), int(row["head"])
+                return _Link(name, *place, str(row["direction"]), float(row["accuracy"]))
+        return None
+
+
+def _compared(row: tuple[str, str, float], link: _Link | None) -> Comparison:
+    name, relation, accuracy = row
+    label = (
+        relation if link is None or link.relation == relation else f"{relation} ({link.relation})"
+    )
+    note = f"there head {name}" + (f", here {link.title.removeprefix('Head ')}" if link else "")
+    return Comparison(label, accuracy, None if link is None else 100 * link.accuracy, "%", note)
+
+
+def _drawn(study: Study, source: str, link: _Link) -> Iterator[LinkDrawing]:
+    """One sentence in which the head finds most words of the relation; nothing if it finds none."""
+    best: tuple[int, EncodedSentence, Map] | None = None
+    for example in islice(_short(study, source, link.relation), CANDIDATES):
+        weights = word_map(study, example, (link.layer, link.head), _measure(study))
+        right = _right(example.sentence, weights, link)
+        if right and (best is None or right > best[0]):
+            best = right, example, weights
+    if best is None:
+        return
+    _, example, weights = best
+    words = [START, *example.sentence.words, END]
+    dependents = _dependents(example.sentence, link.relation)
+    governors = [example.sentence.heads[word] for word in dependents]
+    attending = governors if link.direction == "head" else [word + 1 for word in dependents]
+    note = f"{100 * link.accuracy:.1f}% accuracy at the {link.relation} relation"
+    yield LinkDrawing(link.title, words, words, weights, [note], highlighted=attending)
+
+
+def _short(study: Study, source: str, relation: str) -> Iterator[EncodedSentence]:
+    """Sentences that can be drawn and have the relation."""
+    treebank = open_treebank(source, broken=study.options.broken)
+    fitting = (
+        sentence
+        for sentence in treebank
+        if SHORTEST <= len(sentence) <= LONGEST and relation in sentence.relations
+    )
+    room = study.subject.longest or 512
+    examples = sentences(
+        fitting, study.subject.tokenizer, max_length=room, overflow="skip", unencodable="skip"
+    )
+    for example in examples:
+        if isinstance(example, EncodedSentence):
+            yield example
+
+
+def _dependents(sentence: Sentence, relation: str) -> list[int]:
+    """Numbers from 0 of the words that stand in the relation to another word."""
+    return [
+        word
+        for word, name in enumerate(sentence.relations)
+        if name == relation and sentence.heads[word]
+    ]
+
+
+def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
+    """How many words of the relation are found, minus those that are not."""
+    inner = weights[1:-1, 1:-1].copy()
+    np.fill_diagonal(inner, -np.inf)
+    scores = inner if link.direction == "dependent" else inner.T
+    found = [
+        int(scores[word].argmax()) == sentence.heads[word] - 1
+        for word in _dependents(sentence, link.relation)
+    ]
+    return 2 * sum(found) - len(found)
+
+
+def _coreferent(study: Study, source: str) -> Sequence[LinkDrawing]:
+    """The beginning of a document in which the best head finds an antecedent."""
+    best = best_resolvers(antecedents(study, source), _measure(study)).dropna(subset="layer")
+    if best.empty:
+        return []
+    row = best.iloc[0]
+    head = int(row["layer"]), int(row["head"])
+    examples = documents(
+        open_coreference(source, broken=study.options.broken),
+        study.subject.tokenizer,
+        max_length=min(ROOM, study.subject.longest or ROOM),
+        unencodable="skip",
+    )
+    for example in islice(examples, CANDIDATES):
+        if not isinstance(example, EncodedSpan):
+            continue
+        weights = word_map(study, example, head, _measure(study))
+        links = _found_links(example, weights, str(row["direction"]))
+        if links:
+            words = [START, *example.document.words[: example.kept], END]
+            note = f"{row['all']:.1f}% of antecedents found"
+            title = f"Head {head_name(*head)}"
+            return [LinkDrawing(title, words, words, weights, [note], links=links)]
+    return []
+
+
+def _found_links(example: EncodedSpan, weights: Map, direction: str) -> list[tuple[int, int]]:
+    """Mentions whose head word attends most, among earlier mentions, to one of the same chain."""
+    mentions = [one for one in example.document.mentions if one.last < example.kept]
+    links = []
+    for number, mention in enumerate(mentions):
+        earlier = [one for one in mentions[:number] if one.head < mention.head]
+        if not earlier:
+            continue
+        scores = [
+            weights[mention.head + 1, one.head + 1]
+            if direction == "mention"
+            else weights[one.head + 1, mention.head + 1]
+            for one in earlier
+        ]
+        chosen = earlier[int(np.argmax(scores))]
+        if chosen.chain == mention.chain:
+            pair = (mention.head + 1, chosen.head + 1)
+            links.append(pair if direction == "mention" else pair[::-1])
+    return links
