@@ -35,16 +35,16 @@ def governor(scores: np.ndarray, word: int, direction: str) -> int | None:
 
 
 def judged(tree: Sentence, kept: int, predicted: list[int | None], rule: bool) -> dict[int, bool]:
-    """Whether each word that is evaluated is right; governors are numbered from 1, the root is 0."""
+    """Whether each word that is evaluated is right; governors from 1, the root is 0."""
     found = {}
     for word in range(kept):
         if tree.heads[word] > kept:
             continue
         found[word] = predicted[word] == tree.heads[word]
         possessor = tree.relations[word] in ("poss", "nmod:poss")
-        if rule and possessor and word + 1 < kept and tree.words[word + 1] in CLITICS:
-            if predicted[word] is None or predicted[word] < kept:
-                found[word] = predicted[word + 1] == tree.heads[word]
+        clitic = word + 1 < kept and tree.words[word + 1] in CLITICS
+        if rule and possessor and clitic and predicted[word] != kept:
+            found[word] = predicted[word + 1] == tree.heads[word]
     return found
 
 

@@ -32,7 +32,10 @@ def by_offset(gold: Gold, offsets: Offsets) -> Int64[Tensor, "batch offset word"
 
 
 def right_branching(gold: Gold) -> Int64[Tensor, "batch 1 word"]:
-    """Every word is governed by the next, and the last word is the root (Table 3)."""
+    """Every word is governed by the next, and the last word is the root (Section 5, Table 3).
+
+    What Section 4.2 calls by this name is the offset +1, which differs in the last word.
+    """
     words = torch.arange(gold.governor.shape[1], device=gold.governor.device)
     last = (gold.lengths - 1)[:, None]
     return torch.where(words < last, words + 1, ROOT - 1)[:, None]

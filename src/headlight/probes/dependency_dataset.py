@@ -1,7 +1,7 @@
 """The result of an evaluation of heads as parsers: accuracies with named axes and intervals."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import xarray
@@ -122,9 +122,8 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
         return parts[0]
     along = [name for name, variable in parts[0].data_vars.items() if "measure" in variable.dims]
     together = xarray.concat([part[along] for part in parts], dim="measure", join="exact")
-    return cast("xarray.Dataset", parts[0].drop_dims("measure").merge(together)).assign_attrs(
-        parts[0].attrs
-    )
+    whole = parts[0].drop_dims("measure").merge(together)
+    return whole.assign_attrs(parts[0].attrs)
 
 
 def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:

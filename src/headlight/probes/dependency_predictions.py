@@ -65,4 +65,4 @@ def counted(
 ) -> Float[Tensor, "batch *any relation"]:
     """How often each relation was found, in each sentence; words not evaluated count for none."""
     flat = found.flatten(1, -2).to(gold.members.dtype) @ gold.members
-    return flat.unflatten(1, found.shape[1:-1])
+    return flat.reshape(*found.shape[:-1], gold.relations)

@@ -5,14 +5,13 @@ from typing import Literal, get_args
 
 from headlight.capture import Kind
 from headlight.errors import UnknownNameError, UsageError
-from headlight.measures import GRADIENT, MEASURES, ValueBias
+from headlight.measures import GRADIENT, MEASURES, NormPooling, ValueBias
 from headlight.observe import BATCH_TOKENS
+from headlight.pool import Queries
 
 Relations = Literal["full", "base"]
 Possessive = Literal["clark", "strict"]
 Offsets = Literal["notebook", "strict"]
-Queries = Literal["mean", "first", "max"]
-Pooling = Literal["norms", "vectors"]
 Overflow = Literal["skip", "truncate", "error"]
 Unencodable = Literal["error", "skip"]
 
@@ -49,7 +48,7 @@ class DependencySettings:
 
     measures: tuple[str, ...] = MEASURES
     queries: Queries = "mean"
-    pooling: Pooling = "norms"
+    pooling: NormPooling = "norms"
     relations: Relations = "full"
     possessive: Possessive = "clark"
     offsets: Offsets = "notebook"
@@ -68,11 +67,7 @@ class DependencySettings:
         for name, choices in _CHOICES.items():
             if (chosen := getattr(self, name)) not in get_args(choices):
                 raise UnknownNameError(f"choice of {name}", str(chosen), get_args(choices))
-        for measure in self.measures:
-            if measure not in (*MEASURES, GRADIENT):
-                raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
-        if not self.measures or len(set(self.measures)) < len(self.measures):
-            raise UsageError(f"name each measure once, and at least one, not {self.measures}.")
+        _demand_measures(self.measures)
         if self.kind == "cross":
             raise UsageError(
                 "cross-attention goes from one text to another, and a dependency is within one; "
@@ -83,9 +78,23 @@ class DependencySettings:
                 raise UsageError(f"{name} must be at least {least}, not {number}.")
 
 
+def _demand_measures(measures: tuple[str, ...]) -> None:
+    """Refuse measures that do not exist, or come twice, or not at all.
+
+    Raises:
+        UnknownNameError: there is no such measure.
+        UsageError: there is none, or one is named twice.
+    """
+    for measure in measures:
+        if measure not in (*MEASURES, GRADIENT):
+            raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
+    if not measures or len(set(measures)) < len(measures):
+        raise UsageError(f"name each measure once, and at least one, not {measures}.")
+
+
 _CHOICES = {
     "queries": Queries,
-    "pooling": Pooling,
+    "pooling": NormPooling,
     "relations": Relations,
     "possessive": Possessive,
     "offsets": Offsets,

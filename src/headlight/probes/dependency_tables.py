@@ -9,7 +9,7 @@ from headlight.probes.dependency_dataset import ALL
 from headlight.probes.features_index import PUNCTUATION
 
 UNLISTED = ("root", PUNCTUATION)
-"""Relations that Table 1 leaves out: no head can predict the root, and punctuation is a convention."""
+"""Relations that Table 1 leaves out: no head can find the root, and punctuation is convention."""
 
 
 def best_heads(result: xarray.Dataset, measure: str, *, min_count: int = 100) -> pandas.DataFrame:

@@ -1,0 +1,233 @@
+"""Heads as parsers: how often the word a head attends to most is the governor, or the dependent."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import xarray
+
+from headlight.capture import Kind, Objective, Site, Subject
+from headlight.corpora import Sentence, Treebank, open_treebank
+from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
+from headlight.encode.batch import Batch
+from headlight.errors import CorpusError, UsageError
+from headlight.measures import GRADIENT
+from headlight.observe import Step, observe
+from headlight.probes.dependency_dataset import dataset, joined
+from headlight.probes.dependency_gold import Inventory, inventory
+from headlight.probes.dependency_observer import DependencyObserver
+from headlight.probes.dependency_settings import DependencySettings
+from headlight.result import versions
+from headlight.run import State
+
+LONGEST_DEFAULT = 512
+
+
+def dependency_heads(
+    treebank: str | Path | Iterable[Sentence],
+    subject: Subject,
+    *,
+    objective: Objective | None = None,
+    folder: Path | str | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How well every head, in both directions, finds the governor of a word, by relation.
+
+    The treebank is read twice, once for its relations and once through the model; a third time, and
+    backward, for the ``gradient``.  Memory does not grow with it.
+
+    Args:
+        treebank: a path for `headlight.corpora.open_treebank`, or sentences that can be iterated
+            more than once.
+        subject: the model.
+        objective: the loss of which the ``gradient`` is taken.
+        folder: where to keep what is half done; None keeps it in memory.
+        resume: go on with what is in the folder.
+        progress: show a bar on standard error.
+        settings: see `DependencySettings`.
+
+    Returns:
+        Accuracy of every measure, layer, head, direction and relation with its interval, the
+        baselines, and the counts; `best_heads` makes Table 1 of it.  Layers and heads from 0.
+
+    Raises:
+        UsageError: something does not fit together: measures, layers, lengths, folder.
+        CorpusError: the treebank cannot be read, has no trees, or no sentence is short enough.
+        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        RunError: what is in the folder is of another model, treebank or setting.
+
+    Source: Clark et al. (2019), Section 4.2, Table 1 and Figure 5, and their notebook.
+    """
+    chosen = DependencySettings(**settings)
+    if GRADIENT in chosen.measures and objective is None:
+        raise UsageError("the gradient is that of a loss; give an objective.")
+    task = _planned(treebank, subject, chosen)
+    place = None if folder is None else Path(folder)
+    passes: list[tuple[tuple[str, ...], Objective | None, Path | None]] = []
+    if forward := tuple(name for name in chosen.measures if name != GRADIENT):
+        passes.append((forward, None, place))
+    if GRADIENT in chosen.measures:
+        passes.append(((GRADIENT,), objective, place / GRADIENT if place else None))
+    parts = [_passed(task, *each, resume=resume, progress=progress) for each in passes]
+    return joined(parts).sel(measure=list(chosen.measures))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be run."""
+
+    source: str
+    treebank: Iterable[Sentence]
+    subject: Subject
+    kind: Kind
+    sites: list[Site]
+    inventory: Inventory
+    examples: Examples
+    settings: DependencySettings
+
+
+def _planned(
+    treebank: str | Path | Iterable[Sentence], subject: Subject, settings: DependencySettings
+) -> _Task:
+    opened = open_treebank(treebank) if isinstance(treebank, str | Path) else treebank
+    if isinstance(opened, Iterator):
+        raise UsageError(
+            "the treebank is read more than once; give a list of sentences, or what open_treebank "
+            "returns."
+        )
+    if subject.tokenizer is None:
+        raise UsageError(f"{subject.name} has no tokenizer, and a treebank is text.")
+    if subject.has_decoder_inputs:
+        if settings.kind == "decoder":
+            raise UsageError(
+                f"the decoder of {subject.name} reads a second text, and a treebank has one; "
+                "choose the encoder."
+            )
+        subject = subject.encoder()
+    kind = settings.kind or subject.kinds[0]
+    return _Task(
+        source=opened.source if isinstance(opened, Treebank) else "sentences",
+        treebank=opened,
+        subject=subject,
+        kind=kind,
+        sites=subject.sites_of(kind, settings.layers),
+        inventory=inventory(islice(opened, settings.max_sentences), settings.relations),
+        examples=_examples(opened, subject, settings),
+        settings=settings,
+    )
+
+
+def _examples(
+    treebank: Iterable[Sentence], subject: Subject, settings: DependencySettings
+) -> Examples:
+    tokenizer: Any = subject.tokenizer
+    longest = subject.longest
+    length = settings.max_length or min(LONGEST_DEFAULT, longest or LONGEST_DEFAULT)
+    if longest is not None and length > longest:
+        raise UsageError(
+            f"max_length is {length}, and {subject.name} takes at most {longest} tokens; "
+            "allow fewer."
+        )
+    return encode_sentences(
+        _First(treebank, settings.max_sentences),
+        tokenizer,
+        max_length=length,
+        overflow=settings.overflow,
+        unencodable=settings.unencodable,
+    )
+
+
+@dataclass(frozen=True)
+class _First:
+    """The first sentences of a treebank; it can be iterated again."""
+
+    treebank: Iterable[Sentence]
+    number: int | None
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return islice(self.treebank, self.number)
+
+
+def _passed(
+    task: _Task,
+    measures: tuple[str, ...],
+    objective: Objective | None,
+    folder: Path | None,
+    *,
+    resume: bool,
+    progress: bool,
+) -> xarray.Dataset:
+    """One pass of the model over the treebank."""
+    codes = {name: number for number, name in enumerate(task.inventory.relations)}
+
+    def observer(batch: Batch, examples: Sequence[EncodedSentence]) -> DependencyObserver:
+        return DependencyObserver(batch, examples, task.settings, measures, codes)
+
+    signature = _signature(task, measures, objective)
+    state = observe(
+        cast("Iterable[EncodedSentence]", task.examples),
+        Step(task.subject, task.sites, observer, task.settings.batch_tokens, objective=objective),
+        signature=signature,
+        folder=folder,
+        resume=resume,
+        progress=progress,
+    )
+    if not state.examples:
+        raise CorpusError(
+            f"{task.source}: no sentence can be given to {task.subject.name}; are they all longer "
+            "than max_length?"
+        )
+    if not task.examples.counts.examples:  # measured by an earlier process: count what is left out
+        for _ in task.examples:
+            pass
+    heads = {site.layer: site.heads for site in task.sites}
+    attributes = _attributes(task, state, signature)
+    relations = task.inventory.relations
+    return dataset(state.tally, task.settings, measures, relations, heads, attributes)
+
+
+def _signature(task: _Task, measures: Sequence[str], objective: Objective | None) -> dict[str, Any]:
+    """Everything that must be equal for two runs to be parts of one."""
+    subject = task.subject
+    return {
+        **(dict(objective.settings()) if objective else {}),
+        **asdict(task.settings),
+        "measures": list(measures),
+        "kind": task.kind,
+        "layers": [site.layer for site in task.sites],
+        "model": subject.name,
+        "revision": subject.revision,
+        "dtype": str(subject.transformer.dtype).removeprefix("torch."),
+        "corpus": task.source,
+        "trees": task.inventory.digest,
+    }
+
+
+def _attributes(task: _Task, state: State, signature: dict[str, Any]) -> dict[str, Any]:
+    """What would have to be repeated to get the same, and what was left out."""
+    counts = task.examples.counts
+    sentences, words, cut, lost = map(int, state.tally["sentences"].compute()["total"])
+    return {
+        "title": "Heads as parsers",
+        **{name: signature[name] for name in ("model", "revision", "kind", "corpus")},
+        "corpus_digest": state.digest,
+        "trees_digest": task.inventory.digest,
+        "sentences": sentences,
+        "words": words,
+        "tokens": state.tokens,
+        "cut_words": cut,
+        "lost_words": lost,
+        "too_long": counts.too_long,
+        "unencodable": counts.unencodable,
+        "truncated": counts.truncated,
+        "broken": getattr(task.treebank, "skipped", 0),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": json.dumps(versions()),
+        "settings": json.dumps(signature),
+    }
