@@ -4,11 +4,14 @@ from headlight.measures.effective import Effective, effective
 from headlight.measures.entropy import entropy
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
 from headlight.measures.scores import GRADIENT, MEASURES, Scores, ValueBias
+from headlight.measures.words import NORM_POOLINGS, NormPooling, word_score
 
 __all__ = [
     "GRADIENT",
     "MEASURES",
+    "NORM_POOLINGS",
     "Effective",
+    "NormPooling",
     "Scores",
     "ValueBias",
     "effective",
@@ -17,4 +20,5 @@ __all__ = [
     "merged_norm",
     "vector_norm",
     "weighted_norm",
+    "word_score",
 ]

@@ -47,7 +47,7 @@ class Scores:
     @cached_property
     def vector_norm(self) -> Float[Tensor, "batch head key"]:
         """‖f(x)‖, float64."""
-        return back_to(self._rows.norm(dim=-1), self.record.value.device)
+        return back_to(self.transformed.norm(dim=-1), self.record.value.device)
 
     @cached_property
     def norm(self) -> Score:
@@ -60,7 +60,7 @@ class Scores:
         projection = self.record.site.projection
         return norms.merged_norm(
             self.weight,
-            self._rows,
+            self.transformed,
             self.norm,
             projection.overlap,
             self.record.value,
@@ -127,14 +127,18 @@ class Scores:
         return self._effective.rank
 
     @cached_property
-    def _rows(self) -> Float[Tensor, "batch head key head_dim"]:
+    def transformed(self) -> Float[Tensor, "batch head key head_dim"]:
+        """f(x) in an orthonormal basis of the space of its head: lengths and products, float64.
+
+        On the CPU where the device has no float64.
+        """
         return norms.compressed(self.record.value, self.record.site.projection.factor)
 
     @cached_property
     def _effective(self) -> Effective:
         record, projection = self.record, self.record.site.projection
         rows = (
-            self._rows
+            self.transformed
             if self._value_bias == "include"
             else norms.compressed(self._value_without_bias(), projection.factor)
         )

@@ -129,10 +129,6 @@ class Words:
         return not bool((self.count > 1).any())
 
     @cached_property
-    def _shares(self) -> Float[Tensor, "batch word token"]:
-        return self.members / self.count[..., None].clamp_min(1)
-
-    @cached_property
     def _first(self) -> Int64[Tensor, "batch word"]:
         """The first piece of every word; anything where there is no word."""
         return self.members.argmax(-1)
@@ -152,7 +148,9 @@ class Words:
         return picked.masked_fill_(~self.present[:, None, :, None], 0)
 
     def _mean_rows(self, rows: Rows) -> WordRows:
-        return self._shares[:, None].to(rows.dtype) @ rows
+        shares = self.members.to(rows.dtype) / self.count[..., None].clamp_min(1)
+        means: Tensor = shares[:, None] @ rows
+        return means
 
     def _largest_rows(self, rows: Rows, rest: Score) -> WordRows:
         largest = self._maximum(rows)

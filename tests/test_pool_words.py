@@ -1,0 +1,169 @@
+"""Words instead of pieces, against loops over one text and by hand."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings, strategies as st
+from torch import Tensor
+
+from headlight.errors import UnknownNameError, UsageError
+from headlight.pool import QUERIES, Words
+from word_numbers import (
+    PADDING,
+    batches,
+    between_units,
+    padded,
+    seeds,
+    sides,
+    sums_over_keys,
+    units,
+)
+
+hows = st.sampled_from(QUERIES)
+
+
+def weights(word: Tensor, seed: int, heads: int = 2) -> Tensor:
+    """As attention leaves them: rows sum to 1 over what is no padding; those of padding, too."""
+    generator = torch.Generator().manual_seed(seed)
+    tokens = word.shape[1]
+    logits = torch.randn(len(word), heads, tokens, tokens, generator=generator).double() * 2
+    return torch.softmax(logits.masked_fill((word == PADDING)[:, None, None], -1e30), dim=-1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches, sides, seeds, hows, st.booleans(), st.booleans())
+def test_words_are_pooled_as_by_loops(texts, side, seed, how, special, signed):
+    word = padded(texts, side)
+    words = Words.of(word, queries=how, special=special)
+    score = weights(word, seed)
+    if signed:
+        score = score - score.mean(-1, keepdim=True)
+    found = words.pool(score)
+    width = max(len(units(row, special)) for row in word.tolist())
+    assert found.shape == (len(texts), 2, width, width)
+    for text, row in enumerate(word.tolist()):
+        sums = sums_over_keys(score[text].numpy(), row)
+        wanted = between_units(sums, row, how, special, width)
+        np.testing.assert_allclose(found[text].numpy(), wanted, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(batches, sides, st.booleans())
+def test_what_is_known_of_words(texts, side, special):
+    word = padded(texts, side)
+    words = Words.of(word, special=special)
+    for text, row in enumerate(word.tolist()):
+        wanted = units(row, special)
+        sizes = [len(unit) for unit in wanted]
+        missing = words.width - len(wanted)
+        assert words.count[text].tolist() == sizes + [0] * missing
+        assert words.present[text].tolist() == [True] * len(wanted) + [False] * missing
+        for number, unit in enumerate(wanted):
+            assert words.members[text, number].nonzero()[:, 0].tolist() == unit
+            assert {int(words.unit[text, place]) for place in unit} == {number}
+
+
+@settings(max_examples=30, deadline=None)
+@given(batches, sides, seeds, hows)
+def test_rows_of_weights_sum_to_one_with_special_tokens(texts, side, seed, how):
+    word = padded(texts, side)
+    words = Words.of(word, queries=how, special=True)
+    sums = words.pool(weights(word, seed)).sum(-1)
+    wanted = words.present[:, None].double().expand_as(sums)
+    torch.testing.assert_close(sums, wanted, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(batches, sides, seeds, hows)
+def test_without_special_tokens_it_is_the_same_cut_out(texts, side, seed, how):
+    word = padded(texts, side)
+    score = weights(word, seed)
+    cut = Words.of(word, queries=how).pool(score)
+    whole = Words.of(word, queries=how, special=True).pool(score)
+    for text, row in enumerate(word.tolist()):
+        kept = [n for n, unit in enumerate(units(row, special=True)) if row[unit[0]] >= 0]
+        wanted = whole[text][:, kept][..., kept]
+        found = cut[text, :, : len(kept), : len(kept)]
+        torch.testing.assert_close(found, wanted, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(batches, sides, seeds, hows, st.booleans())
+@example([[-1, 0, 1, -1], [-1, 0, 0, 1, -1]], "right", 0, "mean", False)
+def test_the_rest_of_the_batch_changes_nothing(texts, side, seed, how, special):
+    """Whatever padding gives, and whether another text has words of several pieces."""
+    word = padded(texts, side)
+    score = weights(word, seed)
+    found = Words.of(word, queries=how, special=special).pool(score)
+    real = word[0] != PADDING
+    if not bool(real.any()):
+        return
+    alone = Words.of(word[:1, real], queries=how, special=special)
+    wanted = alone.pool(score[:1, :, real][..., real])
+    size = alone.width
+    torch.testing.assert_close(found[:1, :, :size, :size], wanted, rtol=0, atol=1e-12)
+    assert not found[0, :, size:].any()
+    assert not found[0, :, :, size:].any()
+
+
+BY_HAND = torch.tensor(
+    [
+        [0.50, 0.10, 0.20, 0.10, 0.10],  # [CLS]
+        [0.10, 0.20, 0.30, 0.20, 0.20],  # un
+        [0.30, 0.00, 0.10, 0.50, 0.10],  # ##do
+        [0.00, 0.25, 0.25, 0.40, 0.10],  # it
+        [0.20, 0.20, 0.20, 0.20, 0.20],  # [SEP]
+    ]
+)[None, None]
+
+
+@pytest.mark.parametrize(
+    ("how", "wanted"),
+    [
+        ("mean", [[0.20, 0.30, 0.35, 0.15], [0.00, 0.50, 0.40, 0.10]]),
+        ("first", [[0.10, 0.50, 0.20, 0.20], [0.00, 0.50, 0.40, 0.10]]),
+        # The larger of each: 0.3, 0.5, 0.5, 0.2, which sum to 1.5.
+        ("max", [[0.20, 1 / 3, 1 / 3, 0.4 / 3], [0.00, 0.50, 0.40, 0.10]]),
+    ],
+)
+def test_three_words_by_hand(how, wanted):
+    word = torch.tensor([[-1, 0, 0, 1, -1]])
+    found = Words.of(word, queries=how, special=True).pool(BY_HAND)[0, 0]
+    torch.testing.assert_close(found[1:3], torch.tensor(wanted))
+    assert found[0].tolist() == pytest.approx([0.5, 0.3, 0.1, 0.1])
+    without = Words.of(word, queries=how).pool(BY_HAND)[0, 0]
+    torch.testing.assert_close(without, torch.tensor(wanted)[:, 1:3])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("how", QUERIES)
+@pytest.mark.parametrize("text", [[-1, 0, 0, 1, -1], [-1, 0, 1, 2, -1]])
+def test_pooling_keeps_the_precision_of_the_score(dtype, how, text):
+    found = Words.of(torch.tensor([text]), queries=how).pool(BY_HAND.to(dtype))
+    assert found.dtype == dtype
+
+
+def test_a_word_without_pieces_is_not_there():
+    """Running text may have words that the tokenizer drops: their numbers are missing."""
+    words = Words.of(torch.tensor([[-1, 0, 2, 2, -1]]))
+    assert words.present.tolist() == [[True, False, True]]
+    found = words.pool(BY_HAND)[0, 0]
+    assert not found[1].any()
+    assert not found[:, 1].any()
+    assert found[0].tolist() == pytest.approx([0.2, 0.0, 0.5])
+
+
+def test_special_tokens_alone():
+    words = Words.of(torch.tensor([[-1, -1]]))
+    assert words.pool(BY_HAND[..., :2, :2]).shape == (1, 1, 0, 0)
+
+
+def test_refusals():
+    word = torch.tensor([[-1, 0, 0, 1, -1]])
+    with pytest.raises(UnknownNameError, match="no way of joining the queries of a word is called"):
+        Words.of(word, queries="last")
+    for numbers in (word, torch.tensor([[-1, 0, 1, 2, -1]])):
+        with pytest.raises(
+            UsageError, match="between 5 queries and 4 keys, and the words are of 5"
+        ):
+            Words.of(numbers).pool(BY_HAND[..., :4])
