@@ -10,7 +10,7 @@ from typing import Any
 import xarray
 
 from headlight.capture import Subject, load_subject
-from headlight.errors import ResultError, UnknownNameError, UsageError
+from headlight.errors import MissingHeadError, ResultError, UnknownNameError, UsageError
 from headlight.measures import GRADIENT, MEASURES
 from headlight.papers.sources import Sources
 from headlight.result import load, save
@@ -71,6 +71,11 @@ class Study:
     folder: Path
     progress: bool = True
     _made: dict[str, xarray.Dataset] = field(default_factory=dict, repr=False)
+
+    @property
+    def tokenizer(self) -> Any:
+        """The model's."""
+        return self.subject.tokenizer
 
     @property
     def forward_measures(self) -> tuple[str, ...]:
@@ -201,6 +206,7 @@ def open_study(
 
     Raises:
         ModelError: there is no such model.
+        UsageError: it has no tokenizer.
     """
     language_model = None
     if GRADIENT in options.measures:
@@ -209,6 +215,8 @@ def open_study(
         except MissingHeadError:
             language_model = None
     subject = language_model.base() if language_model else load_subject(model, **loading)
+    if subject.tokenizer is None:
+        raise UsageError(f"{subject.name} has no tokenizer, and a paper's data is text.")
     if subject.has_decoder_inputs:  # the exhibits read single texts
         subject, language_model = subject.encoder(), None
     return Study(subject, language_model, sources, options, folder)

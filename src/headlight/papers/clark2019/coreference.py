@@ -77,13 +77,8 @@ def _accuracies(result: xarray.Dataset, best: pandas.DataFrame, name: str, desk:
                 direction=row["direction"],
                 mention_kind=kind,
             )
-            marks.append(
-                Mark(
-                    str(measure),
-                    *(float(cell[key]) for key in ("accuracy", "low", "high")),
-                    str(measure),
-                )
-            )
+            value, low, high = (float(cell[key]) for key in ("accuracy", "low", "high"))
+            marks.append(Mark(str(measure), value, low, high, str(measure)))
         baseline = result["baseline_accuracy"].sel(mention_kind=kind)
         ticks = {str(one): float(baseline.sel(baseline=one)) for one in result["baseline"].values}
         count = int(result["count"].sel(mention_kind=kind))
@@ -124,12 +119,13 @@ def _map(result: xarray.Dataset, name: str, desk: Desk) -> Picture:
 def _compared(best: pandas.DataFrame, name: str) -> list[Comparison]:
     ours = dict(zip(BASELINES, best.index[: len(BASELINES)], strict=True))
     measured = [str(model) for model in best.index[len(BASELINES) :]]
+    records = {str(model): row for model, row in best.to_dict("index").items()}
     rows = []
     for model, numbers in published.TABLE_2.items():
         row = ours.get(model) or (measured[0] if model == "best head" and measured else None)
         for kind, number in zip(KINDS, numbers, strict=True):
             if number is not None:
-                found = None if row is None else float(best.loc[row, kind])
+                found = None if row is None else float(records[row][kind])
                 note = "not a baseline that is computed here" if model == "neural" else ""
                 rows.append(Comparison(f"{name}: {model}, {kind}", number, found, "%", note))
     return rows

@@ -203,7 +203,7 @@ def _short(study: Study, source: str, relation: str) -> Iterator[EncodedSentence
     )
     room = study.subject.longest or 512
     examples = sentences(
-        fitting, study.subject.tokenizer, max_length=room, overflow="skip", unencodable="skip"
+        fitting, study.tokenizer, max_length=room, overflow="skip", unencodable="skip"
     )
     for example in examples:
         if isinstance(example, EncodedSentence):
@@ -240,7 +240,7 @@ def _coreferent(study: Study, source: str) -> Sequence[LinkDrawing]:
     head = int(row["layer"]), int(row["head"])
     examples = documents(
         open_coreference(source, broken=study.options.broken),
-        study.subject.tokenizer,
+        study.tokenizer,
         max_length=min(ROOM, study.subject.longest or ROOM),
         unencodable="skip",
     )

@@ -13,7 +13,8 @@ from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import model_note, stem
 from headlight.papers.desk import Desk
 from headlight.papers.study import Study, file_state
-from headlight.probes.parser import parse_probes, probe_table
+from headlight.probes.parser import parse_probes
+from headlight.probes.parser_dataset import probe_table
 from headlight.probes.parser_settings import ProbeSettings
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import BarRow, Mark, bars

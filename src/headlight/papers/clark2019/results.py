@@ -149,5 +149,5 @@ def _unencodable(study: Study) -> str:
 
 
 def stem(source: str) -> str:
-    """A name for files, from that of a source: ``en_ewt-ud-dev`` of ``…/en_ewt-ud-dev.conllu.xz``."""
+    """A name for files: ``en_ewt-ud-dev`` of ``…/en_ewt-ud-dev.conllu.xz``."""
     return Path(source).name.split(".")[0]

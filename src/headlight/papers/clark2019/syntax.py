@@ -152,11 +152,12 @@ def _map(result: xarray.Dataset, name: str, desk: Desk) -> Picture:
 
 def _compared(result: xarray.Dataset, name: str) -> list[Comparison]:
     """The rows of Table 1, with the relation of this treebank that comes nearest."""
-    best = best_heads(result, str(result["measure"].values[0]), min_count=1).set_index("relation")
+    frame = best_heads(result, str(result["measure"].values[0]), min_count=1)
+    best = frame.set_index("relation").to_dict("index")
     rows = []
     for relation, row in published.TABLE_1.items():
-        near = relation if relation in best.index else row.universal
-        found = best.loc[near] if near in best.index else None
+        near = relation if relation in best else row.universal
+        found = best.get(near)
         label = relation if near == relation else f"{relation} ({near})"
         note = f"there head {row.head}, baseline {row.baseline} ({row.offset:+d})"
         if found is not None:

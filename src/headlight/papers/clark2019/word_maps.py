@@ -7,7 +7,8 @@ from jaxtyping import Float
 from headlight.capture import LayerRecord
 from headlight.encode import Encoded, encode_one
 from headlight.encode.batch import collate
-from headlight.measures import Scores, word_score
+from headlight.measures import Scores
+from headlight.measures.words import word_score
 from headlight.papers.study import Study
 from headlight.pool import Words
 
@@ -35,14 +36,14 @@ def word_map(study: Study, example: Encoded, head: Head, measure: str) -> Map:
 
 def piece_map(study: Study, first: str, second: str, head: Head) -> tuple[list[str], Map]:
     """The tokens of two texts, and the attention weights between them."""
-    example = encode_one(study.subject.tokenizer, first, second)
+    example = encode_one(study.tokenizer, first, second)
     found: list[torch.Tensor] = []
 
     def visit(record: LayerRecord) -> None:
         found.append(record.weight[0, head[1]])
 
     _run(study, example, head[0], visit)
-    tokens = study.subject.tokenizer.convert_ids_to_tokens(list(example.ids))  # type: ignore[union-attr]
+    tokens = study.tokenizer.convert_ids_to_tokens(list(example.ids))
     return [str(token) for token in tokens], found[0].double().cpu().numpy()
 
 
