@@ -66,13 +66,13 @@ RULES = {
 
 @pytest.mark.parametrize("tagged", [True, False])
 def test_the_rules(tagged):
-    assert picked("rules", tagged=tagged) == RULES
+    assert picked("rule-based", tagged=tagged) == RULES
 
 
 def test_a_sieve_left_out():
-    assert picked("rules", sieves=("string", "head")) == picked("head match")
-    assert picked("rules", sieves=("anything",)) == picked("nearest")
-    without = picked("rules", sieves=("string", "head", "anything"))
+    assert picked("rule-based", sieves=("string", "head")) == picked("head match")
+    assert picked("rule-based", sieves=("anything",)) == picked("nearest")
+    without = picked("rule-based", sieves=("string", "head", "anything"))
     assert without == picked("nearest") | {"Mary": "Mary Brown", "bread": "the bread"}
 
 
@@ -82,7 +82,7 @@ def test_accuracy_by_hand():
     assert {name: right(task, pick).sum() for name, pick in picks.items()} == {
         "nearest": 1,
         "head match": 2,
-        "rules": 8,
+        "rule-based": 8,
     }
 
 

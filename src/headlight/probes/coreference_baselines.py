@@ -12,7 +12,7 @@ from headlight.probes.coreference_settings import TaskSettings
 from headlight.probes.coreference_task import AntecedentTask
 from headlight.probes.sieves import SIEVES
 
-BASELINES = ("nearest", "head match", "rules")
+BASELINES = ("nearest", "head match", "rule-based")
 """The baselines, in the order of Table 2."""
 
 NOTHING = -1
@@ -58,7 +58,7 @@ def baseline_picks(task: AntecedentTask, settings: TaskSettings) -> Mapping[str,
     return {
         "nearest": nearest(task),
         "head match": through_sieves(task, ("head", *fallback)),
-        "rules": through_sieves(task, settings.sieves),
+        "rule-based": through_sieves(task, settings.sieves),
     }
 
 

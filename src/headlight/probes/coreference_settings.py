@@ -1,12 +1,13 @@
 """What can be asked about attention and coreference, and what the paper leaves open."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 from headlight.capture import Kind
 from headlight.errors import UnknownNameError, UsageError
 from headlight.measures import GRADIENT, MEASURES, ValueBias
+from headlight.measures.words import NORM_POOLINGS
 from headlight.observe import BATCH_TOKENS
+from headlight.pool.words import QUERIES
 from headlight.probes.sieves import SIEVES
 
 CANDIDATES = ("mentions", "words")
@@ -55,8 +56,10 @@ class TaskSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoreferenceSettings:
+class CoreferenceSettings(TaskSettings):
     """Everything that the result depends on besides model, loss and corpus.
+
+    What concerns the mentions themselves is in `TaskSettings`.
 
     Attributes:
         measures: of ``weight``, ``norm``, ``effective`` and, with a loss, ``gradient``.
@@ -67,15 +70,16 @@ class CoreferenceSettings:
         candidates: what a head may pick: the head words of other mentions (``mentions``, which puts
             it on a par with the baselines), or all other ``words`` of the window.
         preceding: pick only among what comes before the mention.
-        task: which mentions are evaluated, and the baselines.
+        unencodable: a document with a word that the tokenizer drops is an ``error``, or is left out
+            and counted (``skip``).
         queries: how the pieces of an attending word become one row: ``mean``, ``first``, ``max``.
         pooling: of norms over the pieces of an attended word: sum of ``norms``, or of ``vectors``.
         kind: which attention: ``encoder`` or ``decoder``; by default the first that the model has.
         layers: which layers; by default all.
         value_bias: whether T of effective attention has the value bias in it.
-        max_windows: stop after so many.
-        batch_tokens: tokens in a batch, padding included. The result does not depend on it.
-        resamples: of the documents, for intervals.
+        max_documents: stop after so many.
+        batch_tokens: tokens in a batch, padding included.  The result does not depend on it.
+        bootstrap: how often the documents are resampled for the intervals; 0 for no intervals.
         seed: of the resampling.
     """
 
@@ -84,30 +88,45 @@ class CoreferenceSettings:
     overlap: int | None = None
     candidates: str = "mentions"
     preceding: bool = True
-    task: TaskSettings = field(default_factory=TaskSettings)
-    queries: Literal["mean", "first", "max"] = "mean"
-    pooling: Literal["norms", "vectors"] = "norms"
+    unencodable: str = "error"
+    queries: str = "mean"
+    pooling: str = "norms"
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
     value_bias: ValueBias = "include"
-    max_windows: int | None = None
+    max_documents: int | None = None
     batch_tokens: int = BATCH_TOKENS
-    resamples: int = 1000
+    bootstrap: int = 200
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not self.measures:
-            raise UsageError("no measure is asked for; name at least one.")
+        TaskSettings.__post_init__(self)
+        if not self.measures or len(set(self.measures)) < len(self.measures):
+            raise UsageError(f"name each measure once, and at least one, not {self.measures}.")
         for measure in self.measures:
             if measure not in (*MEASURES, GRADIENT):
                 raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
         _demand("set of candidates", self.candidates, CANDIDATES)
-        for name in ("max_windows", "batch_tokens", "resamples"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name} must be at least 1, not {value}.")
+        _demand("way of joining the queries of a word", self.queries, QUERIES)
+        _demand("pooling of norms", self.pooling, NORM_POOLINGS)
+        for name, least in _LEAST.items():
+            if (number := getattr(self, name)) is not None and number < least:
+                raise UsageError(f"{name} must be at least {least}, not {number}.")
         if self.kind == "cross":
-            raise UsageError("cross-attention looks at another text, where no antecedent can be.")
+            raise UsageError(
+                "cross-attention goes from one text to another, and an antecedent is in the same; "
+                "choose encoder or decoder."
+            )
+
+
+_LEAST = {
+    "max_length": 1,
+    "overlap": 0,
+    "max_documents": 1,
+    "batch_tokens": 1,
+    "bootstrap": 0,
+    "seed": 0,
+}
 
 
 def _demand(kind: str, name: str, allowed: tuple[str, ...]) -> None:

@@ -167,6 +167,13 @@ class MentionTable:
         earlier = other & (heads < heads[:, None])
         return Pairs(other, earlier, earlier & (chain[:, None] == chain))
 
+    def new(self, first: int, stop: int, done: int) -> Bool[np.ndarray, " mention"]:
+        """Which mentions lie whole in a window, and did not in one before that ended at `done`."""
+        inside: Bool[np.ndarray, " mention"] = (
+            (self.first >= first) & (self.last < stop) & (self.last >= done)
+        )
+        return inside
+
     def task(self, first: int, stop: int, *, done: int = 0) -> AntecedentTask:
         """The question for the window from the word `first` to before `stop`.
 

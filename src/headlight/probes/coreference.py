@@ -1,0 +1,238 @@
+"""Attention heads as resolvers of coreference (Clark et al. 2019, Section 4.3, Table 2)."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from headlight import encode
+from headlight.capture import Kind, Objective, Site, Subject
+from headlight.corpora import CoreferenceCorpus, open_coreference
+from headlight.corpora.sentence import CoreferenceDocument
+from headlight.encode import Counts, EncodedSpan
+from headlight.encode.batch import Batch
+from headlight.errors import CorpusError, UsageError
+from headlight.measures import GRADIENT
+from headlight.observe import Step, observe
+from headlight.probes.coreference_dataset import best_heads, dataset
+from headlight.probes.coreference_examples import AntecedentExample, AntecedentExamples
+from headlight.probes.coreference_observer import AntecedentObserver
+from headlight.probes.coreference_settings import CoreferenceSettings, TaskSettings
+from headlight.probes.dependency_dataset import joined
+from headlight.result import versions
+from headlight.run import State
+
+__all__ = ["CoreferenceSettings", "TaskSettings", "best_heads", "coreference_heads"]
+
+LEFT_OUT = ("empty", "unencodable", "truncated", "lost_tokens")
+"""What became of documents on their way to windows, see `headlight.encode.Counts`."""
+
+Source = str | Path | Iterable[CoreferenceDocument]
+
+
+def coreference_heads(
+    corpus: Source,
+    subject: Subject,
+    *,
+    objective: Objective | None = None,
+    folder: Path | str | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How often each head links a mention to an antecedent, and how often three baselines do.
+
+    "What percent of the time does the head word of a coreferent mention most attend to the head of
+    one of that mention's antecedents" (Clark et al. 2019, Section 4.3).  Attention is taken between
+    whole words (Section 4.1), special tokens left out.  What the paper leaves open is in the
+    settings; by default heads and baselines are on a par: both pick among the mentions before.
+
+    Args:
+        corpus: a path or pattern for `headlight.corpora.open_coreference`, or documents that can be
+            iterated again.
+        subject: the model.
+        objective: the loss of which the ``gradient`` is taken, in a pass of its own.
+        folder: where to keep what is half done; None keeps it in memory.
+        resume: go on with what is in the folder.
+        progress: show a bar on standard error.
+        settings: see `CoreferenceSettings` and `TaskSettings`.
+
+    Returns:
+        ``correct``, ``accuracy`` and its 95% interval ``low`` to ``high`` by measure, layer, head
+        (zero-based), direction (who attends: the ``mention`` or the ``antecedent``) and kind of
+        mention; ``count``; and the same of the baselines.  Accuracies are between 0 and 1,
+        intervals from resampled documents.  Attributes count documents, windows and mentions, also
+        those left out.  `best_heads` makes Table 2 of it.
+
+    Raises:
+        UsageError: something does not fit together: measures, layers, lengths, folder.
+        CorpusError: the corpus cannot be read, or holds no mention with an antecedent.
+        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        RunError: what is in the folder is of another model, corpus or setting.
+    """
+    chosen = CoreferenceSettings(**settings)
+    if GRADIENT in chosen.measures and objective is None:
+        raise UsageError("the gradient is one of a loss; give an objective.")
+    task = _planned(corpus, subject, chosen)
+    place = None if folder is None else Path(folder)
+    parts = []
+    for measures, loss, within in _passes(chosen.measures, objective, place):
+        state = _run(task, measures, loss, within, resume=resume, progress=progress)
+        parts.append(dataset(state.tally, task.sites, measures, _attributes(task, state)))
+    return joined(parts).sel(measure=list(chosen.measures))
+
+
+def _passes(
+    measures: Sequence[str], objective: Objective | None, folder: Path | None
+) -> Iterator[tuple[tuple[str, ...], Objective | None, Path | None]]:
+    """One pass forward, and one backward: a loss may hide words, which the other must see."""
+    forward = tuple(measure for measure in measures if measure != GRADIENT)
+    if forward:
+        yield forward, None, folder
+    if GRADIENT in measures:
+        yield (GRADIENT,), objective, folder and folder / GRADIENT
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be run."""
+
+    source: str
+    subject: Subject
+    kind: Kind
+    sites: list[Site]
+    windows: "_Windows"
+    examples: AntecedentExamples
+    settings: CoreferenceSettings
+
+
+class _Windows:
+    """Windows of documents, made anew each time; `counts` is of the latest time."""
+
+    def __init__(
+        self,
+        documents: Iterable[CoreferenceDocument],
+        tokenizer: Any,
+        settings: CoreferenceSettings,
+    ) -> None:
+        self.counts = Counts()
+        self.documents = documents
+        self._tokenizer = tokenizer
+        self._settings = settings
+
+    def __call__(self) -> Iterator[EncodedSpan]:
+        made = encode.documents(
+            islice(self.documents, self._settings.max_documents),
+            self._tokenizer,
+            max_length=self._settings.max_length,
+            overlap=self._settings.overlap,
+            unencodable=self._settings.unencodable,
+        )
+        windows = iter(made)
+        self.counts = made.counts
+        return (window for window in windows if isinstance(window, EncodedSpan))
+
+
+def _planned(corpus: Source, subject: Subject, settings: CoreferenceSettings) -> _Task:
+    documents = open_coreference(corpus) if isinstance(corpus, str | Path) else corpus
+    if isinstance(documents, Iterator):
+        raise UsageError(
+            "the corpus is read more than once; give a list of documents, or what open_coreference "
+            "returns."
+        )
+    if subject.tokenizer is None:
+        raise UsageError(f"{subject.name} has no tokenizer, and documents are text.")
+    if subject.longest is not None and settings.max_length > subject.longest:
+        raise UsageError(
+            f"max_length is {settings.max_length}, and {subject.name} takes at most "
+            f"{subject.longest} tokens; allow fewer."
+        )
+    if subject.has_decoder_inputs:
+        if settings.kind == "decoder":
+            raise UsageError(
+                f"the decoder of {subject.name} reads a second text, and a document is one; choose "
+                "the encoder."
+            )
+        subject = subject.encoder()
+    kind = settings.kind or subject.kinds[0]
+    windows = _Windows(documents, subject.tokenizer, settings)
+    return _Task(
+        source=documents.source if isinstance(documents, CoreferenceCorpus) else "documents",
+        subject=subject,
+        kind=kind,
+        sites=subject.sites_of(kind, settings.layers),
+        windows=windows,
+        examples=AntecedentExamples(windows, settings),
+        settings=settings,
+    )
+
+
+def _run(
+    task: _Task,
+    measures: Sequence[str],
+    objective: Objective | None,
+    folder: Path | None,
+    *,
+    resume: bool,
+    progress: bool,
+) -> State:
+    def observer(batch: Batch, examples: Sequence[AntecedentExample]) -> AntecedentObserver:
+        return AntecedentObserver(batch, examples, task.sites, task.settings, measures)
+
+    state = observe(
+        task.examples,
+        Step(task.subject, task.sites, observer, task.settings.batch_tokens, objective),
+        signature={
+            **_signature(task),
+            "measures": list(measures),
+            "objective": objective and dict(objective.settings()),
+        },
+        folder=folder,
+        resume=resume,
+        progress=progress,
+    )
+    if not state.examples:
+        raise CorpusError(
+            f"{task.source}: no mention has an antecedent in its window; is the corpus annotated "
+            "for coreference, and max_length large enough?"
+        )
+    if not task.examples.counts.windows:  # an earlier process has seen the corpus
+        for _ in task.examples:
+            pass
+    return state
+
+
+def _signature(task: _Task) -> dict[str, Any]:
+    """Everything that must be equal for two passes to be parts of one."""
+    subject = task.subject
+    return {
+        **asdict(task.settings),
+        "kind": task.kind,
+        "layers": [site.layer for site in task.sites],
+        "model": subject.name,
+        "revision": subject.revision,
+        "dtype": str(subject.transformer.dtype).removeprefix("torch."),
+        "corpus": task.source,
+    }
+
+
+def _attributes(task: _Task, state: State) -> Mapping[str, Any]:
+    """What would have to be repeated to get the same, and what was left out."""
+    signature = _signature(task)
+    return {
+        "title": "Heads as resolvers of coreference",
+        **{name: signature[name] for name in ("model", "revision", "kind", "corpus")},
+        "corpus_digest": state.digest,
+        "tokens": state.tokens,
+        **asdict(task.examples.counts),
+        **{name: getattr(task.windows.counts, name) for name in LEFT_OUT},
+        "broken": getattr(task.windows.documents, "skipped", 0),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": json.dumps(versions()),
+        "settings": json.dumps(signature),
+    }
