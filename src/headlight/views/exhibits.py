@@ -12,7 +12,7 @@ import pandas as pd
 from headlight.errors import UsageError
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.inline import inline_svg
-from headlight.views.numbers import MISSING
+from headlight.views.numbers import MINUS, MISSING
 from headlight.views.provenance import provenance
 from headlight.views.tables import Cell, Column, SortableTable
 from headlight.views.template import render
@@ -55,7 +55,7 @@ class Comparison:
         return (
             self._written(self.published, "g"),
             self._written(self.ours, f".{self.digits}f"),
-            MISSING if difference is None else f"{difference:+.{self.digits}f}".replace("-", "−"),
+            MISSING if difference is None else f"{difference:+.{self.digits}f}".replace("-", MINUS),
         )
 
     def _written(self, value: float | int | str | None, format: str) -> str:
@@ -63,7 +63,7 @@ class Comparison:
             return value
         if value is None or math.isnan(value):
             return MISSING
-        text = f"{value:{format}}".replace("-", "−")
+        text = f"{value:{format}}".replace("-", MINUS)
         return f"{text}{self.unit}" if self.unit in ("", "%") else f"{text}\u00a0{self.unit}"
 
 

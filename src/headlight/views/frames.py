@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from headlight.errors import UsageError
-from headlight.views.numbers import MISSING, decimal, grouped
+from headlight.views.numbers import MINUS, MISSING, decimal, grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,11 @@ def _cell(value: object, format: str, *, strong: bool) -> FrameCell:
     return FrameCell(_written(value, format), number, strong)
 
 
-def _written(value: float | np.number, format: str) -> str:
-    if format:
-        try:
-            return f"{value:{format}}"
-        except (ValueError, TypeError) as error:
-            raise UsageError(f"the format {format!r} does not fit the number {value}.") from error
-    return grouped(float(value)) if isinstance(value, int | np.integer) else decimal(float(value))
+def _written(value: int | float | np.number, format: str) -> str:
+    if not format:
+        whole = isinstance(value, int | np.integer)
+        return (grouped if whole else decimal)(float(value)).replace("-", MINUS)
+    try:
+        return f"{value:{format}}".replace("-", MINUS)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"the format {format!r} does not fit the number {value}.") from error

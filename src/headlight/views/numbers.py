@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 
 MISSING = "–"
+MINUS = "−"
+"""The sign before a number; as wide as a plus, unlike the hyphen."""
 
 
 def percent_cell(value: float) -> str:

@@ -17,8 +17,9 @@ from headlight.views.pictures.theme import (
     Figure,
     colour_of,
     marker_of,
-    styled,
+    picture,
 )
+from headlight.views.scale import Number
 from headlight.views.words import shortened
 
 _WIDTH, _BAR, _BETWEEN = 7.6, 0.17, 0.13
@@ -30,9 +31,9 @@ class Mark:
     """A value with its interval; ``low`` and ``high`` are NaN where it has none."""
 
     series: str
-    value: float
-    low: float = math.nan
-    high: float = math.nan
+    value: Number
+    low: Number = math.nan
+    high: Number = math.nan
     colour: str = ""
 
 
@@ -49,18 +50,18 @@ class BarRow:
 
     label: str
     marks: Sequence[Mark]
-    ticks: Mapping[str, float] = field(default_factory=dict)
+    ticks: Mapping[str, Number] = field(default_factory=dict)
     note: str = ""
 
 
-@styled
+@picture
 def bars(
     rows: Sequence[BarRow],
     *,
     x_label: str = "",
     percent: bool = False,
     dots: bool = False,
-    limits: tuple[float, float] | None = None,
+    limits: tuple[Number, Number] | None = None,
     title: str = "",
 ) -> Figure:
     """Rows of bars, or of dots where zero means nothing, with intervals and values to compare with.
@@ -101,7 +102,7 @@ def bars(
     _axis(axes, rows, lane, limits)
     if percent:
         axes.xaxis.set_major_formatter(percentages)
-    axes.set_xlabel(x_label)
+    axes.set_xlabel(shortened(x_label, 60))
     legend_above(figure, list(handles.values()), title)
     return figure
 
@@ -124,7 +125,7 @@ def _mark(axes: Axes, mark: Mark, y: float, index: int, *, dots: bool) -> Any:
 
 
 def _tick(
-    axes: Axes, name: str, value: float, ends: tuple[float, float], names: Sequence[str]
+    axes: Axes, name: str, value: Number, ends: tuple[float, float], names: Sequence[str]
 ) -> Any:
     """A short upright line at a value to compare with."""
     (line,) = axes.plot(
@@ -145,7 +146,7 @@ def _note(axes: Axes, row: BarRow, y: float, *, percent: bool) -> None:
     reach += [value for value in row.ticks.values() if math.isfinite(value)]
     if row.note:
         axes.annotate(
-            row.note,
+            shortened(row.note, 32),
             (max(reach, default=0.0), y),
             xytext=(5, 0),
             textcoords="offset points",
@@ -156,7 +157,7 @@ def _note(axes: Axes, row: BarRow, y: float, *, percent: bool) -> None:
 
 
 def _axis(
-    axes: Axes, rows: Sequence[BarRow], lane: float, limits: tuple[float, float] | None
+    axes: Axes, rows: Sequence[BarRow], lane: float, limits: tuple[Number, Number] | None
 ) -> None:
     pitch = lane + _BETWEEN
     middles = [place * pitch + lane / 2 for place in range(len(rows))]

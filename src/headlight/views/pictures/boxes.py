@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from headlight.views.pictures.canvas import (
     text_width,
     values_up,
 )
-from headlight.views.pictures.theme import INK, SMALL, Axes, Figure, colour_of, styled
+from headlight.views.pictures.theme import INK, SMALL, Axes, Figure, colour_of, picture
+from headlight.views.scale import Number
 from headlight.views.words import shortened
 
 
@@ -27,15 +28,15 @@ class Box:
     """Five numbers: the ends of the whiskers, the quartiles and the median."""
 
     label: str
-    low: float
-    first: float
-    median: float
-    third: float
-    high: float
+    low: Number
+    first: Number
+    median: Number
+    third: Number
+    high: Number
     colour: str = ""
 
     @classmethod
-    def of(cls, label: str, values: NDArray[Any], colour: str = "") -> Self:
+    def of(cls, label: str, values: NDArray[Any], colour: str = "") -> "Box":
         """The box of values; its whiskers end at the 5th and the 95th percentile."""
         seen = np.asarray(values, dtype=np.float64)
         seen = seen[np.isfinite(seen)]
@@ -59,11 +60,11 @@ class BoxPanel:
     x_label: str = ""
     y_label: str = ""
     percent: bool = False
-    limits: tuple[float, float] | None = None
+    limits: tuple[Number, Number] | None = None
     references: Sequence[Reference] = ()
 
 
-@styled
+@picture
 def boxes(panels: Sequence[BoxPanel], *, columns: int | None = None, title: str = "") -> Figure:
     """Panels of boxes; the line in a box is the median, the whiskers what the box was given.
 

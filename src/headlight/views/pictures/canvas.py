@@ -7,18 +7,23 @@ from typing import Any
 
 from headlight.errors import UsageError
 from headlight.views.pictures.theme import FONT, LARGE, PAPER, QUIET, SMALL, Axes, Figure
+from headlight.views.scale import Number
+from headlight.views.words import shortened
 
 WIDEST = 11.5
 """Inches; a picture is as wide as the column of a page."""
 
 _FINE = 1200
 
+_LONG_TITLE, _TITLE, _NAME = 110, 44, 36
+"""Columns of words that are shown: longer ones would leave no room for what they stand beside."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A value to compare with, as a dashed horizontal line."""
 
-    value: float
+    value: Number
     label: str = ""
 
 
@@ -59,17 +64,19 @@ def blank(width: float, height: float) -> tuple[Figure, Axes]:
 def entitle(figure: Figure, title: str) -> None:
     """A title over all panels, at the left."""
     if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=LARGE, fontweight="bold")
+        figure.suptitle(
+            shortened(title, _LONG_TITLE), x=0.01, ha="left", fontsize=LARGE, fontweight="bold"
+        )
 
 
 def finish(axes: Axes, title: str, x_label: str, y_label: str) -> None:
     """The title and the names of the axes of a panel."""
-    axes.set_title(title, pad=7)
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
+    axes.set_title(shortened(title, _TITLE), pad=7)
+    axes.set_xlabel(shortened(x_label, _NAME))
+    axes.set_ylabel(shortened(y_label, _NAME))
 
 
-def values_up(axes: Axes, *, percent: bool, limits: tuple[float, float] | None) -> None:
+def values_up(axes: Axes, *, percent: bool, limits: tuple[Number, Number] | None) -> None:
     """Faint rules across, and the vertical axis as percentages or numbers."""
     axes.grid(visible=True, axis="y")
     axes.spines["left"].set_visible(False)
@@ -79,14 +86,18 @@ def values_up(axes: Axes, *, percent: bool, limits: tuple[float, float] | None) 
         axes.set_ylim(*limits)
 
 
-def percentages(value: float, _place: object = None) -> str:
+def percentages(value: Number, _place: object = None) -> str:
     """A share as a tick: ``40%``."""
     return f"{100 * value:.4g}%"
 
 
-def powers(value: float, _place: object = None) -> str:
+def powers(value: Number, _place: object = None) -> str:
     """A tick of a logarithmic axis in plain characters: ``0.01``, ``10``, ``1e6``."""
-    return f"{value:,.10g}" if 1e-4 < value < 1e6 else f"{value:.0e}".replace("e-0", "e-")
+    return (
+        f"{value:,.10g}"
+        if 1e-4 < value < 1e6
+        else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+    )
 
 
 def logarithmic(axis: Any) -> None:
@@ -103,7 +114,7 @@ def refer_to(axes: Axes, references: Sequence[Reference]) -> None:
         if math.isfinite(reference.value):
             axes.axhline(reference.value, color=QUIET, linewidth=1.0, dashes=(4, 3), zorder=1.5)
             text = axes.annotate(
-                reference.label,
+                shortened(reference.label, _NAME),
                 (1.0, reference.value),
                 xycoords=axes.get_yaxis_transform(),
                 xytext=(0, 3),

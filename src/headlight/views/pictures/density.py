@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.views.pictures.canvas import entitle, finish, logarithmic, panels_on, powers
-from headlight.views.pictures.theme import Axes, Figure, colour_map, styled
+from headlight.views.pictures.theme import Axes, Figure, colour_map, picture
 
 SIZE = (3.6, 3.0)
 
@@ -56,7 +56,7 @@ class DensityPanel:
         *,
         bins: int = 60,
         **settings: Any,
-    ) -> Self:
+    ) -> "DensityPanel":
         """The panel of pairs ``x``, ``y``; ``settings`` are its other attributes.
 
         Pairs with NaN, or not positive where the axis is logarithmic, are left out.
@@ -71,7 +71,7 @@ class DensityPanel:
         return cls(title, counts, x_edges, y_edges, **settings)
 
 
-@styled
+@picture
 def density(
     panels: Sequence[DensityPanel], *, columns: int | None = None, title: str = ""
 ) -> Figure:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.views.pictures.canvas import entitle, panels_on, text_width
+from headlight.views.pictures.canvas import entitle, finish, panels_on, text_width
 from headlight.views.pictures.labels import place_labels
+from headlight.views.pictures.legends import legend_of
 from headlight.views.pictures.theme import (
     INK,
     LINE,
@@ -21,7 +22,7 @@ from headlight.views.pictures.theme import (
     colour_of,
     marker_of,
     ordered_colours,
-    styled,
+    picture,
 )
 from headlight.views.words import shortened
 
@@ -77,7 +78,7 @@ class Embedding:
         ]
 
 
-@styled
+@picture
 def embedding(panels: Sequence[Embedding], *, title: str = "") -> Figure:
     """Points of a plane in which only distances mean something, so that the axes have no ticks.
 
@@ -94,12 +95,13 @@ def embedding(panels: Sequence[Embedding], *, title: str = "") -> Figure:
         axes.set(
             xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal", xticks=[], yticks=[]
         )
-        _draw_groups(axes, panel, points)
+        handles = _draw_groups(axes, panel, points)
         _draw_labels(axes, panel, points, (low, high))
         axes.spines[["top", "right"]].set_visible(True)
-        axes.set_title(panel.title, pad=7)
-        axes.set_xlabel(panel.note, size=SMALL)
-        _legend(axes, panel)
+        finish(axes, panel.title, "", "")
+        axes.set_xlabel(shortened(panel.note, 72), size=SMALL)
+        if len(handles) > 1:
+            _legend(axes, panel, handles)
     return figure
 
 
@@ -113,8 +115,9 @@ def _square(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return middle - half, middle + half
 
 
-def _draw_groups(axes: Axes, panel: Embedding, points: NDArray[np.float64]) -> None:
-    """One collection of points for each group, named after it."""
+def _draw_groups(axes: Axes, panel: Embedding, points: NDArray[np.float64]) -> list[Any]:
+    """The points of each group, named after it."""
+    handles = []
     names = panel.names
     ramp = ordered_colours(len(names)) if panel.ordered else None
     groups = np.array(panel.groups, dtype=object)
@@ -123,7 +126,7 @@ def _draw_groups(axes: Axes, panel: Embedding, points: NDArray[np.float64]) -> N
         faint = ramp is None and name == panel.faint
         index = distinct.index(name) if name in distinct else 0
         chosen = points[groups == name]
-        axes.plot(
+        handles += axes.plot(
             *chosen[np.isfinite(chosen).all(axis=1)].T,
             linestyle="none",
             marker="o" if ramp or faint else marker_of("", index),
@@ -134,6 +137,7 @@ def _draw_groups(axes: Axes, panel: Embedding, points: NDArray[np.float64]) -> N
             zorder=2 if faint else 3,
             label=name,
         )
+    return handles
 
 
 def _draw_labels(
@@ -145,7 +149,11 @@ def _draw_labels(
     """Words beside points, with a thin line where they had to move away."""
     low, high = square
     scale = _SQUARE / (high - low)
-    known = [i for i in sorted(panel.labels) if i < len(points) and np.isfinite(points[i]).all()]
+    known = [
+        index
+        for index, label in sorted(panel.labels.items())
+        if label and np.isfinite(points[index]).all()
+    ]
     words = [shortened(panel.labels[i], 28) for i in known]
     if not words:
         return
@@ -163,20 +171,16 @@ def _draw_labels(
         text.set_bbox({"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 0.5})
 
 
-def _legend(axes: Axes, panel: Embedding) -> None:
-    handles, names = axes.get_legend_handles_labels()
-    if len(names) < 2:
-        return
-    legend = axes.legend(
+def _legend(axes: Axes, panel: Embedding, handles: Sequence[Any]) -> None:
+    legend = legend_of(
+        axes,
         handles,
-        [shortened(name, 28) for name in names],
         title=panel.group_label or None,
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),
-        ncols=1 if len(names) <= 16 else 2,
+        ncols=1 + (len(handles) - 1) // 18,
         borderaxespad=0.3,
         labelspacing=0.35,
         alignment="left",
     )
-    legend.get_title().set_fontsize(SMALL + 0.5)
-    legend.get_title().set_color(QUIET)
+    legend.get_title().set(fontsize=SMALL + 0.5, color=QUIET)

@@ -16,7 +16,8 @@ from headlight.views.pictures.canvas import (
     values_up,
 )
 from headlight.views.pictures.legends import name_lines
-from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, styled
+from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, picture
+from headlight.views.scale import Number
 
 SIZE = (3.75, 2.75)
 
@@ -60,12 +61,12 @@ class LayerPanel:
     series: Sequence[LayerSeries]
     y_label: str = ""
     percent: bool = False
-    limits: tuple[float, float] | None = None
+    limits: tuple[Number, Number] | None = None
     references: Sequence[Reference] = ()
     first_layer: int = 0
 
 
-@styled
+@picture
 def points_by_layer(
     panels: Sequence[LayerPanel], *, columns: int | None = None, title: str = ""
 ) -> Figure:

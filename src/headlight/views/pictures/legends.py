@@ -9,9 +9,13 @@ import numpy as np
 from headlight.views.pictures.canvas import entitle, text_width
 from headlight.views.pictures.labels import spread
 from headlight.views.pictures.theme import INK, LARGE, SMALL, Axes, Figure, readable
+from headlight.views.words import shortened
 
 _AT_ENDS, _LINE = 6, 0.068
 """Lines up to which their names stand at their ends, and the share of a panel's height of one."""
+
+_LONGEST = 32
+"""Columns of a name that are shown."""
 
 
 def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence[Any]]]) -> None:
@@ -28,7 +32,8 @@ def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence
     entitle(figure, title)
     for axes, drawn in panels:
         if len(drawn) > _AT_ENDS:
-            axes.legend(handles=list(drawn), ncols=2, labelspacing=0.2, fontsize=SMALL - 0.5)
+            settings = {"ncols": 2, "labelspacing": 0.2, "fontsize": SMALL - 0.5}
+            legend_of(axes, drawn, **settings)
         elif len(drawn) > 1:
             _name_at_ends(axes, drawn)
 
@@ -38,19 +43,30 @@ def legend_above(figure: Figure, handles: Sequence[Any], title: str = "") -> Non
     if len(handles) < 2:
         entitle(figure, title)
         return
-    needed = sum(0.55 + text_width(str(handle.get_label()), SMALL + 0.5) for handle in handles)
+    names = [shortened(str(handle.get_label()), _LONGEST) for handle in handles]
+    needed = sum(0.55 + text_width(name, SMALL + 0.5) for name in names)
     rows = math.ceil(needed / (float(figure.get_figwidth()) - 0.2))
-    legend = figure.legend(
-        handles=list(handles),
-        title=title or None,
+    legend_of(
+        figure,
+        handles,
+        title=shortened(title, 110) or None,
         title_fontproperties={"size": LARGE, "weight": "bold"},
         alignment="left",
         loc="outside upper left",
         ncols=math.ceil(len(handles) / rows),
         borderaxespad=0.2,
     )
-    for text in legend.get_texts():
-        text.set_color(INK)
+
+
+def legend_of(owner: Axes | Figure, handles: Sequence[Any], **settings: Any) -> Any:
+    """A legend of handles by their labels, whatever these are.
+
+    matplotlib leaves out labels that begin with an underscore, so they are set afterwards.
+    """
+    legend = owner.legend(list(handles), ["?"] * len(handles), **settings)
+    for text, handle in zip(legend.get_texts(), handles, strict=True):
+        text.set(text=shortened(str(handle.get_label()), _LONGEST), color=INK)
+    return legend
 
 
 def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
@@ -61,7 +77,7 @@ def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
     heights = [float(upward.transform(end)[1]) for end in ends]
     for line, height in zip(drawn, spread(heights, _LINE, 0.02, 0.98), strict=True):
         axes.annotate(
-            line.get_label(),
+            shortened(line.get_label(), _LONGEST),
             (1.0, height),
             xycoords="axes fraction",
             xytext=(5, 0),

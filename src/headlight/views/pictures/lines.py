@@ -16,7 +16,8 @@ from headlight.views.pictures.canvas import (
     values_up,
 )
 from headlight.views.pictures.legends import name_lines
-from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, styled
+from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, picture
+from headlight.views.scale import Number
 
 SIZE = (3.75, 2.85)
 
@@ -57,11 +58,11 @@ class LinePanel:
     percent: bool = False
     x_log: bool = False
     y_log: bool = False
-    limits: tuple[float, float] | None = None
+    limits: tuple[Number, Number] | None = None
     references: Sequence[Reference] = ()
 
 
-@styled
+@picture
 def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str = "") -> Figure:
     """Panels of lines over numbers.
 

@@ -18,8 +18,9 @@ from headlight.views.pictures.theme import (
     STRONG,
     Axes,
     Figure,
-    styled,
+    picture,
 )
+from headlight.views.scale import Number
 from headlight.views.words import shortened
 
 ROW, GAP, MARGIN, BETWEEN = 0.168, 1.05, 0.12, 0.3
@@ -28,6 +29,7 @@ ROW, GAP, MARGIN, BETWEEN = 0.168, 1.05, 0.12, 0.3
 _LONGEST_TOKEN, _BASE = 16, 0.043
 """Columns of a token that are shown, and inches from the middle of a row to its base line."""
 
+_TITLE = 64
 _FAINTEST = 0.01
 """A line lighter than this share of black cannot be seen and is not drawn."""
 
@@ -57,7 +59,7 @@ class LinkDrawing:
     highlighted: Collection[int] = ()
     links: Collection[tuple[int, int]] = ()
     underlined: Collection[int] = ()
-    darkest: float | None = None
+    darkest: Number | None = None
 
     def __post_init__(self) -> None:
         if self.weights.shape != (len(self.queries), len(self.keys)):
@@ -67,7 +69,7 @@ class LinkDrawing:
             )
 
 
-@styled
+@picture
 def attention_lines(
     drawings: Sequence[LinkDrawing],
     *,
@@ -97,13 +99,14 @@ def attention_lines(
     heights = [max(_height(drawing, longest) for drawing in row) for row in rows]
     top = MARGIN + (0.34 if title else 0.0)
     total = 2 * MARGIN + across * width + (across - 1) * BETWEEN
-    figure, axes = blank(total, top + sum(heights) + MARGIN)
+    high = top + sum(heights) + (len(rows) - 1) * BETWEEN + MARGIN
+    figure, axes = blank(total, high)
     if title:
         axes.text(MARGIN, MARGIN + 0.1, title, fontsize=LARGE, fontweight="bold", va="center")
     for row, height in zip(rows, heights, strict=True):
         for place, drawing in enumerate(row):
             _draw(axes, drawing, longest, (MARGIN + place * (width + BETWEEN), top, width))
-        top += height
+        top += height + BETWEEN
     return figure
 
 
@@ -117,8 +120,8 @@ def _width(drawing: LinkDrawing, longest: int) -> float:
         max((text_width(token, PLAIN) for token in _shown(tokens, longest)), default=0.0)
         for tokens in (drawing.queries, drawing.keys)
     ]
-    headings = [text_width(drawing.title, PLAIN + 0.5, "bold")]
-    headings += [text_width(note, SMALL) for note in drawing.notes]
+    headings = [text_width(shortened(drawing.title, _TITLE), PLAIN + 0.5, "bold")]
+    headings += [text_width(shortened(note, _TITLE), SMALL) for note in drawing.notes]
     return max(sum(sides) + GAP + 0.16, *headings)
 
 
@@ -129,7 +132,7 @@ def _heading(drawing: LinkDrawing) -> float:
 def _height(drawing: LinkDrawing, longest: int) -> float:
     tokens = max(len(drawing.queries), len(drawing.keys))
     left_out = ROW if tokens > longest else 0.0
-    return _heading(drawing) + ROW * min(tokens, longest) + left_out + BETWEEN
+    return _heading(drawing) + ROW * min(tokens, longest) + left_out
 
 
 def _draw(
@@ -137,12 +140,12 @@ def _draw(
 ) -> None:
     left, top, width = corner
     middle = left + width / 2
-    axes.text(
-        middle, top + 0.1, drawing.title, ha="center", va="center", weight="bold", size=PLAIN + 0.5
-    )
+    name = shortened(drawing.title, _TITLE)
+    axes.text(middle, top + 0.1, name, ha="center", va="center", weight="bold", size=PLAIN + 0.5)
     for line, note in enumerate(drawing.notes):
         at = top + 0.26 + 0.15 * line
-        axes.text(middle, at, note, ha="center", va="center", color=QUIET, size=SMALL)
+        words = shortened(note, _TITLE)
+        axes.text(middle, at, words, ha="center", va="center", color=QUIET, size=SMALL)
     first = top + _heading(drawing) + ROW / 2
     queries, keys = _shown(drawing.queries, longest), _shown(drawing.keys, longest)
     # The lines stand in the middle of what the tokens leave free.

@@ -26,12 +26,16 @@ from headlight.views.pictures.theme import (
     Axes,
     Figure,
     colour_map,
-    styled,
+    picture,
 )
-from headlight.views.scale import round_domain
+from headlight.views.scale import Number, round_domain
+from headlight.views.words import shortened
 
 _AS_IMAGE = 1500
 """Cells above which a map is one image in an SVG, and not a shape for each cell."""
+
+_NUMBERS = 600
+"""Cells up to which numbers are written into them without being asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class HeadMap:
     row_label: str = "layer"
     column_label: str = "head"
     scale: str = "weight"
-    limits: tuple[float, float] | None = None
+    limits: tuple[Number, Number] | None = None
     format: str = ""
     framed: Collection[tuple[int, int]] = ()
     unit: str = ""
@@ -84,7 +88,7 @@ class HeadMap:
         return label_texts(self.rows, rows), label_texts(self.columns, columns)
 
 
-@styled
+@picture
 def head_map(
     maps: Sequence[HeadMap],
     *,
@@ -127,11 +131,11 @@ def head_map(
         bar = figure.colorbar(meshes[place], ax=beside, shrink=0.8, aspect=22, pad=0.02)
         bar.outline.set_visible(False)
         bar.ax.tick_params(length=0)
-        bar.ax.set_ylabel(maps[place].unit)
+        bar.ax.set_ylabel(shortened(maps[place].unit, 30))
     return figure
 
 
-def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[float, float]:
+def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:
     """The values at the ends of the ramp.
 
     It begins at zero, so that twice as dark is twice as much; zero is the middle of a two-sided
@@ -148,7 +152,7 @@ def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[float, float]:
     return round_domain(low, high)
 
 
-def _draw(axes: Axes, one: HeadMap, limits: tuple[float, float]) -> Any:
+def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
     """The cells; one without a value is hatched."""
     from matplotlib.patches import Rectangle
 
@@ -192,7 +196,7 @@ def _labels(axes: Axes, one: HeadMap, layout: MapLayout) -> None:
 def _annotate(
     axes: Axes,
     one: HeadMap,
-    limits: tuple[float, float],
+    limits: tuple[Number, Number],
     layout: MapLayout,
     wanted: bool | None,
 ) -> None:
@@ -201,7 +205,8 @@ def _annotate(
 
     texts = cell_texts(np.asarray(one.values, dtype=np.float64), one.format)
     size = text_size(texts, layout.cell)
-    if wanted is False or (wanted is None and size is None):
+    few = size is not None and one.values.size <= _NUMBERS
+    if not (few if wanted is None else wanted):
         return
     colours = colour_map(one.scale)(Normalize(*limits)(np.asarray(one.values, dtype=np.float64)))
     for (row, column), value in np.ndenumerate(one.values):

@@ -16,14 +16,14 @@ from headlight.views.pictures.theme import (
     QUIET,
     Axes,
     Figure,
-    styled,
+    picture,
 )
 from headlight.views.words import shortened
 
 _ROW, _PAD, _MARGIN, _LONGEST = 0.235, 0.13, 0.12, 48
 
 
-@styled
+@picture
 def table_picture(
     frame: pd.DataFrame,
     *,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.views.colour import LEVELS, SERIES, contrast, ramp
+from headlight.views.words import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -32,7 +33,7 @@ SMALL, PLAIN, LARGE = 7.5, 8.5, 10.0
 FONT = "DejaVu Sans"
 """It comes with matplotlib, and so is there wherever a picture is drawn."""
 
-CYCLE = ("#0072b2", "#d1500a", "#00896b", "#a04a96", "#8a6d00", "#50565e", "#4f3bc4", "#7a3c00")
+CYCLE = ("#0072b2", "#d1500a", "#00896b", "#801500", "#3b2a7a", "#6d6df2", "#20262d")
 """Colours of series that have none of their own, told apart by colour-blind people."""
 
 MARKERS = {
@@ -116,17 +117,33 @@ def style() -> Iterator[None]:
         yield
 
 
-def styled(
-    draw: Callable[_Parameters, _Returned],
-) -> Callable[_Parameters, _Returned]:
-    """A function that draws, made to draw in our style."""
+def styled(work: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Returned]:
+    """A function that works with figures, made to do it in our style."""
+
+    @wraps(work)
+    def working(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
+        with style():
+            return work(*args, **kwargs)
+
+    return working
+
+
+def picture(draw: Callable[_Parameters, Figure]) -> Callable[_Parameters, Figure]:
+    """A function that makes a figure, made to do it in our style, and with texts that are safe."""
 
     @wraps(draw)
-    def drawing(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Returned:
-        with style():
-            return draw(*args, **kwargs)
+    def drawn(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Figure:
+        from matplotlib.text import Text
 
-    return drawing
+        figure = draw(*args, **kwargs)
+        for text in figure.findobj(Text):
+            text.set_text(printable(text.get_text()))
+        # The layout is settled once: each further drawing would move it by a hair.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        return figure
+
+    return styled(drawn)
 
 
 def colour_of(name: str, index: int) -> str:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.views.pictures.canvas import WIDEST, entitle
+from headlight.views.pictures.legends import legend_of
 from headlight.views.pictures.theme import (
     INK,
     QUIET,
@@ -16,14 +17,14 @@ from headlight.views.pictures.theme import (
     Figure,
     colour_of,
     ordered_colours,
-    styled,
+    picture,
 )
 from headlight.views.words import shortened
 
 _HEIGHT, _MOST_LABELS = 4.2, 160
 
 
-@styled
+@picture
 def dendrogram(
     linkage: NDArray[Any],
     labels: Sequence[str],
@@ -65,11 +66,11 @@ def dendrogram(
     top = float(np.nanmax(linkage[:, 2], initial=0.0)) or 1.0
     axes.set(xlim=(-0.8, leaves - 0.2), ylim=(-0.045 * top, 1.04 * top))
     axes.spines["bottom"].set_visible(False)
-    axes.set_ylabel(y_label)
+    axes.set_ylabel(shortened(y_label, 44))
     _draw_leaves(axes, order, labels)
     if groups is not None:
-        _draw_groups(axes, order, groups, top, ordered=ordered)
-        _legend(axes, group_label)
+        handles = _draw_groups(axes, order, groups, top, ordered=ordered)
+        _legend(axes, handles, group_label)
     entitle(figure, title)
     return figure
 
@@ -119,15 +120,16 @@ def _draw_leaves(axes: Axes, order: Sequence[int], labels: Sequence[str]) -> Non
 
 def _draw_groups(
     axes: Axes, order: Sequence[int], groups: Sequence[str], top: float, *, ordered: bool
-) -> None:
+) -> list[Any]:
     """A coloured mark under each leaf."""
+    handles = []
     names = list(dict.fromkeys(groups))
     colours = (
         ordered_colours(len(names)) if ordered else [colour_of("", i) for i in range(len(names))]
     )
     for name, colour in zip(names, colours, strict=True):
         places = [place for place, leaf in enumerate(order) if groups[leaf] == name]
-        axes.plot(
+        handles += axes.plot(
             places,
             [-0.022 * top] * len(places),
             linestyle="none",
@@ -135,16 +137,19 @@ def _draw_groups(
             markersize=4,
             markeredgewidth=0,
             color=colour,
-            label=shortened(name, 28),
+            label=name,
         )
+    return handles
 
 
-def _legend(axes: Axes, title: str) -> None:
-    legend = axes.legend(
+def _legend(axes: Axes, handles: Sequence[Any], title: str) -> None:
+    legend = legend_of(
+        axes,
+        handles,
         title=title or None,
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),
-        ncols=1 + (len(axes.get_legend_handles_labels()[1]) - 1) // 18,
+        ncols=1 + (len(handles) - 1) // 18,
         labelspacing=0.3,
         borderaxespad=0.2,
         alignment="left",

@@ -1,0 +1,268 @@
+"""The page of a paper: safe, whole, and with the numbers that it was given."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from headlight.errors import UsageError
+from headlight.views import comparison_table, exhibits_page
+from headlight.views.exhibits import Comparison, Exhibit, ExhibitsPage, Picture, Table
+from headlight.views.inline import inline_svg
+from headlight.views.pictures import (
+    HeadMap,
+    LayerPanel,
+    LayerSeries,
+    head_map,
+    points_by_layer,
+    svg_text,
+)
+from views.pages import Page
+
+HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x1b[31m"
+
+
+def drawing(seed: int = 0) -> str:
+    values = np.random.default_rng(seed).random((3, 2))
+    panels = [
+        LayerPanel(name, [LayerSeries("a", values), LayerSeries("b", values)]) for name in "AB"
+    ]
+    return svg_text(points_by_layer(panels))
+
+
+def hatched() -> str:
+    return svg_text(head_map([HeadMap("A", np.array([[0.1, np.nan]]))]))
+
+
+FRAME = pd.DataFrame(
+    {"relation": ["det", "dobj"], "head": ["7-10", "7-9"], "accuracy": [94.31, 86.8],
+     "offset": [1, -2], "baseline": [51.7, np.nan]}
+)  # fmt: skip
+EXHIBIT = Exhibit(
+    "table-1",
+    "Heads and relations",
+    "Clark et al. (2019), Table 1",
+    "The best head of each relation.",
+    pictures=[Picture("a", "One", "first", drawing()), Picture("b", "", "second", drawing())],
+    tables=[
+        Table("best", "Best heads", FRAME, {"accuracy": ".1f", "offset": "+d"}, [(1, "accuracy")])
+    ],
+    comparisons=[
+        Comparison("dobj", 86.8, 61.32, "%", "UD has obj"),
+        Comparison("best head", "8-10", "2-3"),
+        Comparison("entropy", 3.89, None, "nats", digits=2),
+    ],
+    notes=["Another treebank."],
+    files=["table-1.csv"],
+)
+
+
+def page_of(*exhibits: Exhibit, **settings: object) -> str:
+    return exhibits_page(ExhibitsPage("A paper", "Ours.", exhibits, **settings))
+
+
+def printed(exhibit: Exhibit, width: int = 80) -> str:
+    console = Console(width=width, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(comparison_table(exhibit))
+    return capture.get()
+
+
+class TestPage:
+    def test_one_file_that_loads_nothing(self):
+        text = page_of(EXHIBIT)
+        page = Page(text)
+        assert not [e for e in page.elements if {"src", "srcset"} & set(e.attributes)]
+        assert page.all("link") == []
+        assert not re.search(r"url\((?!#)|@import|https?://", text)
+        assert "<!DOCTYPE" not in text
+        assert "<?xml" not in text
+        policy = next(e for e in page.all("meta") if "http-equiv" in e.attributes)
+        assert str(policy.attributes["content"]).startswith("default-src 'none';")
+        assert text.startswith("<!doctype html>")
+
+    def test_no_two_elements_share_an_id_and_every_reference_leads_somewhere(self):
+        other = Exhibit("figure-2", "F", "S", "E", pictures=[Picture("a", "", "x", hatched())] * 2)
+        text = page_of(EXHIBIT, other, missing=[("Table 2", "no corpus")])
+        page = Page(text)
+        ids = [str(e.attributes["id"]) for e in page.elements if "id" in e.attributes]
+        assert len(ids) == len(set(ids))
+        hrefs = [str(e.attributes["href"]) for e in page.elements if "href" in e.attributes]
+        inner = {href[1:] for href in hrefs if href.startswith("#")}
+        inner |= set(re.findall(r"url\(#([^)]*)\)", text))
+        assert len(inner) > 8
+        assert inner <= set(ids)
+
+    def test_pictures_say_what_they_show_and_style_nothing_else(self):
+        page = Page(page_of(EXHIBIT))
+        drawings = [e for e in page.all("svg") if e.attributes.get("class") == "drawing"]
+        assert [e.attributes["aria-label"] for e in drawings] == ["first", "second"]
+        assert all(e.attributes["role"] == "img" for e in drawings)
+        assert [e for e in page.all("style") if "svg" in e.inside] == []
+        assert "layer" in [e.text for e in page.all("text")]
+        assert [e.text for e in page.all("figcaption")] == ["One"]
+
+    def test_published_beside_ours(self):
+        page = Page(page_of(EXHIBIT))
+        rows = [e.text for e in page.all("td")]
+        assert rows[:4] == ["86.8%", "61.3%", "−25.5", "UD has obj"]
+        assert rows[4:8] == ["8-10", "2-3", "–", ""]
+        assert rows[8:12] == ["3.89\u00a0nats", "–", "–", ""]
+        plain = Exhibit("t", "T", "S", "E", comparisons=[Comparison("a", 1, 2, digits=0)])
+        assert "note" not in [e.text for e in Page(page_of(plain)).all("th")]
+
+    def test_tables_show_formatted_numbers_to_sort_by(self):
+        page = Page(page_of(EXHIBIT))
+        cells = {e.text: e.attributes for e in page.all("td") if "data-v" in e.attributes}
+        assert cells["94.3"]["data-v"] == "94.31"
+        assert cells["86.8"]["class"] == "strong"
+        assert cells["−2"]["data-v"] == "-2.0"
+        assert [e.attributes.get("class") for e in page.all("td") if e.text == "7-9"] == ["words"]
+        assert page.by_id("table-table-1.0").attributes["class"] == "sortable"
+
+    def test_long_tables_are_folded_away(self):
+        long = Table("all", "All heads", pd.DataFrame({"head": range(144), "UAS": np.ones(144)}))
+        page = Page(page_of(Exhibit("t", "T", "S", "E", tables=[long])))
+        assert [e.text.strip() for e in page.all("summary")] == ["All heads"]
+        assert all("details" in e.inside for e in page.all("td"))
+        assert page_of(EXHIBIT).count("<details>") == 0
+
+    def test_contents_notes_files_facts_and_what_is_missing(self):
+        text = page_of(
+            EXHIBIT,
+            facts=[("treebank", "EWT dev")],
+            missing=[("Table 2", "No coreference corpus was given.")],
+            attributes={"model": "tiny", "versions": json.dumps({"torch": "2.6"}), "treebank": "E"},
+            command="headlight reproduce clark2019",
+        )
+        page = Page(text)
+        addresses = {str(e.attributes["href"]): e.text for e in page.all("a")}
+        assert addresses["#table-1"] == "Heads and relations"
+        assert addresses["table-1.csv"] == "table-1.csv"
+        assert {"EWT dev", "No coreference corpus was given.", "tiny", "2.6", "E"} <= {
+            e.text for e in page.all("dd")
+        }
+        assert "Another treebank." in [e.text for e in page.all("li")]
+        assert "headlight reproduce clark2019" in [e.text for e in page.all("code")]
+
+    def test_hostile_text_stays_text(self):
+        exhibit = Exhibit(
+            "figure-1", HOSTILE, HOSTILE, HOSTILE,
+            pictures=[Picture(HOSTILE, HOSTILE, HOSTILE, drawing())],
+            tables=[Table(HOSTILE, HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, 1]}), note=HOSTILE)],
+            comparisons=[Comparison(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)],
+            notes=[HOSTILE], files=[HOSTILE, "javascript:alert(1)", "https://example.org/x"],
+        )  # fmt: skip
+        attributes = {"model": HOSTILE, HOSTILE: HOSTILE, "versions": HOSTILE}
+        pair = [(HOSTILE, HOSTILE)]
+        made = ExhibitsPage(HOSTILE, HOSTILE, [exhibit], pair, pair, attributes, HOSTILE)
+        page = Page(exhibits_page(made))
+        assert len(page.all("script")) == 2
+        assert page.all("img") == []
+        assert not [name for e in page.elements for name in e.attributes if name.startswith("on")]
+        addresses = [str(e.attributes["href"]) for e in page.all("a")]
+        assert not [a for a in addresses if ":" in a]
+        assert page.all("h1")[0].text == HOSTILE
+
+    def test_an_empty_page_is_a_page(self):
+        assert Page(page_of()).all("main")
+
+    def test_names_are_checked(self):
+        with pytest.raises(UsageError, match="share the name 'table-1'"):
+            ExhibitsPage("A", "", [EXHIBIT, EXHIBIT])
+        with pytest.raises(UsageError, match="cannot be called 'figure 2'"):
+            Exhibit("figure 2", "", "", "")
+
+
+class TestInlineSvg:
+    def cleaned(self, inner: str, attributes: str = "") -> str:
+        head = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        return str(inline_svg(f"<svg {head} {attributes}>{inner}</svg>", "p.", "words"))
+
+    @pytest.mark.parametrize(
+        "inner",
+        [
+            "<script>alert(1)</script>",
+            "<style>*{display:none}</style>",
+            "<foreignObject><body/></foreignObject>",
+            "<a href='https://example.org'><text>x</text></a>",
+            "<image href='https://example.org/x.png'/>",
+            "<image xlink:href='data:image/svg+xml;base64,AAAA'/>",
+            "<use href='https://example.org/x.svg#a'/>",
+            "<rect onload='alert(1)'/>",
+            "<rect style='fill:url(https://example.org/x)'/>",
+            "<rect fill='url(\"https://example.org/x\")'/>",
+            "<animate attributeName='href'/>",
+            "<metadata>x</metadata><!-- alert -->",
+        ],
+    )
+    def test_what_runs_loads_or_styles_is_left_out(self, inner):
+        made = self.cleaned(inner)
+        for word in ("script", "style>", "foreign", "example.org", "onload", "svg+xml", "animate",
+                     "metadata", "alert"):  # fmt: skip
+            assert word not in made
+
+    def test_shapes_texts_and_images_stay(self):
+        image = "<image xlink:href='data:image/png;base64,AAAA' width='2'/>"
+        made = self.cleaned(
+            f"<g><path d='M0 0h1' style='fill:red'/><text>a &lt; b</text>{image}</g>"
+        )
+        for words in ('<path d="M0 0h1" style="fill:red"', "a &lt; b", 'href="data:image/png;'):
+            assert words in made
+
+    def test_ids_are_set_apart_and_unused_ones_go(self):
+        made = self.cleaned("<defs><path id='a'/><path id='b'/></defs><use xlink:href='#a' "
+                            "clip-path='url(#b)'/><g id='unused'/>")  # fmt: skip
+        assert re.findall(r'id="([^"]*)"', made) == ["p.a", "p.b"]
+        assert 'href="#p.a"' in made
+        assert 'clip-path="url(#p.b)"' in made
+
+    def test_the_drawing_keeps_its_shape_and_width(self):
+        made = self.cleaned("", 'width="300pt" height="150pt" viewBox="0 0 300 150"')
+        assert 'viewBox="0 0 300 150"' in made
+        assert "--width:400px" in made
+        assert 'aria-label="words"' in made
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("no svg", "is no SVG"),
+            ("<html></html>", "its outermost element is not 'svg'"),
+            ("<!DOCTYPE svg [<!ENTITY a 'b'>]><svg>&a;</svg>", "defines entities"),
+        ],
+    )
+    def test_other_texts_are_refused(self, text, message):
+        with pytest.raises(UsageError, match=message):
+            inline_svg(text, "p.", "")
+
+
+class TestComparisons:
+    @pytest.mark.parametrize(
+        ("published", "ours", "difference"),
+        [(86.8, 61.3, -25.5), (65, 60.5, -4.5), ("8-10", 1.0, None), (1.0, None, None),
+         (1.0, math.nan, None), (None, 1.0, None)],
+    )  # fmt: skip
+    def test_the_difference_is_ours_minus_theirs(self, published, ours, difference):
+        found = Comparison("a", published, ours).difference
+        assert found == (None if difference is None else pytest.approx(difference))
+
+    def test_the_terminal_shows_both(self):
+        lines = printed(EXHIBIT).splitlines()
+        assert lines[0] == "Heads and relations  Clark et al. (2019), Table 1"
+        assert lines[2].split() == ["dobj", "86.8%", "61.3%", "−25.5"]
+        assert lines[3].strip() == "UD has obj"
+        assert lines[4].split() == ["best", "head", "8-10", "2-3", "–"]
+        assert "3.89 nats" in lines[5]
+
+    def test_the_terminal_is_not_overrun_and_obeys_nothing(self):
+        hostile = HOSTILE + "[bold]x[/bold]"
+        exhibit = Exhibit("t", hostile, "S", "", comparisons=[Comparison(hostile, 1.0, 2.0)])
+        text = printed(exhibit, 60)
+        assert "\x1b" not in text
+        assert "[bold]" in text
+        assert max(map(len, text.splitlines())) <= 60
+        assert printed(Exhibit("t", "T", "S", "")).strip() == "T  S"
