@@ -61,7 +61,8 @@ def all_heads(
     frame = frame.dropna(subset="accuracy").reset_index()
     place = frame.relation.map({name: at for at, name in enumerate(chosen.relation.values)})
     order = np.lexsort((np.arange(len(frame)), -frame.accuracy.to_numpy(), place.to_numpy()))
-    return frame.iloc[order][list(_COLUMNS)].reset_index(drop=True)
+    ordered = frame.iloc[order][list(_COLUMNS)].reset_index(drop=True)
+    return ordered.astype({"count": int})
 
 
 _COLUMNS = ("relation", "count", "layer", "head", "direction", "accuracy", "low", "high")

@@ -111,9 +111,10 @@ class Bootstrap(Accumulator):
             part = slice(start, start + HELD)
             taken, rows = self._taken(self.keys[part]), self.rows[part]
             largest = int(rows.max(initial=0)) * taken.sum(axis=0).max(initial=0)
-            exact = np.float32 if largest < 2**24 else np.float64
+            exact = np.dtype(np.float32 if largest < 2**24 else np.float64)
             flat = rows.reshape(-1, math.prod(self.shape)).astype(exact)
-            self._add((taken.T.astype(exact) @ flat).astype(np.int32).reshape(-1, *self.shape))
+            sums = np.matmul(taken.T.astype(exact), flat)
+            self._add(sums.astype(np.int32).reshape(-1, *self.shape))
         self.keys, self.rows = self.keys[:0], self.rows[:0]
 
     def _add(self, sums: Array) -> None:
