@@ -294,6 +294,9 @@ PHRASES = [
     "(NP the/DT (NML New/NNP York/NNP) *mayor/NN)",
     "(NP $/$ (QP 5/CD million/CD))|$",
     "(NP all/PDT *that/DT)",
+    "(NP all/PDT *that/DT ,/,)",
+    "(NP *John/NNP ,/, and/CC ,/, Mary/NNP)",
+    "(NP ,/, *:/:)",
     "(VP will/MD (VP *go/VB))|will",
     "(S (NP He/PRP) (VP *left/VBD))",
     "(WHNP *which/WDT)",
@@ -340,6 +343,12 @@ def test_heads_within_flat_phrases():
     assert rule([1, 2, 3]) == 3  # no phrase: its words are searched like those of the NP
     assert rule([3, 4, 5]) == 3  # across phrases: S is searched from the left, and none is found
     assert rule([5, 6, 7]) == 5  # beyond the sentence
+
+
+def test_of_a_mention_of_two_sentences_the_first_counts():
+    _, tags, bits, _ = parsed("(VP had/VBD seen/VBN him/PRP)")
+    trees = [constituents(bits, tags), constituents(["(NP*)"], ["NN"], start=3)]
+    assert constituency_heads(trees)([1, 2, 3]) == 1  # as in a VP, not as in a noun phrase
 
 
 @pytest.mark.parametrize(
@@ -393,6 +402,8 @@ def test_kinds_from_words():
         Sentence("c", ("THE", "DOGS", "OF", "WAR", "AND", "ENGLAND")),
         Sentence("d", ("War", "is", "war")),
         Sentence("e", ("Paris", "is", "1st")),
+        Sentence("f", ("I", "will", "see", "Will")),
+        Sentence("g", ("Will", "came")),
     ]
     rule = surface_kinds(sentences)
     words = [word for sentence in sentences for word in sentence.words]
@@ -407,6 +418,7 @@ def test_kinds_from_words():
     assert found[17, "War"] == "nominal"
     assert found[20, "Paris"] == "proper"
     assert found[22, "1st"] == "nominal"
+    assert found[27, "Will"] == "proper"  # found in small letters, but is a name elsewhere
 
 
 # What can be wrong.

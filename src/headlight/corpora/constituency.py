@@ -70,17 +70,18 @@ def inside(tree: Constituent, first: int, last: int) -> tuple[str, tuple[Constit
     """The largest constituents within a stretch of words, and the category they are part of.
 
     When the stretch is a phrase, these are its children and its own category; of several such
-    phrases, the outermost.
+    phrases, the innermost.
     """
     node = tree
-    while (node.first, node.last) != (first, last) or node is tree:
-        below = [child for child in node.children if child.first <= first and last <= child.last]
-        if not below:
-            break
-        node = below[0]
-    if (node.first, node.last) == (first, last):
-        return node.label, node.children or (node,)
+    while below := _child_over(node, first, last):
+        node = below
+    if node.children and (node.first, node.last) == (first, last):
+        return node.label, node.children
     return node.label, tuple(_largest(node, first, last))
+
+
+def _child_over(node: Constituent, first: int, last: int) -> Constituent | None:
+    return next((c for c in node.children if c.first <= first and last <= c.last), None)
 
 
 def _largest(node: Constituent, first: int, last: int) -> list[Constituent]:

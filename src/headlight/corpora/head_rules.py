@@ -64,14 +64,11 @@ def head_child(category: str, labels: Sequence[str]) -> int:
 
 
 def _of_noun_phrase(labels: Sequence[str]) -> int:
-    last = len(labels) - 1
-    if labels[last] == "POS":
-        return last
     for end, wanted in NOUN_SEARCHES:
         found = _search(end, labels, wanted)
         if found is not None:
             return found
-    return last
+    return len(labels) - 1
 
 
 def _by_table(category: str, labels: Sequence[str]) -> int:
