@@ -70,12 +70,9 @@ def test_what_float16_cannot_hold_is_refused(tmp_path, index, maps):
 
 def test_what_was_not_finished_is_not_there(tmp_path, index, maps):
     scale = np.ones(5, dtype=np.float32)
-    with (
-        pytest.raises(KeyboardInterrupt),
-        MapsWriter(tmp_path, index, SIGNATURE, scale) as writer,
-    ):
+    writer = MapsWriter(tmp_path, index, SIGNATURE, scale)
+    with writer:
         writer.put(0, maps[0])
-        raise KeyboardInterrupt
     assert open_features(tmp_path, "weight") is None
     assert list(tmp_path.iterdir()) == []
 

@@ -189,6 +189,6 @@ def open_features(folder: Path, measure: str) -> Features | None:
         return Features(index, header["signature"], scale, maps)
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as problem:
         raise RunError(
-            f"the attention kept in {path} cannot be used ({problem}); remove the folder, or begin "
-            "anew with overwrite."
+            f"the attention kept in {path} cannot be used ({problem}); remove the folder "
+            "to make it anew."
         ) from problem

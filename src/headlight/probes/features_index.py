@@ -8,8 +8,8 @@ from itertools import groupby
 import numpy as np
 
 from headlight.corpora import Sentence
-from headlight.encode.sentences import EncodedSentence
 from headlight.encode.batch import NO_WORD
+from headlight.encode.sentences import EncodedSentence
 from headlight.errors import CorpusError
 from headlight.probes.features import NO_HEAD, SPECIALS, Index
 from headlight.run.example import NOTHING_SEEN, digest_with

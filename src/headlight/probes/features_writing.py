@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float, Float32
 
 from headlight import files
@@ -66,8 +67,8 @@ class MapsWriter:
             CaptureError: a value is too large for float16, or is no number.
             RunError: the disk is full.
         """
-        with np.errstate(over="ignore"):
-            small = (maps / self._scale).astype(np.float16)
+        # torch rounds to float16 many times faster than numpy does.
+        small = torch.from_numpy(maps / self._scale).half().numpy()
         if not np.isfinite(small).all():
             raise CaptureError(
                 f"sentence {number} has {self._signature['measure']} values that float16 cannot "

@@ -70,6 +70,11 @@ class ParserData:
     def __len__(self) -> int:
         return len(self.index)
 
+    @property
+    def dimensions(self) -> int | None:
+        """Of the word vectors; None where there are none."""
+        return None if self._table is None else self._table.shape[1]
+
     def batch(self, numbers: Sequence[int]) -> ParserBatch:
         """These sentences, in this order."""
         lengths = self.index.lengths[list(numbers)]

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -15,7 +14,6 @@ from headlight.probes.features import NO_HEAD
 from headlight.probes.parser_batches import ParserBatch, ParserData
 from headlight.probes.parser_models import Logits, Parser
 
-RecipeName = Literal["early_stopping", "clark"]
 EVALUATED = 64
 """Sentences in a batch where nothing is learned."""
 _POOL = 64
@@ -53,7 +51,7 @@ class Recipe:
             )
 
 
-RECIPES: dict[RecipeName, Recipe] = {
+RECIPES = {
     "early_stopping": Recipe(),
     "clark": Recipe(sentences=1, epochs=1, held_out=0.0, shuffle=False),
 }
@@ -68,7 +66,7 @@ def recipe(name: str) -> Recipe:
     """
     if name not in RECIPES:
         raise UnknownNameError("recipe", name, RECIPES)
-    return RECIPES[name]  # type: ignore[index]
+    return RECIPES[name]
 
 
 @dataclass(frozen=True)

@@ -47,4 +47,5 @@ def _embedded(index: Index, subject: Subject) -> Table:
     counts = torch.from_numpy(index.piece_counts)
     entry = torch.repeat_interleave(torch.arange(len(counts)), counts)
     sums = pieces.new_zeros(len(counts), pieces.shape[1]).index_add_(0, entry, pieces)
-    return sums / counts.clamp_min(1)[:, None]
+    means: Table = sums / counts.clamp_min(1)[:, None]
+    return means
