@@ -19,7 +19,7 @@ PAPER = Paper(
     "vectors, of effective attention and of gradients as well.",
     plans=(
         Plan("figure-1", "Examples of heads", figure_1),
-        Plan("section-3.1", "Heads that attend to a neighbour", section_3_1),
+        Plan("section-3-1", "Heads that attend to a neighbour", section_3_1),
         Plan("figure-2", "Attention to special tokens", figure_2),
         Plan("figure-3", "How much the loss depends on attention", figure_3, ("gradient",)),
         Plan("figure-4", "Focused and broad attention", figure_4),

@@ -44,7 +44,7 @@ def text_name(study: Study) -> str:
 
 def surveyed(study: Study) -> xarray.Dataset:
     """The survey of the text, by all measures asked for."""
-    measures = (*study.forward_measures, *(["gradient"] if study.wants_gradient else []))
+    measures = study.forward_measures
     settings = replace(text_settings(study), measures=measures)
 
     def make(run: Path) -> xarray.Dataset:

@@ -141,7 +141,7 @@ def section_3_1(study: Study, desk: Desk) -> Exhibit:
     heads = weight.sizes["head"] * weight.sizes["layer"]
     previous, following = (_specialists(weight.sel(offset=offset)) for offset in (-1, 1))
     return Exhibit(
-        name="section-3.1",
+        name="section-3-1",
         title="Heads that attend to a neighbour",
         source="Clark et al. (2019), Section 3.1",
         explanation="The share that goes to the token before, to the token itself and to the one "
