@@ -49,6 +49,14 @@ class TestFiles:
         assert first == second
         assert b"dc:date" not in first[0]
 
+    def test_a_figure_can_be_written_again_and_again(self, tmp_path):
+        series = [LayerSeries("a", np.eye(4)), LayerSeries("b", np.eye(4))]
+        panels = [LayerPanel("A", series, percent=True), LayerPanel("B", series)]
+        figure = points_by_layer(panels)
+        first = svg_text(figure)
+        save_picture(figure, tmp_path, "a")
+        assert svg_text(figure) == first
+
     def test_another_picture_gives_other_bytes(self):
         assert svg_text(layers(0)) != svg_text(layers(1))
 

@@ -82,6 +82,11 @@ class TestPointsByLayer:
         first, second = (line_named(axes, "a").get_color() for axes in figure.axes)
         assert first == second == CYCLE[0]
 
+    def test_a_name_may_begin_with_an_underscore(self):
+        series = [LayerSeries(name, VALUES) for name in ("_a", "b")]
+        figure = points_by_layer([LayerPanel("A", series), LayerPanel("B", series)])
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["_a", "b"]
+
     def test_other_panels_name_their_lines_at_their_ends(self):
         low, high = np.array([0.5, 0.2]), np.array([0.5, 0.8])
         one = LayerPanel("A", [LayerSeries("low", low), LayerSeries("high", high)])
@@ -464,28 +469,29 @@ class TestTablePicture:
 def hostile_pictures():
     """Every function with words that could break something."""
     words, count = HOSTILE, len(HOSTILE)
+    title = "\x1b[31m\u202e$x$"
     series = [LayerSeries(word, VALUES) for word in words]
     frame = pd.DataFrame({word or "empty": [word, word] for word in words})
     return {
-        "layers": lambda: points_by_layer([LayerPanel(word, series) for word in words]),
+        "layers": lambda: points_by_layer([LayerPanel(w, series) for w in words], title=title),
         "ends": lambda: points_by_layer([LayerPanel(words[0], series[:5])]),
         "links": lambda: attention_lines(
-            [LinkDrawing(words[1], words, words, np.eye(count), notes=words)], title=words[1]
+            [LinkDrawing(words[1], words, words, np.eye(count), notes=words)], title=title
         ),
-        "map": lambda: head_map([HeadMap(words[1], np.eye(count), words, words, unit=words[1])]),
+        "map": lambda: head_map([HeadMap(title, np.eye(count), words, words, unit=title)]),
         "embedding": lambda: embedding(
-            [Embedding(words[1], np.eye(count, 2), words, dict(enumerate(words)), note=words[1])]
+            [Embedding(words[1], np.eye(count, 2), words, dict(enumerate(words)), note=title)]
         ),
-        "tree": lambda: dendrogram(linkage(np.eye(count)), words, words, title=words[1]),
+        "tree": lambda: dendrogram(linkage(np.eye(count)), words, words, title=title),
         "bars": lambda: bars(
-            [BarRow(w, [Mark(w, 0.5)], {w + "!": 0.2}, note=w) for w in words if w], title=words[1]
+            [BarRow(w, [Mark(w, 0.5)], {w + "!": 0.2}, note=w) for w in words if w], title=title
         ),
         "lines": lambda: lines(
             [LinePanel(w, [Line(w, np.arange(2), np.arange(2))]) for w in words]
         ),
-        "boxes": lambda: boxes([BoxPanel(words[1], [Box.of(w, np.arange(9)) for w in words])]),
-        "density": lambda: density([DensityPanel.of(words[1], np.arange(9), np.arange(9))]),
-        "table": lambda: table_picture(frame, title=words[1]),
+        "boxes": lambda: boxes([BoxPanel(title, [Box.of(w, np.arange(9)) for w in words])]),
+        "density": lambda: density([DensityPanel.of(title, np.arange(9), np.arange(9))]),
+        "table": lambda: table_picture(frame, title=title),
     }
 
 

@@ -59,14 +59,9 @@ def legend_above(figure: Figure, handles: Sequence[Any], title: str = "") -> Non
 
 
 def legend_of(owner: Axes | Figure, handles: Sequence[Any], **settings: Any) -> Any:
-    """A legend of handles by their labels, whatever these are.
-
-    matplotlib leaves out labels that begin with an underscore, so they are set afterwards.
-    """
-    legend = owner.legend(list(handles), ["?"] * len(handles), **settings)
-    for text, handle in zip(legend.get_texts(), handles, strict=True):
-        text.set(text=shortened(str(handle.get_label()), _LONGEST), color=INK)
-    return legend
+    """A legend of handles by their labels, cut where they are long."""
+    names = [shortened(str(handle.get_label()), _LONGEST) for handle in handles]
+    return owner.legend(list(handles), names, labelcolor=INK, **settings)
 
 
 def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:

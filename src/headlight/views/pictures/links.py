@@ -102,7 +102,8 @@ def attention_lines(
     high = top + sum(heights) + (len(rows) - 1) * BETWEEN + MARGIN
     figure, axes = blank(total, high)
     if title:
-        axes.text(MARGIN, MARGIN + 0.1, title, fontsize=LARGE, fontweight="bold", va="center")
+        name = shortened(title, _TITLE)
+        axes.text(MARGIN, MARGIN + 0.1, name, fontsize=LARGE, fontweight="bold", va="center")
     for row, height in zip(rows, heights, strict=True):
         for place, drawing in enumerate(row):
             _draw(axes, drawing, longest, (MARGIN + place * (width + BETWEEN), top, width))

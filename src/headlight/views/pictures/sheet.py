@@ -52,7 +52,8 @@ def table_picture(
     bottom = top + _ROW * (len(cells) + 1)
     figure, axes = blank(sum(widths) + 2 * _MARGIN, bottom + _MARGIN)
     if title:
-        axes.text(_MARGIN + _PAD, _MARGIN + 0.1, title, size=LARGE, weight="bold", va="center")
+        name = shortened(title, _LONGEST)
+        axes.text(_MARGIN + _PAD, _MARGIN + 0.1, name, size=LARGE, weight="bold", va="center")
     lefts = [_MARGIN + sum(widths[:column]) for column in range(len(names))]
     header = [FrameCell(name) for name in names]
     for row, line in enumerate([header, *cells]):

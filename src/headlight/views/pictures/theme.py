@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.views.colour import LEVELS, SERIES, contrast, ramp
-from headlight.views.words import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -129,16 +128,12 @@ def styled(work: Callable[_Parameters, _Returned]) -> Callable[_Parameters, _Ret
 
 
 def picture(draw: Callable[_Parameters, Figure]) -> Callable[_Parameters, Figure]:
-    """A function that makes a figure, made to do it in our style, and with texts that are safe."""
+    """A function that makes a figure, made to do it in our style, and to settle its layout."""
 
     @wraps(draw)
     def drawn(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Figure:
-        from matplotlib.text import Text
-
         figure = draw(*args, **kwargs)
-        for text in figure.findobj(Text):
-            text.set_text(printable(text.get_text()))
-        # The layout is settled once: each further drawing would move it by a hair.
+        # Once and for all: each further drawing would move it by a hair.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         return figure
