@@ -19,7 +19,8 @@ bin := $(VENV)/bin
 pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-format check-lint check-types check-layers docs bench pretrain clean
+.PHONY: help demo test check check-format check-lint check-types check-layers docs bench pretrain \
+  reproduction clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -57,6 +58,10 @@ pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA
 	@test -n "$(DATA)" || { echo "Name a folder of WikiExtractor files: make pretrain DATA=folder"; exit 2; }
 	$(bin)/python scripts/pretrain.py "$(DATA)" --out build/pretrain
 	$(bin)/python scripts/model_card.py "$(DATA)" --run build/pretrain --model build/pretrain/model
+
+reproduction: $(VENV)/.installed-dev ## reproduce a paper and write its page: make reproduction PAPER=clark2019 DATA=folder
+	@test -n "$(PAPER)" -a -n "$(DATA)" || { echo "Name paper and data: make reproduction PAPER=clark2019 DATA=folder"; exit 2; }
+	$(bin)/python scripts/reproduction.py "$(PAPER)" "$(DATA)" --out build/$(PAPER)
 
 clean: ## remove what was made, except the environment and build/pretrain
 	rm -rf build/demo build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

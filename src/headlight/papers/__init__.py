@@ -7,6 +7,8 @@ from headlight.errors import UnknownNameError
 if TYPE_CHECKING:
     from headlight.papers.plan import Paper
 
+__all__ = ["NAMES", "find_paper"]
+
 NAMES = ("clark2019",)
 
 
