@@ -11,7 +11,7 @@ from headlight.probes.parser_batches import ParserData
 from headlight.probes.parser_dataset import Row
 from headlight.probes.parser_evaluation import evaluate
 from headlight.probes.parser_settings import RANDOM, ProbeSettings
-from headlight.probes.parser_training import train
+from headlight.probes.parser_training import Course, train
 from headlight.probes.parser_weights import build, save_probe
 from headlight.probes.parser_words import Table
 
@@ -66,8 +66,9 @@ def trained_row(
         model = build(kind, options, seed).to(learning.device)
         row.parameters = model.size
         began = time.perf_counter()
-        if model.size:
-            row.courses.append(train(model, learning, settings.recipe, seed))
+        untrained = Course((), 0)
+        course = train(model, learning, settings.recipe, seed) if model.size else untrained
+        row.courses.append(course)
         row.seconds += time.perf_counter() - began
         row.counts.append(evaluate(model, testing, symmetry=settings.symmetry))
         if model.size:
