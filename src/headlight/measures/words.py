@@ -3,7 +3,7 @@
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.errors import UnknownNameError
@@ -20,10 +20,6 @@ WordScore = Float[Tensor, "batch head word other_word"]
 @runtime_checkable
 class Pooling(Protocol):
     """Which tokens are pieces of which word, as `headlight.pool.Words` knows it."""
-
-    @property
-    def unit(self) -> Int64[Tensor, "batch token"]:
-        """For every token the number of its word; -1 for none."""
 
     @property
     def members(self) -> Float[Tensor, "batch word token"]:
@@ -83,40 +79,65 @@ def word_score(scores: Scores, measure: str, words: Pooling, pooling: str = "nor
     score = scores.of(measure)
     if measure != "norm" or pooling == "norms":
         return words.pool(score)
-    rows = words.over_keys(score)
-    several = words.count > 1
-    if bool(several.any()):
-        rows = _lengths_of_sums(scores, words).to(rows).where(several[:, None, None], rows)
+    rows = _with_lengths_of_sums(words.over_keys(score), scores, words)
     return words.over_queries(rows, score)
 
 
-def _lengths_of_sums(scores: Scores, words: Pooling) -> Float[Tensor, "batch head query word"]:
-    """‖Σ_{j∈b} α_ij f(x_j)‖ of the words of several pieces; 0 for the others.
+def _with_lengths_of_sums(
+    rows: Float[Tensor, "batch head query word"], scores: Scores, words: Pooling
+) -> Float[Tensor, "batch head query word"]:
+    """The rows with ‖Σ_{j∈b} α_ij f(x_j)‖ for each word b of several pieces.
 
     The square is Σ_{j,k∈b} α_ij α_ik ⟨f(x_j), f(x_k)⟩, so that vectors of size d_model, one for
     each query and word, are never formed.  Where the pieces cancel one another a square loses
     digits; in float64 what is left of them is 1e-8 of what the pieces could add up to.
     """
-    pieces = _pieces_of_several(words)
-    weight, rows = scores.weight, scores.transformed
-    batch, heads, queries, _ = weight.shape
-    number = torch.arange(batch, device=pieces.device)[:, None]
-    unit = words.unit[number, pieces]
-    same = (unit[:, :, None] == unit[:, None]) & (unit >= 0)[:, None]
-    place = pieces[:, None, :, None].expand(-1, heads, -1, rows.shape[-1]).to(rows.device)
-    vectors = rows.gather(2, place)
-    products = (vectors @ vectors.mT) * same[:, None].to(rows.device)
-    alpha = double(weight.gather(3, pieces[:, None, None].expand(-1, heads, queries, -1)))
-    squares = (alpha @ products).mul_(alpha)
-    members = double(words.members[number, :, pieces])
-    summed = (squares.flatten(1, 2) @ members).view(batch, heads, queries, -1)
-    return back_to(summed.clamp_min_(0).sqrt_(), weight.device)
+    several = words.count > 1
+    if not bool(several.any()):
+        return rows
+    heads, queries = rows.shape[1:3]
+    # Most words have one piece: only the others, and only their pieces, are looked at.
+    members = words.members * several[..., None]
+    word, piece = _chosen(several), _chosen(members.any(1))
+    text = torch.arange(len(word), device=word.device)[:, None]
+    members = members[text[..., None], word[:, :, None], piece[:, None]]
+    alpha = scores.weight.gather(3, piece[:, None, None].expand(-1, heads, queries, -1))
+    vectors = _picked(scores.transformed, piece)
+    squares = _squares(alpha, vectors, members)
+    lengths = back_to(squares.clamp_min_(0).sqrt_(), rows.device).to(rows.dtype)
+    bins = word.where(several[text, word], rows.shape[-1])  # the last is thrown away
+    place = bins[:, None, None].expand(-1, heads, queries, -1)
+    padded = torch.nn.functional.pad(rows, (0, 1))
+    return padded.scatter_(3, place, lengths)[..., :-1]
 
 
-def _pieces_of_several(words: Pooling) -> Int64[Tensor, "batch piece"]:
-    """The tokens that are pieces of a word with others, and some more where a text has fewer."""
-    several = (words.count > 1)[..., None] & (words.members > 0)
-    chosen = several.any(1)
-    most = int(chosen.sum(-1).max())
-    order: Tensor = chosen.long().argsort(dim=-1, descending=True, stable=True)
+def _squares(
+    alpha: Float[Tensor, "batch head query piece"],
+    vectors: Float[Tensor, "batch head piece head_dim"],
+    members: Float[Tensor, "batch some_word piece"],
+) -> Float[Tensor, "batch head query some_word"]:
+    """‖Σ_j α_ij f(x_j)‖² over the pieces of each word, float64."""
+    members, alpha = double(members), double(alpha)
+    same = members.mT @ members
+    products = (vectors @ vectors.mT) * same[:, None]
+    shares = (alpha @ products).mul_(alpha)
+    summed: Tensor = shares.flatten(1, 2) @ members.mT
+    return summed.view(*alpha.shape[:3], -1)
+
+
+def _picked(
+    rows: Float[Tensor, "batch head key head_dim"], piece: Int64[Tensor, "batch piece"]
+) -> Float[Tensor, "batch head piece head_dim"]:
+    """The rows of the pieces, on the device of the rows."""
+    piece = piece.to(rows.device)
+    text = torch.arange(len(piece), device=rows.device)[:, None]
+    return rows.movedim(2, 1)[text, piece].movedim(1, 2)
+
+
+def _chosen(
+    wanted: Bool[Tensor, "batch place"],
+) -> Int64[Tensor, "batch some"]:
+    """The wanted places of every text, and some others where it has fewer than another text."""
+    most = int(wanted.sum(-1).max())
+    order: Tensor = wanted.long().argsort(dim=-1, descending=True, stable=True)
     return order[:, :most]

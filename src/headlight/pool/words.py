@@ -94,9 +94,11 @@ class Words:
         Raises:
             UsageError: The score is not between the tokens of this batch.
         """
-        if self._single:  # nothing to add up
-            return self._picked(score)
-        return self.over_queries(self.over_keys(score), score)
+        if self._block is None:
+            return self.over_queries(self.over_keys(score), score)
+        self._demand_fit(score)
+        there = self.present[:, None, :, None] & self.present[:, None, None]
+        return score[:, :, self._block, self._block].masked_fill(~there, 0)
 
     def over_keys(self, score: Score) -> Float[Tensor, "batch head query word"]:
         """Sum over the pieces of each word that is attended to.
@@ -125,19 +127,21 @@ class Words:
         return self._largest_rows(rows, score * self.special[:, None, None])
 
     @cached_property
-    def _single(self) -> bool:
-        return not bool((self.count > 1).any())
+    def _block(self) -> slice | None:
+        """Where the words are, if each is one piece and all texts have word n at the same place."""
+        pieces = self.unit >= 0
+        start = int(pieces.any(0).int().argmax())
+        block = slice(start, start + self.width)
+        numbers = torch.arange(self.width, device=self.unit.device)
+        found = self.unit[:, block]
+        if found.shape[1] < self.width or not torch.equal(pieces.sum(), (found == numbers).sum()):
+            return None
+        return block
 
     @cached_property
     def _first(self) -> Int64[Tensor, "batch word"]:
         """The first piece of every word; anything where there is no word."""
         return self.members.argmax(-1)
-
-    def _picked(self, score: Score) -> Float[Tensor, "batch head word other"]:
-        self._demand_fit(score)
-        rows = self._first_rows(score)
-        keys = self._first[:, None, None].expand(*rows.shape[:3], self.width)
-        return rows.gather(-1, keys).masked_fill_(~self.present[:, None, None], 0)
 
     def _first_rows(self, rows: Rows) -> WordRows:
         batch, heads, tokens, kinds = rows.shape
