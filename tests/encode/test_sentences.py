@@ -4,7 +4,7 @@ from itertools import count, islice
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from headlight.corpora import Sentence
@@ -127,6 +127,15 @@ def test_a_token_of_two_words():
     skipped = sentences([sentence("new", "york")], tokenizer, max_length=9, unencodable="skip")
     assert list(skipped) == []
     assert skipped.counts.unencodable == 1
+
+
+def test_a_token_that_ends_in_the_blank_is_that_of_one_word():
+    vocabulary = {"?": 0, "new ": 1, "york": 2}
+    model = Tokenizer(models.WordLevel(vocabulary, unk_token="?"))
+    model.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=model)
+    example = encoded(tokenizer, "new", "york")
+    assert (example.ids, example.words) == ((1, 2), (0, 1))
 
 
 def test_what_does_not_fit(bert):
