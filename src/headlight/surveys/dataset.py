@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.measures import MEASURES
+from headlight.measures import GRADIENT, MEASURES
 from headlight.reduce import Tally
 from headlight.result import CATEGORIES, FORMAT
 from headlight.surveys.observer import OFFSETS, QUERY_CATEGORIES
@@ -67,10 +67,10 @@ def _measure_first(array: xarray.DataArray) -> xarray.DataArray:
 def _shared(
     part: xarray.DataArray, total: xarray.DataArray, measures: Sequence[str]
 ) -> xarray.DataArray:
-    """Norms as a share of the row's whole; weights and effective attention are shares already."""
-    is_norm = np.array([name == "norm" for name in measures])
+    """A share of the row's whole, which weights and effective attention are already."""
+    are_shares = np.array([name not in ("norm", GRADIENT) for name in measures])
     whole = total.sum("key_category", min_count=1)
-    return part.where(xarray.DataArray(~is_norm, dims="measure"), part / whole)
+    return part.where(xarray.DataArray(are_shares, dims="measure"), part / whole)
 
 
 def _of_merged_norms(found: dict[str, Any]) -> dict[str, Any]:

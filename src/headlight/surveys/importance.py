@@ -73,8 +73,7 @@ def gradient_importance(
     chosen = objective or default_objective(subject)
     if subject.has_decoder_inputs and not settings.pairs:
         raise UsageError(f"the loss of {subject.name} needs two texts per example; use pairs.")
-    options = {"objective": dict(chosen.settings())}
-    plan = planned(corpus, subject, settings, stage=STAGE, options=options, whole=True)
+    plan = planned(corpus, subject, settings, objective=chosen, stage=STAGE)
 
     def observer(batch: Batch, _: Sequence[Encoded]) -> ImportanceObserver:
         assert isinstance(batch, Prepared)  # noqa: S101 - a step with an objective prepares
@@ -83,14 +82,7 @@ def gradient_importance(
     def described(state: State) -> xarray.Dataset:
         return _described(state, plan, command)
 
-    return conducted(
-        plan,
-        observer,
-        described,
-        objective=chosen,
-        folder=folder or Folder(),
-        progress=progress,
-    )
+    return conducted(plan, observer, described, folder=folder or Folder(), progress=progress)
 
 
 def _described(state: State, plan: Plan, command: str | None) -> xarray.Dataset:

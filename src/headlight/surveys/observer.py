@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headlight.capture import Kind, LayerRecord
 from headlight.encode.batch import Batch
-from headlight.measures import MEASURES, Scores, ValueBias
+from headlight.measures import GRADIENT, MEASURES, Scores, ValueBias
 from headlight.measures.entropy import entropy_of_sizes
 from headlight.pool import (
     Membership,
@@ -69,23 +69,25 @@ class Observer:
         self._query_members = _query_members(queries)
         self._present = self._query_members[..., 0]
         self._key_lengths = keys.lengths
-        self._seen: dict[str, list[Tensor]] = {}
+        self._seen: dict[int, dict[str, Tensor]] = {}
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but small summaries."""
         scores = Scores(record, self._value_bias, precision=torch.float32)
         looked = [self._look(scores.of(name).float(), name) for name in self._measures]
+        seen = self._seen.setdefault(record.site.layer, {})
         for name in ("total", "neighbour", "entropy"):
-            self._note(name, torch.stack([each[name] for each in looked], dim=1), heads=2)
+            seen[name] = torch.stack([each[name] for each in looked], dim=1).movedim(2, 1)
         if "norm" in self._measures:
-            self._look_at_norms(scores)
+            seen |= self._norms(scores)
         if "effective" in self._measures:
-            self._note("rank", scores.rank.amax(-1).double(), heads=1)
-            self._note("comoments", self._comoments(scores), heads=1)
+            seen["rank"] = scores.rank.amax(-1).double()
+            seen["comoments"] = self._comoments(scores)
 
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
-        stacked = {name: _stacked(parts) for name, parts in self._seen.items()}
+        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        stacked = {name: _stacked([layer[name] for layer in layers]) for name in layers[0]}
         comoments = stacked.pop("comoments", None)
         found: dict[str, Accumulator] = {name: _moments(rows) for name, rows in stacked.items()}
         if comoments is not None:
@@ -98,7 +100,10 @@ class Observer:
     def _look(self, score: Score, measure: str) -> dict[str, Tensor]:
         """One measure; its entropy is that of its absolute values."""
         size = score.abs() if measure == "effective" else score  # the others are never negative
-        entropies = entropy_of_sizes(size)[..., None]
+        entropies = over_queries(entropy_of_sizes(size)[..., None], self._query_members)
+        if measure == GRADIENT:  # a query on which the loss does not depend has no entropy
+            some = (size.sum(-1, keepdim=True) > 0).to(size.dtype)
+            entropies /= over_queries(some, self._query_members)
         rows = over_keys(score, self._key_members)
         offsets = (
             score.new_full((*score.shape[:2], len(OFFSETS)), torch.nan)
@@ -108,15 +113,19 @@ class Observer:
         return {
             "total": over_queries(rows, self._query_members),
             "neighbour": offsets,
-            "entropy": over_queries(entropies, self._query_members)[..., 0],
+            "entropy": entropies[..., 0],
         }
 
-    def _look_at_norms(self, scores: Scores) -> None:
+    def _norms(self, scores: Scores) -> dict[str, Tensor]:
+        """What belongs to the norms alone; of x only where it was found."""
         merged = over_keys(scores.merged_norm[:, None], self._key_members)
-        self._note("merged", over_queries(merged, self._query_members)[:, 0])
-        self._note("vector_norm", self._tokens(scores.vector_norm.transpose(1, 2)), heads=1)
+        found = {
+            "merged": over_queries(merged, self._query_members)[:, 0],
+            "vector_norm": self._tokens(scores.vector_norm.transpose(1, 2)),
+        }
         if scores.record.input is not None:
-            self._note("input_norm", self._tokens(scores.input_norm))
+            found["input_norm"] = self._tokens(scores.input_norm)
+        return found
 
     def _comoments(self, scores: Scores) -> Float[Tensor, "batch head sum=5"]:
         """n, Σx, Σy, Σx² and Σy² of raw (x) and effective (y) attention over visible cells.
@@ -147,11 +156,6 @@ class Observer:
         lengths = _array(self._key_lengths).astype(np.int64)
         grouped.update(lengths // LENGTH_BIN * LENGTH_BIN, correlation)
         return grouped
-
-    def _note(self, name: str, rows: Tensor, heads: int | None = None) -> None:
-        """Keep one layer's rows, with their heads moved to the second axis."""
-        moved = rows if heads is None else rows.movedim(heads, 1)
-        self._seen.setdefault(name, []).append(moved)
 
 
 def _query_members(queries: Side) -> Membership:

@@ -11,11 +11,12 @@ from typing import Any
 
 import xarray
 
-from headlight.capture import Kind, Objective, Site, Subject
+from headlight.capture import Kind, Objective, Site, Subject, default_objective
 from headlight.corpora import Corpus, Source, open_corpus
 from headlight.encode import Encoded, Examples, pairs as encode_pairs, texts
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError, UsageError
+from headlight.measures import GRADIENT
 from headlight.observe import Observer, Step, observe
 from headlight.result import load, save, versions
 from headlight.run import State
@@ -42,6 +43,7 @@ class Plan:
         sites: its modules.
         examples: what the model reads.
         settings: how.
+        objective: whose gradients are looked at as well; with one the model is run backward too.
         signature: everything that must be equal for two runs to be parts of one.
     """
 
@@ -51,6 +53,7 @@ class Plan:
     sites: list[Site]
     examples: Examples
     settings: Settings
+    objective: Objective | None
     signature: dict[str, Any]
 
 
@@ -59,9 +62,9 @@ def planned(
     subject: Subject,
     settings: Settings,
     *,
+    objective: Objective | None = None,
     stage: str = "survey",
     options: Mapping[str, Any] = NOTHING_MORE,
-    whole: bool = False,
 ) -> Plan:
     """Choose what runs; nothing of it runs yet.
 
@@ -70,9 +73,10 @@ def planned(
             corpus that comes with the package.
         subject: the model.
         settings: see `Settings`.
+        objective: with one, the model is run backward too, and an encoder-decoder runs whole, also
+            where attention of its encoder is asked for.
         stage: what the result is called.
-        options: what the result depends on besides the settings, as JSON.
-        whole: an encoder-decoder runs whole, also where attention of its encoder is asked for.
+        options: what the result depends on besides settings and objective, as JSON.
 
     Raises:
         UsageError: something does not fit together: layers, kinds, lengths; or no tokenizer.
@@ -82,10 +86,33 @@ def planned(
         raise UsageError(f"{subject.name} has no tokenizer, and a survey reads text.")
     source = SAMPLE if corpus is None else corpus
     opened = source if isinstance(source, Corpus) else open_corpus(source)
-    subject, kind, sites = _chosen(subject, settings, whole=whole)
+    subject, kind, sites = _chosen(subject, settings, whole=objective is not None)
     examples = _examples(opened, subject, settings)
     signature = {**_signature(opened, subject, settings, kind, sites), **options}
-    return Plan(stage, subject, kind, sites, examples, settings, signature)
+    if objective:
+        signature["objective"] = dict(objective.settings())
+    return Plan(stage, subject, kind, sites, examples, settings, objective, signature)
+
+
+def demanded_objective(
+    subject: Subject, settings: Settings, objective: Objective | None
+) -> Objective | None:
+    """The objective that the measures need: the one given, or what the model was trained for.
+
+    Raises:
+        MissingHeadError: one is needed, none is given, and the model has no language-model head.
+        UsageError: one is given and not needed, or the loss needs two texts.
+    """
+    if GRADIENT not in settings.measures:
+        if objective:
+            raise UsageError(
+                "an objective is given, and no measure needs it; add 'gradient' to the measures."
+            )
+        return None
+    found = objective or default_objective(subject)
+    if subject.has_decoder_inputs and not settings.pairs:
+        raise UsageError(f"the loss of {subject.name} needs two texts per example; use pairs.")
+    return found
 
 
 def conducted(
@@ -93,7 +120,6 @@ def conducted(
     observer: Callable[[Batch, Sequence[Encoded]], Observer],
     described: Callable[[State], xarray.Dataset],
     *,
-    objective: Objective | None = None,
     folder: Folder,
     progress: bool = True,
 ) -> xarray.Dataset:
@@ -103,7 +129,6 @@ def conducted(
         plan: what is to be run.
         observer: makes the observer of one batch.
         described: makes the result of what was seen.
-        objective: with one, the model is run backward too; see `headlight.observe.Step`.
         folder: see `Folder`.
         progress: show a bar on standard error.
 
@@ -114,7 +139,7 @@ def conducted(
     place = folder.made()
     if place and folder.resume and (finished := _finished(place, plan)):
         return finished
-    step = Step(plan.subject, plan.sites, observer, plan.settings.batch_tokens, objective)
+    step = Step(plan.subject, plan.sites, observer, plan.settings.batch_tokens, plan.objective)
     state = observe(
         plan.examples,
         step,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from headlight.capture import Kind, Subject
 from headlight.errors import UnknownNameError, UsageError
-from headlight.measures import MEASURES, ValueBias
+from headlight.measures import GRADIENT, MEASURES, ValueBias
 from headlight.observe import BATCH_TOKENS
 
 SAMPLE_LENGTH = 256
@@ -28,7 +28,9 @@ class Settings:
         kind: which attention: ``encoder``, ``decoder`` or ``cross``; by default the first of these
             that the model has, given the inputs.
         layers: which layers; by default all. The others keep their fast attention.
-        measures: which of `headlight.measures.MEASURES`.
+        measures: which of ``weight``, ``norm``, ``effective`` and, with a backward pass,
+            ``gradient``; then all of them look at what the objective lets the model see, some
+            tokens being masked.
         value_bias: whether T of effective attention has the value bias in it.
         batch_tokens: tokens in a batch, padding included. The result does not depend on it.
         seed: where segments are cut.
@@ -59,8 +61,8 @@ class Settings:
                 "treatment of the value bias", self.value_bias, ("include", "exclude")
             )
         for measure in self.measures:
-            if measure not in MEASURES:
-                raise UnknownNameError("measure", measure, MEASURES)
+            if measure not in (*MEASURES, GRADIENT):
+                raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
         if not self.measures or len(set(self.measures)) < len(self.measures):
             raise UsageError(
                 f"measures is {self.measures!r}; name at least one, and each of them once."
