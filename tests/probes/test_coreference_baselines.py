@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headlight.corpora.sentence import Mention
+from headlight.corpora.sentence import CoreferenceDocument, Mention, Sentence
 from headlight.probes.agreement import attributes
 from headlight.probes.coreference_baselines import NOTHING, baseline_picks, nearest, right
 from headlight.probes.coreference_settings import TaskSettings
@@ -161,3 +161,12 @@ def test_unknown_attributes_agree_with_everything():
     alike = SIEVES["agreement"](mentions, words, [""] * 5)
     names = {(words[i], words[j]) for i, j in zip(*np.nonzero(alike), strict=True) if i < j}
     assert names == {("he", "Paris"), ("Paris", "she")}
+
+
+def test_picking_nothing_is_wrong_also_where_the_last_mention_is_an_antecedent():
+    inner, outer = Mention("x", 1, 1, 1, "pronoun"), Mention("x", 0, 2, 2, "nominal")
+    document = CoreferenceDocument("x", (Sentence("x:1", ("of", "her", "own")),), (outer, inner))
+    (task,) = antecedent_tasks(document, [(0, 3)])
+    assert task.mentions[-1].head == 1
+    assert not right(task, np.array([NOTHING])).any()
+    assert right(task, np.array([1])).all()
