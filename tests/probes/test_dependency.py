@@ -21,6 +21,7 @@ from headlight.errors import (
 from headlight.measures import Scores
 from headlight.probes import dependency as module
 from headlight.probes.dependency import dependency_heads
+from headlight.probes.dependency_gold import inventory
 from headlight.result import load, save
 from probes import dependency_naive as naive
 from surveys.subjects import WORDS, subject, uneven
@@ -78,14 +79,18 @@ def pooled(score: np.ndarray, words: list[int | None], length: int) -> np.ndarra
     return found
 
 
-def maps(found: Subject, tree: Sentence, measure: str) -> dict[int, np.ndarray]:
-    """Of every layer, head × word × word, the sentence alone in its batch."""
+def example_of(found: Subject, tree: Sentence) -> module.EncodedSentence:
     words = words_of(found, tree)
     ids = found.tokenizer(list(tree.words), is_split_into_words=True)["input_ids"]
-    example = module.EncodedSentence(
+    return module.EncodedSentence(
         name=tree.name, ids=tuple(ids), segments=(0,) * len(ids), categories=(3,) * len(ids),
         words=tuple(-1 if word is None else word for word in words), sentence=tree, kept=len(tree),
     )  # fmt: skip
+
+
+def maps(found: Subject, tree: Sentence, measure: str) -> dict[int, np.ndarray]:
+    """Of every layer, head × word × word, the sentence alone in its batch."""
+    words = words_of(found, tree)
     layers = {}
 
     def visit(record) -> None:
@@ -94,7 +99,7 @@ def maps(found: Subject, tree: Sentence, measure: str) -> dict[int, np.ndarray]:
 
     with found.capture() as recorder:
         recorder.visit = visit
-        found.run(collate([example], pad_id=0))
+        found.run(collate([example_of(found, tree)], pad_id=0))
     return layers
 
 
@@ -177,6 +182,57 @@ def test_words_that_lost_their_governor_are_counted(bert: Subject) -> None:
     assert (said["cut_words"], said["words"]) == (cut, sum(kept))
     assert cut > 0
     assert result["count"].sel(relation="all") == sum(kept) - cut
+
+
+def test_sentences_of_the_same_words_are_resampled_apart(bert: Subject) -> None:
+    """One in which a head finds everything, and one in which it finds nothing, make an interval."""
+    tree = TREES[3]
+    twin = replace(tree, name="trees:99", heads=tree.heads[1:] + tree.heads[:1])
+    result = dependency_heads([tree, twin], bert, progress=False, measures=("weight",))
+    assert (result.low < result.high).any()
+
+
+def test_intervals_are_as_wide_as_the_spread_of_sentences(bert: Subject) -> None:
+    """Beside the standard error of a ratio over clusters, by hand, for each head."""
+    cells = dependency_heads(TREES, bert, progress=False, measures=("weight",)).sel(
+        measure="weight", relation="all"
+    )
+    layers = [maps(bert, tree, "weight") for tree in TREES]
+    sizes = np.array([len(tree) for tree in TREES])
+    ratios = []
+    for layer, head in np.ndindex(2, 4):
+        right = []
+        for tree, each in zip(TREES, layers, strict=True):
+            score = each[layer][head]
+            answers = [naive.governor(score, word, "head") for word in range(len(tree))]
+            right.append(sum(naive.judged(tree, len(tree), answers, rule=True).values()))
+        rest = np.array(right) - sizes * sum(right) / sizes.sum()
+        cell = cells.sel(layer=layer, head=head, direction="head")
+        error = np.sqrt((rest**2).sum()) / sizes.sum()
+        ratios.append(float(cell.high - cell.low) / (2 * 1.96 * error))
+        assert cell.low <= cell.accuracy <= cell.high
+    assert 0.8 < np.median(ratios) < 1.2
+
+
+def test_layers_may_come_in_any_order(bert: Subject) -> None:
+    examples = [example_of(bert, tree) for tree in TREES]
+    batch = collate(examples, pad_id=0)
+    records = []
+    with bert.capture() as recorder:
+        recorder.visit = records.append
+        bert.run(batch)
+    names = inventory(TREES, "full").relations
+    codes = {name: number for number, name in enumerate(names)}
+    totals = []
+    for order in (records, records[::-1]):
+        observer = module.DependencyObserver(
+            batch, examples, module.DependencySettings(), ("weight",), codes
+        )
+        for record in order:
+            observer.visit(record)
+        totals.append(observer.tally()["correct"].compute()["total"])
+    assert (totals[0][:, 0] != totals[0][:, 1]).any()
+    np.testing.assert_array_equal(*totals)
 
 
 def test_intervals_can_be_left_out(bert: Subject) -> None:
