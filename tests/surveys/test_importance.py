@@ -94,7 +94,9 @@ def naive(
             one.retain_grad()
         loss = objective.loss(output, prepared)[0]
         loss.backward()
-        losses.append(float(loss) / (count if count and objective.reduction == "sum" else 1))
+        losses.append(
+            float(loss.detach()) / (count if count and objective.reduction == "sum" else 1)
+        )
         average(values, [one.grad[0].abs().double().numpy() for one in maps], prepared, kind)
     model.set_attn_implementation("sdpa")
     model.zero_grad()
