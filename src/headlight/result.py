@@ -6,7 +6,7 @@ A result carries two attributes that say how to read it: `format`, the version o
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -100,6 +100,18 @@ def save_csv(dataset: xarray.Dataset, folder: Path | str) -> list[Path]:
         files.write(path, _table(dataset[names], dims).encode(errors="replace"), error=ResultError)
         written.append(path)
     return sorted(written)
+
+
+def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
+    """Results of several passes over the same data, each of other measures, as one.
+
+    What does not depend on the measure, and the attributes, are those of the first.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    along = [name for name, variable in parts[0].data_vars.items() if "measure" in variable.dims]
+    together = xarray.concat([part[along] for part in parts], dim="measure", join="exact")
+    return parts[0].drop_dims("measure").merge(together).assign_attrs(parts[0].attrs)
 
 
 def versions() -> dict[str, str]:

@@ -23,8 +23,7 @@ from headlight.probes.coreference_dataset import best_heads, dataset
 from headlight.probes.coreference_examples import AntecedentExample, AntecedentExamples
 from headlight.probes.coreference_observer import AntecedentObserver
 from headlight.probes.coreference_settings import CoreferenceSettings, TaskSettings
-from headlight.probes.dependency_dataset import joined
-from headlight.result import versions
+from headlight.result import joined, versions
 from headlight.run import State
 
 __all__ = ["CoreferenceSettings", "TaskSettings", "best_heads", "coreference_heads"]

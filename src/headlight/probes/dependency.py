@@ -17,11 +17,11 @@ from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError
 from headlight.measures import GRADIENT
 from headlight.observe import Step, observe
-from headlight.probes.dependency_dataset import dataset, joined
+from headlight.probes.dependency_dataset import dataset
 from headlight.probes.dependency_gold import Inventory, inventory
 from headlight.probes.dependency_observer import DependencyObserver
 from headlight.probes.dependency_settings import DependencySettings
-from headlight.result import versions
+from headlight.result import joined, versions
 from headlight.run import State
 
 LONGEST_DEFAULT = 512

@@ -116,16 +116,6 @@ def interval(
     return bounds[0, ...], bounds[1, ...]
 
 
-def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
-    """Results of several passes over the same treebank, as one; attributes are of the first."""
-    if len(parts) == 1:
-        return parts[0]
-    along = [name for name, variable in parts[0].data_vars.items() if "measure" in variable.dims]
-    together = xarray.concat([part[along] for part in parts], dim="measure", join="exact")
-    whole = parts[0].drop_dims("measure").merge(together)
-    return whole.assign_attrs(parts[0].attrs)
-
-
 def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Relations that occur, the most frequent first; in alphabetical order where two are equal."""
     order = np.lexsort((names, -count))

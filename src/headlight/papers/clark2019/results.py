@@ -14,8 +14,8 @@ from headlight.papers.study import Study, file_state
 from headlight.probes.coreference import coreference_heads
 from headlight.probes.coreference_settings import TOKENS
 from headlight.probes.dependency import dependency_heads
-from headlight.probes.dependency_dataset import joined
-from headlight.surveys import SAMPLE, Folder, Settings, survey
+from headlight.result import joined
+from headlight.surveys import SAMPLE, Folder, Settings, head_distances, survey
 
 
 def text_settings(study: Study) -> Settings:
@@ -44,19 +44,26 @@ def text_name(study: Study) -> str:
 
 def surveyed(study: Study) -> xarray.Dataset:
     """The survey of the text, by all measures asked for."""
-    measures = study.forward_measures
-    settings = replace(text_settings(study), measures=measures)
+    return _of_text(study, "survey", survey)
 
-    def make(run: Path) -> xarray.Dataset:
-        return survey(
+
+def distances(study: Study) -> xarray.Dataset:
+    """How differently all pairs of heads attend, by all measures asked for."""
+    return _of_text(study, "distances", head_distances)
+
+
+def _of_text(study: Study, stage: str, analysis: Callable[..., xarray.Dataset]) -> xarray.Dataset:
+    def passed(subject: Subject, measures: tuple[str, ...], folder: Path, **more: Any) -> Any:
+        return analysis(
             text_source(study),
-            study.subject,
-            settings,
-            folder=Folder(path=run, resume=True),
+            subject,
+            replace(text_settings(study), measures=measures),
+            folder=Folder(path=folder, resume=True),
             progress=study.progress,
+            **more,
         )
 
-    return study.kept("survey", "survey", make, text=file_state(text_source(study)))
+    return _by_all_measures(study, stage, stage, text_source(study), passed)
 
 
 def model_note(study: Study, dataset: xarray.Dataset) -> str:
@@ -100,7 +107,7 @@ def dependencies(study: Study, source: str) -> xarray.Dataset:
             **more,
         )
 
-    return _by_all_measures(study, "dependency", source, passed)
+    return _by_all_measures(study, f"dependency-{stem(source)}", "dependency", source, passed)
 
 
 def antecedents(study: Study, source: str) -> xarray.Dataset:
@@ -112,6 +119,7 @@ def antecedents(study: Study, source: str) -> xarray.Dataset:
             open_coreference(source, broken=study.options.broken),
             subject,
             measures=measures,
+            unencodable=_unencodable(study),
             max_length=min(TOKENS, longest),
             seed=study.options.seed,
             kind=subject.kinds[0],
@@ -120,11 +128,11 @@ def antecedents(study: Study, source: str) -> xarray.Dataset:
             **more,
         )
 
-    return _by_all_measures(study, "coreference", source, passed)
+    return _by_all_measures(study, f"coreference-{stem(source)}", "coreference", source, passed)
 
 
 def _by_all_measures(
-    study: Study, stage: str, source: str, passed: Callable[..., xarray.Dataset]
+    study: Study, name: str, stage: str, source: str, passed: Callable[..., xarray.Dataset]
 ) -> xarray.Dataset:
     """Forward measures by the model without a head, the gradient by the one with it."""
 
@@ -140,7 +148,6 @@ def _by_all_measures(
             )
         return joined(parts)
 
-    name = f"{stage}-{stem(source)}"
     return study.kept(name, stage, make, source=file_state(source))
 
 

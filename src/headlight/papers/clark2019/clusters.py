@@ -1,0 +1,192 @@
+"""Section 6: which heads behave alike (Figure 6)."""
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
+from headlight.papers.clark2019.results import (
+    antecedents,
+    dependencies,
+    distances,
+    surveyed,
+    text_notes,
+)
+from headlight.papers.clark2019.surface import LABELS
+from headlight.papers.desk import Desk
+from headlight.papers.naming import head_name
+from headlight.papers.study import Study
+from headlight.probes.coreference import best_heads as best_resolvers
+from headlight.probes.dependency_tables import best_heads
+from headlight.views.exhibits import Exhibit, Picture
+from headlight.views.pictures import Embedding, dendrogram, embedding as draw_embedding
+
+MARGIN = 0.1
+"""A head is named after a relation if it beats the best fixed offset by so much."""
+
+
+def figure_6(study: Study, desk: Desk) -> Exhibit:
+    """Heads on a map, and in a tree, by the divergence of their attention."""
+    found, survey = distances(study), surveyed(study)
+    named = _names(study, survey)
+    pictures: list[Picture] = []
+    frames: list[pandas.DataFrame] = []
+    for measure in found["measure"].values:
+        of_measure = found["distance"].sel(measure=measure)
+        points = embedding(of_measure, seed=study.options.seed)
+        frame = _frame(points, named, str(measure))
+        frames.append(frame)
+        pictures += [
+            _map(frame, str(measure), float(points.attrs["stress"]), desk),
+            _tree(of_measure, frame, str(measure), desk),
+        ]
+    table = pandas.concat(frames, ignore_index=True)
+    desk.keep(table)
+    return Exhibit(
+        name="figure-6",
+        title="Heads that behave alike",
+        source="Clark et al. (2019), Figure 6 and Section 6",
+        explanation="Near heads attend alike: distances are Jensen-Shannon divergences, summed "
+        "over all tokens of the text, drawn by multidimensional scaling; the tree joins the "
+        "nearest first. Left by layer, right by what the heads do. Norms, effective attention and "
+        "gradients are made distributions first: absolute values divided by their sum.",
+        pictures=pictures,
+        tables=[
+            desk.table(
+                _within_layers(found),
+                "Mean divergence of two heads, in nats per token: of one layer, and of different "
+                "layers",
+                formats=dict.fromkeys(("same layer", "other layers", "ratio"), ".3f"),
+                name="layers",
+                note="The paper finds that heads of one layer are often fairly close.",
+            )
+        ],
+        notes=[
+            *text_notes(study, found),
+            "Behaviours by the rules of the released code: more than half to the next or previous "
+            "token; entropy above 3.8 nats at 128 tokens, here the same share of that of uniform "
+            "attention; more than 60% to [CLS], [SEP] or punctuation. Heads are named after a "
+            f"relation or after coreference where they are the best and {100 * MARGIN:.0f} points "
+            "better than the best fixed offset, or than the nearest mention.",
+            "The paper prints no numbers for this figure, and its code sets no seed; here it is "
+            f"{study.options.seed}.",
+        ],
+        files=desk.written,
+    )
+
+
+def _names(study: Study, survey: xarray.Dataset) -> xarray.DataArray:
+    """What each head is known for: its behaviour, or its linguistic job."""
+    jobs = _jobs(study)
+    there = {head: job for head, job in jobs.items() if head[0] in survey["layer"].values}
+    measure = str(survey["measure"].values[0])
+    return behaviours(survey, linguistic=there, measure=measure, broad=None)
+
+
+def _jobs(study: Study) -> dict[tuple[int, int], str]:
+    """Heads that find a relation, or antecedents, far better than a baseline does."""
+    jobs: dict[tuple[int, int], str] = {}
+    measure = study.options.measures[0]
+    if study.sources.dependency:
+        best = best_heads(dependencies(study, study.sources.dependency[0]), measure)
+        for row in best.sort_values("accuracy").to_dict("records"):
+            if row["relation"] != "all" and row["accuracy"] > row["baseline"] + MARGIN:
+                jobs[int(row["layer"]), int(row["head"])] = str(row["relation"])
+    if study.sources.coreference:
+        resolvers = best_resolvers(antecedents(study, study.sources.coreference[0]))
+        records = {str(name): row for name, row in resolvers.to_dict("index").items()}
+        found = records.get(measure)
+        if found and found["all"] > records["nearest"]["all"] + 100 * MARGIN:
+            jobs[int(found["layer"]), int(found["head"])] = "coreference"
+    return jobs
+
+
+def _frame(points: xarray.DataArray, named: xarray.DataArray, measure: str) -> pandas.DataFrame:
+    layers = [int(layer) for layer in points["layer"].values]
+    heads = [int(head) for head in points["head"].values]
+    places = list(zip(layers, heads, strict=True))
+    return pandas.DataFrame(
+        {
+            "measure": measure,
+            "head": [head_name(*place) for place in places],
+            "layer": [layer + 1 for layer in layers],
+            "behaviour": [str(named.sel(layer=layer, head=head).item()) for layer, head in places],
+            "x": points.sel(axis="x").values,
+            "y": points.sel(axis="y").values,
+        }
+    )
+
+
+def _map(frame: pandas.DataFrame, measure: str, stress: float, desk: Desk) -> Picture:
+    points = frame[["x", "y"]].to_numpy()
+    layers = [str(layer) for layer in frame["layer"]]
+    doing = [str(name) for name in frame["behaviour"]]
+    jobs = {
+        number: f"{frame['head'][number]} {name}"
+        for number, name in enumerate(doing)
+        if name not in (*BEHAVIOURS, OTHER)
+    }
+    kinds = [name if name in (*BEHAVIOURS, OTHER) else "linguistic" for name in doing]
+    present = [name for name in (OTHER, *BEHAVIOURS, "linguistic") if name in kinds]
+    panels = [
+        Embedding(
+            f"{LABELS[measure]}, by layer", points, layers, ordered=True, group_label="layer"
+        ),
+        Embedding(
+            f"{LABELS[measure]}, by behaviour",
+            points,
+            kinds,
+            jobs,
+            order=present,
+            note=f"stress {stress:.2f}",
+        ),
+    ]
+    counts = ", ".join(f"{kinds.count(name)} {name}" for name in present)
+    return desk.picture(
+        draw_embedding(panels),
+        f"Heads by the divergence of their {LABELS[measure]}.",
+        f"Heads by behaviour: {counts}.",
+        measure,
+    )
+
+
+def _tree(
+    of_measure: xarray.DataArray, frame: pandas.DataFrame, measure: str, desk: Desk
+) -> Picture:
+    layers = [str(layer) for layer in frame["layer"]]
+    drawn = dendrogram(
+        tree(of_measure),
+        list(frame["head"]),
+        layers,
+        y_label="divergence (nats per token)",
+        title=f"{LABELS[measure]}: average linkage",
+    )
+    return desk.picture(
+        drawn,
+        f"The same distances as a tree, {LABELS[measure]}.",
+        "Heads joined two by two, the nearest first; colours are layers.",
+        f"{measure}-tree",
+    )
+
+
+def _within_layers(found: xarray.Dataset) -> pandas.DataFrame:
+    """Whether heads of one layer are nearer to each other than to those of other layers."""
+    same = found["layer"] == found["second_layer"]
+    first, second = (
+        xarray.DataArray(np.arange(found.sizes[side]), dims=side) for side in ("first", "second")
+    )
+    others = first != second
+    rows = []
+    for measure in found["measure"].values:
+        of_measure = found["distance"].sel(measure=measure)
+        within = float(of_measure.where(same & others).mean())
+        between = float(of_measure.where(~same).mean())
+        rows.append(
+            {
+                "measure": str(measure),
+                "same layer": within,
+                "other layers": between,
+                "ratio": within / between,
+            }
+        )
+    return pandas.DataFrame(rows)
