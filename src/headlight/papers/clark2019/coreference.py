@@ -39,7 +39,7 @@ def table_2(study: Study, desk: Desk) -> Exhibit:
         pictures=pictures,
         tables=tables,
         comparisons=comparisons,
-        notes=[model_note(study, result), *notes],
+        notes=[model_note(study), *notes],
         files=desk.written,
     )
 

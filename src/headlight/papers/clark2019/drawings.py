@@ -124,7 +124,7 @@ def figure_5(study: Study, desk: Desk) -> Exhibit:
         else [],
         comparisons=comparisons,
         notes=[
-            model_note(study, dependencies(study, source)),
+            model_note(study),
             f"Sentences of {LONGEST} words at most; a relation is left out if the treebank has "
             f"fewer than {FEWEST} words of it, or the head gets none of the first {CANDIDATES} "
             "short sentences right.",

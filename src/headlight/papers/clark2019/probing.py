@@ -89,7 +89,7 @@ def table_3(study: Study, desk: Desk) -> Exhibit:
             )
         ],
         comparisons=_compared(table),
-        notes=_notes(study, result),
+        notes=_notes(study),
         files=desk.written,
     )
 
@@ -163,7 +163,7 @@ def _compared(table: pandas.DataFrame) -> list[Comparison]:
     return rows
 
 
-def _notes(study: Study, result: xarray.Dataset) -> list[str]:
+def _notes(study: Study) -> list[str]:
     sources = study.sources
     trained = (
         f"Trained on {stem(sources.dependency_train)}, evaluated on {stem(sources.dependency[0])}"
@@ -172,17 +172,10 @@ def _notes(study: Study, result: xarray.Dataset) -> list[str]:
     )
     vectors = Path(sources.word_vectors).name if sources.word_vectors else "the model's own"
     return [
-        model_note(study, study_shape(study)),
+        model_note(study),
         f"{trained}; the paper's treebank is the Penn Treebank (36,160 and 1,696 sentences).",
         f"Word vectors: {vectors}; the paper's are GloVe of 100 dimensions.",
         "Trained with early stopping on a tenth of the training sentences; the released code makes "
         "one pass, one sentence at a time, and gives each candidate the vector of the word after "
         "it by mistake, which is set right here.",
     ]
-
-
-def study_shape(study: Study) -> xarray.Dataset:
-    """Layers and heads of the model, as a result has them."""
-    sites = study.subject.sites_of(study.subject.kinds[0])
-    heads = max(site.heads for site in sites)
-    return xarray.Dataset(coords={"layer": range(len(sites)), "head": range(heads)})

@@ -66,12 +66,12 @@ def _of_text(study: Study, stage: str, analysis: Callable[..., xarray.Dataset]) 
     return _by_all_measures(study, stage, stage, text_source(study), passed)
 
 
-def model_note(study: Study, dataset: xarray.Dataset) -> str:
+def model_note(study: Study) -> str:
     """Which model this is, beside the paper's."""
-    layers, heads = dataset.sizes["layer"], dataset.sizes["head"]
+    sites = study.subject.sites_of(study.subject.kinds[0])
     return (
-        f"The model is {study.subject.name}, {layers} layers of {heads} heads; the paper's is "
-        "BERT-base, 12 layers of 12."
+        f"The model is {study.subject.name}, {len(sites)} layers of "
+        f"{max(site.heads for site in sites)} heads; the paper's is BERT-base, 12 layers of 12."
     )
 
 
@@ -87,7 +87,7 @@ def text_notes(study: Study, dataset: xarray.Dataset) -> list[str]:
         if study.options.segment_ids == "zeros"
         else "where the released attention maps have zeros."
     )
-    return [model_note(study, dataset), read, ids]
+    return [model_note(study), read, ids]
 
 
 def dependencies(study: Study, source: str) -> xarray.Dataset:

@@ -48,7 +48,7 @@ def table_1(study: Study, desk: Desk) -> Exhibit:
         pictures=pictures,
         tables=tables,
         comparisons=comparisons,
-        notes=[model_note(study, result), *notes, published.AUXPASS_ERRATUM],
+        notes=[model_note(study), *notes, published.AUXPASS_ERRATUM],
         files=desk.written,
     )
 
