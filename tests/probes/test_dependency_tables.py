@@ -5,10 +5,11 @@ import pytest
 import xarray
 
 from headlight.errors import UnknownNameError
-from headlight.probes.dependency_dataset import dataset, interval, joined
+from headlight.probes.dependency_dataset import dataset, interval
 from headlight.probes.dependency_settings import DependencySettings
 from headlight.probes.dependency_tables import all_heads, best_heads
 from headlight.reduce import Bootstrap, Count, Tally
+from headlight.result import joined
 
 NAMES = ("root", "det", "punct", "amod", "never")
 HEADS = {3: 2, 5: 1}
