@@ -72,8 +72,20 @@ def test_half_precision_stays():
     assert random_control(pretrained).transformer.dtype == torch.float16
 
 
-def test_a_model_that_its_configuration_does_not_describe_is_refused():
-    odd = uneven()
-    odd.transformer.encoder.layer[0].intermediate.dense = torch.nn.Linear(32, 41).eval()
+def wider() -> Subject:
+    odd = subject("bert")
+    odd.transformer.config.intermediate_size += 1
+    return odd
+
+
+@pytest.mark.parametrize("make", [uneven, wider])
+def test_a_model_that_its_configuration_does_not_describe_is_refused(make):
     with pytest.raises(UnsupportedModelError, match="configuration"):
-        random_control(odd)
+        random_control(make())
+
+
+def test_what_the_subject_leaves_out_does_no_harm():
+    """A pooler, for one, which no attention depends on."""
+    made = subject("bert")
+    made.transformer.pooler = None
+    assert random_control(made).sites

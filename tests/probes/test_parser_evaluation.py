@@ -84,13 +84,13 @@ def test_shares_and_what_there_is_to_share():
 def test_an_interval_covers_the_truth_about_as_often_as_it_says():
     generator = np.random.default_rng(0)
     covered = 0
-    for trial in range(200):
+    for trial in range(100):
         total = generator.integers(1, 20, size=100)
         correct = generator.binomial(total, 0.7)
         low, high = interval(correct, total, seed=trial)
         assert low <= share(correct, total) <= high
         covered += low <= 0.7 <= high
-    assert 0.88 < covered / 200 < 0.99
+    assert 0.88 < covered / 100 < 0.99
 
 
 def test_an_interval_is_that_of_resampled_sentences():

@@ -154,6 +154,33 @@ def test_without_a_folder_and_with_the_words_of_the_model(made):
     assert json.loads(result.attrs["unknown_words"]) == [0, 0]
 
 
+def test_treebanks_and_vectors_from_files(made, tmp_path):
+    def written(name, bank):
+        lines = [
+            "\n".join(
+                f"{number + 1}\t{word}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_"
+                for number, (word, head, relation) in enumerate(
+                    zip(each.words, each.heads, each.relations, strict=True)
+                )
+            )
+            for each in bank
+        ]
+        path = tmp_path / name
+        path.write_text("\n\n".join(lines) + "\n\n", encoding="utf-8")
+        return path
+
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("".join(f"{word} 0.5 {place}\n" for place, word in enumerate(WORDS)))
+    settings = ProbeSettings(probes=PROBES[:2], recipe=QUICK)
+    paths = written("train.conllu", TRAIN), written("test.conllu", TEST)
+    result = parse_probes(*paths, made, settings, vectors=vectors, progress=False)
+    assert result.attrs["corpus"].endswith("test.conllu")
+    assert result.attrs["training_corpus"].endswith("train.conllu")
+    assert result.attrs["vectors"] == str(vectors)
+    dots = len(TEST) / sum(map(len, TEST))
+    assert json.loads(result.attrs["unknown_words"])[1] == pytest.approx(dots)
+
+
 def test_baselines_alone_need_no_attention(made, tmp_path):
     settings = ProbeSettings(probes=PROBES[:1])
     result = parse_probes(TRAIN, TEST, made, settings, folder=tmp_path, progress=False)

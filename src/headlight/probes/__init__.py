@@ -1,1 +1,22 @@
 """Attention compared with gold annotations: heads as parsers and resolvers, and probes."""
+
+from headlight.probes.control import RandomControl, random_control
+from headlight.probes.parser import parse_probes
+from headlight.probes.parser_dataset import probe_table
+from headlight.probes.parser_settings import PROBES, ProbeSettings
+from headlight.probes.parser_training import RECIPES, Recipe, recipe
+from headlight.probes.parser_weights import load_probe, save_probe
+
+__all__ = [
+    "PROBES",
+    "RECIPES",
+    "ProbeSettings",
+    "RandomControl",
+    "Recipe",
+    "load_probe",
+    "parse_probes",
+    "probe_table",
+    "random_control",
+    "recipe",
+    "save_probe",
+]

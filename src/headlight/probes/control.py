@@ -43,13 +43,16 @@ def random_control(subject: Subject, seed: int = 0) -> RandomControl:
         for name, parameter in fresh.named_parameters():
             if name in kept:
                 parameter.copy_(values[name])
-    return RandomControl(
+    control = RandomControl(
         fresh.to(pretrained.device, pretrained.dtype).eval(),
         subject.tokenizer,
         f"{subject.name}, random but for its embeddings",
         f"{subject.revision}, seed {seed}",
         kept=kept,
     )
+    if _attention(control) != _attention(subject):
+        raise _otherwise(subject)
+    return control
 
 
 def _fresh(subject: Subject, seed: int) -> Any:
@@ -65,10 +68,7 @@ def _fresh(subject: Subject, seed: int) -> Any:
         ) from problem
     # A pooler or head that was left out of the subject does no harm.
     if not _shapes(model).items() <= _shapes(fresh).items():
-        raise UnsupportedModelError(
-            f"{subject.name} has other weights than its configuration says, so there is no random "
-            "control; leave it out of the probes."
-        )
+        raise _otherwise(subject)
     return fresh
 
 
@@ -88,6 +88,17 @@ def _embeddings(subject: Subject) -> tuple[str, ...]:
     ]
     wanted = {id(parameter) for module in tables for parameter in module.parameters()}
     return tuple(name for name, each in model.named_parameters() if id(each) in wanted)
+
+
+def _attention(subject: Subject) -> list[tuple[str, int, int]]:
+    return [(site.kind, site.layer, site.heads) for site in subject.sites]
+
+
+def _otherwise(subject: Subject) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"{subject.name} is built otherwise than its configuration says, so there is no random "
+        "control; leave it out of the probes."
+    )
 
 
 def _shapes(model: nn.Module) -> dict[str, torch.Size]:

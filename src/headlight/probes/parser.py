@@ -16,7 +16,7 @@ import numpy as np
 import xarray
 
 from headlight.capture import Subject
-from headlight.corpora import Sentence, WordVectors
+from headlight.corpora import Sentence, WordVectors, open_treebank, read_word_vectors
 from headlight.errors import RunError
 from headlight.files import reason
 from headlight.probes.control import RandomControl, random_control
@@ -30,26 +30,29 @@ from headlight.probes.parser_words import table, unknown_share
 from headlight.result import versions
 
 SIDES = ("train", "evaluation")
+Source = str | Path | Iterable[Sentence]
 
 
 def parse_probes(
-    train: Iterable[Sentence],
-    evaluation: Iterable[Sentence],
+    train: Source,
+    evaluation: Source,
     subject: Subject,
     settings: ProbeSettings | None = None,
     *,
-    vectors: WordVectors | None = None,
+    vectors: str | Path | WordVectors | None = None,
     folder: Path | str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
     """Train probes on one treebank and let them parse another (Clark et al. 2019, Table 3).
 
     Args:
-        train: sentences with gold heads, such as `open_treebank` returns; some are held out.
-        evaluation: other sentences with gold heads.
+        train: a path for `headlight.corpora.open_treebank`, or sentences with gold heads that can
+            be iterated more than once; some are held out.
+        evaluation: as `train`, of other sentences.
         subject: the model whose attention is probed.
         settings: see `ProbeSettings`.
-        vectors: of words; by default the input embeddings of the model.
+        vectors: of words, or a path for `headlight.corpora.read_word_vectors`; by default the input
+            embeddings of the model.
         folder: where to keep attention maps and trained probes.  Maps that are there already are
             used, if they were made from the same; without a folder nothing is kept.
         progress: show bars on standard error.
@@ -66,16 +69,19 @@ def parse_probes(
         RunError: the folder holds maps of something else, or cannot be used.
     """
     settings = settings or ProbeSettings()
-    plans = [planned(each, subject, settings.features) for each in (train, evaluation)]
+    banks = [_opened(source) for source in (train, evaluation)]
+    plans = [planned(bank, subject, settings.features) for bank in banks]
     control = random_control(plans[0].subject, settings.control_seed) if _random(settings) else None
     about = _described(plans, settings, control)
-    about["corpus"] = getattr(evaluation, "source", "sentences")
-    about["training_corpus"] = getattr(train, "source", "sentences")
-    about["vectors"] = "input embeddings of the model" if vectors is None else "from a file"
+    about["training_corpus"], about["corpus"] = (
+        getattr(bank, "source", "sentences") for bank in banks
+    )
+    about["vectors"] = _named(vectors)
+    known = _read(vectors, plans)
     with ExitStack() as stack:
         place = Path(folder or stack.enter_context(TemporaryDirectory(prefix="headlight-")))
         material = [
-            _material(plan, settings, control, vectors or plan.subject, place / side, progress)
+            _material(plan, settings, control, known or plan.subject, place / side, progress)
             for side, plan in zip(SIDES, plans, strict=True)
         ]
         about["unknown_words"] = json.dumps([_unknown(each) for each in material])
@@ -106,6 +112,26 @@ def _material(
     wants_words = any("words" in probe for probe in settings.probes)
     words = table(plan.index, vectors) if wants_words else None
     return Material(plan.index, words, maps, random, plan.subject.transformer.device)
+
+
+def _opened(source: Source) -> Iterable[Sentence]:
+    return open_treebank(source) if isinstance(source, str | Path) else source
+
+
+def _named(vectors: str | Path | WordVectors | None) -> str:
+    if isinstance(vectors, str | Path):
+        return str(vectors)
+    return "input embeddings of the model" if vectors is None else "vectors"
+
+
+def _read(
+    vectors: str | Path | WordVectors | None, plans: Sequence[FeaturePlan]
+) -> WordVectors | None:
+    """Of a file only the vectors that are needed."""
+    if not isinstance(vectors, str | Path):
+        return vectors
+    needed = {word.lower() for plan in plans for word in plan.index.vocabulary}
+    return read_word_vectors(vectors, vocabulary=needed)
 
 
 def _random(settings: ProbeSettings) -> bool:
