@@ -1,5 +1,6 @@
 """What attention does, as numbers: pure functions of captured tensors, and `Scores` over them."""
 
+from headlight.measures.divergence import distributions, divergence
 from headlight.measures.effective import Effective, effective
 from headlight.measures.entropy import entropy
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
@@ -14,6 +15,8 @@ __all__ = [
     "NormPooling",
     "Scores",
     "ValueBias",
+    "distributions",
+    "divergence",
     "effective",
     "entropy",
     "input_norm",
