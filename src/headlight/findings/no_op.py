@@ -1,0 +1,91 @@
+"""Which heads do nothing: much weight where little norm follows (Kobayashi et al. 2020, 4.2)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas
+import xarray as xr
+from numpy.typing import NDArray
+
+from headlight.findings.observed import observed
+
+TARGETS = ("cls", "sep", "punctuation", "sink")
+"""Where attention goes that is to do nothing."""
+
+MOST_WEIGHT = 0.5
+"""A no-op head gives these targets at least such a share of its weight..."""
+
+SMALL_RATIO = 2.0
+"""... and at least so many times the share of norm that follows."""
+
+Shares = NDArray[np.float64]
+
+
+def no_op(
+    result: xr.Dataset,
+    *,
+    targets: Sequence[str] = TARGETS,
+    weight: float = MOST_WEIGHT,
+    ratio: float = SMALL_RATIO,
+) -> pandas.DataFrame:
+    """For every head, how much of its weight goes where little norm follows.
+
+    A head that attends to a token whose transformed vector is short collects next to nothing: by
+    its weights alone it would seem busy.
+
+    Args:
+        result: of `headlight.surveys.norm_study`.
+        targets: the categories of keys that count as such tokens, where the result has them.
+        weight: the share of the weight from which on a head may be called a no-op.
+        ratio: how many times the share of the norm that must be.
+
+    Returns:
+        One row per head, the largest loss first: ``layer`` and ``head``, zero-based;
+        ``weight_share`` and ``norm_share``, the shares of α and of ‖αf(x)‖ that go to the targets,
+        between 0 and 1; their ``ratio``; what is ``lost`` between them, weight_share − norm_share,
+        between −1 and 1; the ``target`` with most of the weight; whether the head is a ``no_op``.
+        Heads that a layer does not have are left out; a head whose norms are all zero has no
+        share of the norm (NaN), and is no no-op.
+
+    Source: Kobayashi et al. (2020), Section 4.2, "How is no-op realized?"; the score is ours.
+    """
+    weights, norms = _shares(result, "weight_total"), _shares(result, "weighted_norm_total")
+    categories = [str(name) for name in result["key_category"].values]
+    chosen = np.array([name in targets for name in categories], dtype=bool)
+    names = [name for name in categories if name in targets]
+    weight_share = np.nansum(weights[..., chosen], axis=-1)
+    norm_share = np.where(
+        np.isnan(norms).all(axis=-1), np.nan, np.nansum(norms[..., chosen], axis=-1)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = weight_share / norm_share
+    layers, heads = np.meshgrid(result["layer"].values, result["head"].values, indexing="ij")
+    table = pandas.DataFrame(
+        {
+            "layer": layers.ravel(),
+            "head": heads.ravel(),
+            "weight_share": weight_share.ravel(),
+            "norm_share": norm_share.ravel(),
+            "ratio": ratios.ravel(),
+            "lost": (weight_share - norm_share).ravel(),
+            "target": _largest(weights[..., chosen], names),
+            "no_op": ((weight_share >= weight) & (ratios >= ratio)).ravel(),
+        }
+    )
+    there = np.isfinite(weights).any(axis=-1).ravel()
+    return table[there].sort_values("lost", ascending=False, kind="stable", ignore_index=True)
+
+
+def _shares(result: xr.Dataset, name: str) -> Shares:
+    """What goes to each category, of all that the head gives, [layer, head, category]."""
+    totals = observed(result, name, ("layer", "head", "key_category"))
+    whole = np.nansum(totals, axis=-1, keepdims=True)
+    return np.asarray(np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0))
+
+
+def _largest(shares: Shares, names: Sequence[str]) -> list[str]:
+    """The name of the largest share of every head; empty without any."""
+    if not names:
+        return [""] * (shares.shape[0] * shares.shape[1])
+    rows = np.nan_to_num(shares.reshape(-1, len(names)), nan=-1.0)
+    return [names[place] if rows[i, place] > 0 else "" for i, place in enumerate(rows.argmax(1))]

@@ -1,0 +1,174 @@
+"""How frequent the types of tokens are: ranks from a file, from the corpus, or from token ids."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from headlight.encode import Encoded
+from headlight.encode.categories import CLS, PUNCTUATION, SEP, Categories
+from headlight.errors import CorpusError, UnknownNameError, UsageError
+from headlight.files import reason
+
+EXCLUSIONS = ("none", "paper")
+
+FIRST = (PUNCTUATION, SEP, CLS)
+"""The categories that the paper takes to be the most frequent types, in this order."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyRanks:
+    """The rank of every type of token, 1 for the most frequent one.
+
+    Types that occur equally often share the smallest of their ranks, as in the ranks of the
+    authors' code ("competition ranking").
+
+    With the exclusions of the ``paper`` (Kobayashi et al. 2020, footnote 5) special tokens and
+    single characters have no rank, and commas, periods, the separator and the class token come
+    before all others; the others are ranked anew behind them.  A continuing piece such as ``##s``
+    is more than one character in the vocabulary, and is kept.
+
+    Attributes:
+        rank: of each vocabulary id, at least 1; NaN for types that are left out.
+        source: where the ranks come from, as reports show it.
+        exclusions: ``none`` or ``paper``.
+    """
+
+    rank: Float64[np.ndarray, " type"]
+    source: str
+    exclusions: str = "none"
+
+    @staticmethod
+    def read(path: Path | str, tokenizer: Any, *, exclusions: str = "none") -> "FrequencyRanks":
+        """Ranks from a file with lines ``rank count id``, as the authors published them.
+
+        Types that are not in the file share the rank after the last, as in the authors' code.
+
+        Raises:
+            CorpusError: the file cannot be read, or a line is something else.
+            UsageError: an id is not one of this tokenizer.
+            UnknownNameError: there are no such exclusions.
+        """
+        lines = _lines(Path(path), len(tokenizer))
+        if not lines:
+            raise CorpusError(f"{path} holds no ranks; give a file with lines 'rank count id'.")
+        rank = np.full(len(tokenizer), max(rank for rank, _ in lines) + 1.0)
+        for given, token in lines:
+            rank[token] = given
+        return _excluding(rank, str(path), tokenizer, exclusions)
+
+    @staticmethod
+    def of_ids(tokenizer: Any, *, exclusions: str = "paper") -> "FrequencyRanks":
+        """The order of the ids, which is that of frequency in BERT's vocabulary (footnote 5).
+
+        So it is for vocabularies made by merging the most frequent pairs; for others it means
+        nothing.
+
+        Raises:
+            UnknownNameError: there are no such exclusions.
+        """
+        order = np.arange(1, len(tokenizer) + 1, dtype=np.float64)
+        return _excluding(order, "vocabulary ids", tokenizer, exclusions)
+
+    @staticmethod
+    def of_corpus(
+        examples: Iterable[Encoded],
+        tokenizer: Any,
+        *,
+        exclusions: str = "none",
+        target: bool = False,
+    ) -> "FrequencyRanks":
+        """Ranks by the examples themselves, special tokens included; reads all of them once.
+
+        Args:
+            examples: what will be looked at.
+            tokenizer: theirs.
+            exclusions: see the class.
+            target: count what the decoder is given instead.
+
+        Raises:
+            UnknownNameError: there are no such exclusions.
+        """
+        counts = np.zeros(len(tokenizer), dtype=np.int64)
+        for example in examples:
+            ids = example.target if target else example.ids
+            counts += np.bincount(ids, minlength=len(counts))
+        return _excluding(_competition(-counts), "the corpus itself", tokenizer, exclusions)
+
+    def of(self, ids: Int64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+        """The ranks of tokens; NaN where a type is left out."""
+        found: Float64[np.ndarray, "*shape"] = self.rank[ids]
+        return found
+
+    def settings(self) -> dict[str, str]:
+        """What must be equal for two runs to be parts of one."""
+        digest = hashlib.sha256(np.asarray(self.rank, dtype="<f8").tobytes()).hexdigest()
+        return {"source": self.source, "exclusions": self.exclusions, "digest": digest}
+
+
+def _excluding(
+    rank: Float64[np.ndarray, " type"], source: str, tokenizer: Any, exclusions: str
+) -> FrequencyRanks:
+    if exclusions not in EXCLUSIONS:
+        raise UnknownNameError("exclusion of types", exclusions, EXCLUSIONS)
+    if exclusions == "none":
+        return FrequencyRanks(rank, source, exclusions)
+    first = _first(tokenizer)
+    dropped = sorted({*tokenizer.all_special_ids, *_single_characters(tokenizer), *first})
+    left = np.setdiff1d(np.arange(len(rank)), dropped)
+    anew = np.full(len(rank), np.nan)
+    anew[left] = _competition(rank[left]) + len(first)
+    anew[first] = np.arange(1, len(first) + 1)
+    return FrequencyRanks(anew, source, exclusions)
+
+
+def _first(tokenizer: Any) -> list[int]:
+    """The types that the paper puts first, in its order."""
+    categories = Categories.of(tokenizer).of_id
+    return [token for each in FIRST for token in sorted(categories) if categories[token] == each]
+
+
+def _single_characters(tokenizer: Any) -> list[int]:
+    return [token for piece, token in tokenizer.get_vocab().items() if len(piece) == 1]
+
+
+def _competition(values: Sequence[float] | np.ndarray) -> Float64[np.ndarray, " type"]:
+    """1 for the smallest; equal ones share the smallest rank."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    before = np.cumsum(counts) - counts
+    ranks: Float64[np.ndarray, " type"] = before[place] + 1.0
+    return ranks
+
+
+def _lines(path: Path, types: int) -> list[tuple[int, int]]:
+    """Rank and id of every line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise CorpusError(f"{path} cannot be read: {reason(problem)}.") from problem
+    except UnicodeDecodeError as problem:
+        raise CorpusError(f"{path} is no UTF-8 text; give a file of ranks.") from problem
+    return [
+        _line(line, f"{path}:{number}", types)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip()
+    ]
+
+
+def _line(line: str, place: str, types: int) -> tuple[int, int]:
+    columns = line.split()
+    if len(columns) != 3 or not all(column.isdecimal() for column in columns):
+        raise CorpusError(f"{place}: three whole numbers are needed, 'rank count id'.")
+    rank, token = int(columns[0]), int(columns[2])
+    if rank < 1:
+        raise CorpusError(f"{place}: ranks begin with 1, and this one is {rank}.")
+    if token >= types:
+        raise UsageError(
+            f"{place}: id {token} is beyond the tokenizer's {types} types; give ranks that were "
+            "made for it."
+        )
+    return rank, token
