@@ -9,10 +9,12 @@ import pytest
 import torch
 import transformers
 import typer.main
+import xarray
 
 import headlight
 from headlight.cli import app
 from headlight.corpora import FORMATS
+from headlight.surveys import head_distances
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -93,27 +95,38 @@ def test_no_option_is_described_that_is_not_there(name: str, command: Any) -> No
     assert set(re.findall(r"--[a-z][a-z-]*", section.group())) <= known | {"--help"}
 
 
-def test_results_says_all_that_a_survey_and_a_reading_hold(tmp_path: Path) -> None:
-    model = headlight.load(tiny_model(tmp_path))
-    survey = headlight.survey(["the cat sat . the dog ran ,"] * 3, model=model, progress=False)
-    reading = model.read("the cat sat .", "the dog ran").dataset
+def held_results(folder: Path) -> dict[str, xarray.Dataset]:
+    """One result of each kind that docs/results.md describes, by the title of its section."""
+    model = headlight.load(tiny_model(folder))
+    corpus = ["the cat sat . the dog ran ,"] * 3
+    return {
+        "A survey": headlight.survey(corpus, model=model, progress=False),
+        "Distances between heads": head_distances(corpus, model, progress=False),
+        "A reading": model.read("the cat sat .", "the dog ran").dataset,
+    }
+
+
+def test_results_says_all_that_results_hold(tmp_path: Path) -> None:
     page = (DOCS / "results.md").read_text(encoding="utf-8")
-    for part, dataset in zip(page.split("## A reading"), (survey, reading), strict=True):
-        described = set(re.findall(r"`([a-z_]+)`", part))
+    for title, dataset in held_results(tmp_path).items():
+        described = set(re.findall(r"`([a-z_]+)`", section(page, title)))
         held = {*map(str, dataset.variables), *map(str, dataset.dims), *map(str, dataset.attrs)}
         assert held - set(re.findall(r"`([a-z_]+)`", page)) == set()
         assert set(map(str, dataset.data_vars)) - described == set()
 
 
 def test_results_names_no_variable_that_is_not_there(tmp_path: Path) -> None:
-    model = headlight.load(tiny_model(tmp_path))
-    survey = headlight.survey(["the cat sat . the dog ran ,"] * 3, model=model, progress=False)
-    reading = model.read("the cat sat .", "the dog ran").dataset
     page = (DOCS / "results.md").read_text(encoding="utf-8")
-    for part, dataset in zip(page.split("## A reading"), (survey, reading), strict=True):
-        rows = re.findall(r"^\| (`[^|]+) \| [^|]+ \| [^|]+ \|$", part, re.MULTILINE)
+    for title, dataset in held_results(tmp_path).items():
+        rows = re.findall(r"^\| (`[^|]+) \| [^|]+ \| [^|]+ \|$", section(page, title), re.MULTILINE)
         named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
         assert named == set(map(str, dataset.data_vars))
+
+
+def section(page: str, title: str) -> str:
+    found = re.search(rf"^## {title}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/results.md has no section called {title!r}"
+    return found.group(1)
 
 
 def tiny_model(folder: Path) -> Path:
