@@ -1,0 +1,171 @@
+"""The command `reproduce clark2019`, on a tiny model and data of our own."""
+
+from pathlib import Path
+
+import pandas
+import pytest
+
+from headlight.capture import load_subject
+from headlight.corpora import open_treebank
+from headlight.papers import find_paper
+from headlight.papers.clark2019 import published
+from headlight.probes.dependency import dependency_heads
+from headlight.probes.dependency_tables import best_heads
+from papers.material import folder_of_data, saved_model
+from surveys.command import Command
+
+PLANS = find_paper("clark2019").plans
+QUICK = ("--max-examples", "6", "--max-length", "48")
+
+
+@pytest.fixture
+def headlight(monkeypatch, capsys) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    return saved_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    return folder_of_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory, model, data) -> Path:
+    """Everything at once, as a user would."""
+    folder = tmp_path_factory.mktemp("out") / "clark"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["headlight", "reproduce", "clark2019", "--model", str(model),
+                                   "--data", str(data), "--out", str(folder), *QUICK])  # fmt: skip
+        from headlight.cli import main
+
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert not ended.value.code
+    return folder
+
+
+@pytest.mark.slow
+def test_every_exhibit_is_a_section_with_files_of_its_own(out):
+    page = (out / "index.html").read_text()
+    for plan in PLANS:
+        assert f'id="{plan.name}"' in page
+        assert list(out.glob(f"{plan.name}*.svg")), plan.name
+        assert list(out.glob(f"{plan.name}*.png")), plan.name
+    for plan in PLANS:
+        if plan.name != "figure-5":  # which is drawings alone
+            tables = list(out.glob(f"{plan.name}*.csv"))
+            assert tables, plan.name
+            assert all(len(pandas.read_csv(table)) for table in tables)
+
+
+@pytest.mark.slow
+def test_the_published_numbers_stand_beside_ours(out):
+    page = (out / "index.html").read_text()
+    for number in ("94.3", "3.89", "61"):
+        assert number in page
+    assert "BERT-base, 12 layers of 12" in page
+    assert published.AUXPASS_ERRATUM.split(";")[0][:40] in page
+
+
+@pytest.mark.slow
+def test_table_1_holds_what_the_evaluation_finds(out, model, data):
+    found = pandas.read_csv(out / "table-1-ours-dev.csv").set_index("relation")
+    subject = load_subject(model)
+    result = dependency_heads(
+        open_treebank(data / "ud_ours" / "ours-dev.conllu"), subject, progress=False
+    )
+    best = best_heads(result, "norm").set_index("relation")
+    assert list(found.index) == list(best.index)
+    for relation, row in best.iterrows():
+        assert found.loc[relation, "norm"] == pytest.approx(100 * row["accuracy"])
+        assert found.loc[relation, "norm head"] == f"{row['layer'] + 1}-{row['head'] + 1}"
+    weight = best_heads(result, "weight").set_index("relation")
+    assert found.loc["all", "baseline"] == pytest.approx(100 * weight.loc["all", "baseline"])
+
+
+@pytest.mark.slow
+def test_all_measures_are_asked(out):
+    probes = pandas.read_csv(out / "table-3.csv")
+    assert set(probes["measure"].dropna()) == {"weight", "norm", "effective"}
+    heads = pandas.read_csv(out / "figure-6.csv")
+    assert set(heads["measure"]) == {"weight", "norm", "effective", "gradient"}
+    assert set(heads["head"]) == {"1-1", "1-2", "2-1", "2-2"}
+
+
+@pytest.mark.slow
+def test_results_are_used_again_and_never_by_accident(out, headlight, model, data):
+    arguments = ("reproduce", "clark2019", "--model", model, "--data", data, "--out", out, *QUICK)
+    assert "--resume" in headlight.refused(*arguments, code=2)
+    before = {path: path.stat().st_mtime_ns for path in (out / "results").iterdir()}
+    code, said, _ = headlight(*arguments, "--resume", "--only", "figure-4,table-1")
+    assert code == 0
+    assert "Focused and broad attention" in said
+    assert {path: path.stat().st_mtime_ns for path in (out / "results").iterdir()} == before
+
+
+@pytest.mark.slow
+def test_a_treebank_alone_is_enough(headlight, model, data, tmp_path):
+    bank = data / "ud_ours" / "ours-dev.conllu"
+    code, _, complained = headlight(
+        "reproduce", "clark2019", "--model", model, "--dependency", bank, "--out", tmp_path / "out",
+        "--measures", "weight", "--only", "table-1,table-2,table-3,figure-3", *QUICK,
+    )  # fmt: skip
+    assert code == 0, complained
+    assert "table-2: left out" in complained
+    assert "figure-3: left out" in complained
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "no coreference corpus was given (--coreference)" in page
+    assert "nine tenths of ours-dev" in page
+
+
+@pytest.mark.slow
+def test_a_model_without_a_head_has_no_gradient(headlight, data, tmp_path):
+    bare = saved_model(tmp_path / "bare", head=False)
+    code, _, complained = headlight(
+        "reproduce", "clark2019", "--model", bare, "--data", data, "--out", tmp_path / "out",
+        "--only", "figure-3,section-3-1", *QUICK,
+    )  # fmt: skip
+    assert code == 0, complained
+    assert "figure-3: left out" in complained
+    rows = pandas.read_csv(tmp_path / "out" / "section-3-1.csv")
+    assert set(rows["measure"]) == {"weight", "norm", "effective"}
+
+
+def test_the_exhibits_are_listed_with_their_needs(headlight):
+    code, said, _ = headlight("reproduce", "clark2019", "--list")
+    assert code == 0
+    assert [line.split()[0] for line in said.splitlines()] == [plan.name for plan in PLANS]
+    assert "needs dependency" in said
+
+
+def test_mistakes_are_told_before_anything_runs(headlight, tmp_path):
+    arguments = ("reproduce", "clark2019", "--out", tmp_path / "out")
+    assert "table-1" in headlight.refused(*arguments, "--only", "table-l", code=2)
+    assert "weight" in headlight.refused(*arguments, "--measures", "wait", code=2)
+    assert "no folder" in headlight.refused(*arguments, "--data", tmp_path / "none")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_broken_treebank_is_refused_or_skipped_and_told(headlight, model, data, tmp_path):
+    bank = tmp_path / "broken.conllu"
+    good = (data / "ud_ours" / "ours-dev.conllu").read_text()
+    bank.write_text(good + "1\tthe\tthe\tDET\t_\t_\t9\tdet\t_\t_\n\n")
+    arguments = ("reproduce", "clark2019", "--model", model, "--dependency", bank, "--only",
+                 "table-1", "--measures", "weight", *QUICK)  # fmt: skip
+    line = len(good.splitlines()) + 1
+    assert f"{bank}:{line}" in headlight.refused(*arguments, "--out", tmp_path / "one")
+    code, _, complained = headlight(*arguments, "--out", tmp_path / "two", "--broken", "skip")
+    assert code == 0, complained
+    assert "1 sentences with broken annotation" in (tmp_path / "two" / "index.html").read_text()
+
+
+def test_the_tables_of_the_paper_agree_with_each_other():
+    for head, relation, accuracy in published.FIGURE_5[:-1]:
+        assert published.TABLE_1[relation].head == head
+        assert published.TABLE_1[relation].accuracy == accuracy
+    assert all(row.accuracy > row.baseline for row in published.TABLE_1.values())
