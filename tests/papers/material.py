@@ -6,7 +6,7 @@ import torch
 import transformers
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-WORDS = [
+WORDS = "the a cat dog bird sees saw it she old small tree by in . ,".split()  # noqa: SIM905
     *[
         "the",
         "a",
