@@ -7,24 +7,6 @@ import transformers
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = "the a cat dog bird sees saw it she old small tree by in . ,".split()  # noqa: SIM905
-    *[
-        "the",
-        "a",
-        "cat",
-        "dog",
-        "bird",
-        "sees",
-        "saw",
-        "it",
-        "she",
-        "old",
-        "small",
-        "tree",
-        "by",
-        "in",
-    ],
-    ".",
-    ",",
 ]
 
 # Word, universal part of speech, governor, relation.
