@@ -52,8 +52,8 @@ def dataset(
         "token_share": ("key_category", found["token_share"]["mean"]),
     }
     variables |= _of_merged_norms(found) | _of_effective(found)
-    variables |= _dispersion("vector_norm", found, ("layer", "head"))
-    variables |= _dispersion("input_norm", found, ("layer",))
+    variables |= dispersion("vector_norm", found, ("layer", "head"))
+    variables |= dispersion("input_norm", found, ("layer",))
     described = {name: value for name, value in attributes.items() if value is not None}
     return xarray.Dataset(
         variables, coords=coordinates, attrs={**described, "format": FORMAT, "stage": "survey"}
@@ -100,7 +100,7 @@ def _of_effective(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _dispersion(name: str, found: dict[str, Any], dims: tuple[str, ...]) -> dict[str, Any]:
+def dispersion(name: str, found: dict[str, Any], dims: tuple[str, ...]) -> dict[str, Any]:
     """Mean, σ, CV = σ/mean, smallest and largest (Kobayashi et al. 2020, Table 1)."""
     if name not in found:
         return {}

@@ -1,11 +1,10 @@
 """What a study of norms looks at besides what every survey does."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from headlight.errors import UnknownNameError, UsageError
 
-Look = Literal["auto", "on", "off"]
+LOOKS = ("auto", "on", "off")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +23,7 @@ class NormOptions:
             tokens, for pictures.
     """
 
-    sinks: Look = "auto"
+    sinks: str = "auto"
     sink_multiple: float = 5.0
     sink_share: float = 0.25
     sink_documents: int = 64
@@ -32,8 +31,8 @@ class NormOptions:
     sample: int = 10_000
 
     def __post_init__(self) -> None:
-        if self.sinks not in get_args(Look):
-            raise UnknownNameError("way to look for sinks", self.sinks, get_args(Look))
+        if self.sinks not in LOOKS:
+            raise UnknownNameError("way to look for sinks", self.sinks, LOOKS)
         if not self.sink_multiple > 1:
             raise UsageError(f"sink_multiple must be above 1, not {self.sink_multiple}.")
         if not 0 < self.sink_share <= 1:

@@ -87,14 +87,14 @@ class Observer:
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
         layers = [self._seen[layer] for layer in sorted(self._seen)]
-        stacked = {name: _stacked([layer[name] for layer in layers]) for name in layers[0]}
-        comoments = stacked.pop("comoments", None)
-        found: dict[str, Accumulator] = {name: _moments(rows) for name, rows in stacked.items()}
+        seen = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
+        comoments = seen.pop("comoments", None)
+        found: dict[str, Accumulator] = {name: moments(rows) for name, rows in seen.items()}
         if comoments is not None:
-            found["correlation_by_head"] = _moments(_pearson(comoments))
+            found["correlation_by_head"] = moments(_pearson(comoments))
             found["correlation"] = self._by_length(_pearson(np.nansum(comoments, axis=(1, 2))))
-        found["token_share"] = _moments(_array(self._tokens(self._key_members)))
-        found["entropy_uniform"] = _moments(np.log(_array(self._key_lengths)))
+        found["token_share"] = moments(array(self._tokens(self._key_members)))
+        found["entropy_uniform"] = moments(np.log(array(self._key_lengths)))
         return Tally(found)
 
     def _look(self, score: Score, measure: str) -> dict[str, Tensor]:
@@ -153,7 +153,7 @@ class Observer:
 
     def _by_length(self, correlation: np.ndarray) -> Grouped:
         grouped = Grouped(Moments())
-        lengths = _array(self._key_lengths).astype(np.int64)
+        lengths = array(self._key_lengths).astype(np.int64)
         grouped.update(lengths // LENGTH_BIN * LENGTH_BIN, correlation)
         return grouped
 
@@ -165,7 +165,7 @@ def _query_members(queries: Side) -> Membership:
     return torch.cat([members, (members[..., 0] - sep)[..., None]], dim=-1)
 
 
-def _stacked(layers: list[Tensor]) -> np.ndarray:
+def stacked(layers: list[Tensor]) -> np.ndarray:
     """Layers along the second axis; a layer with fewer heads is filled up with NaN."""
     widest = max(layer.shape[1] for layer in layers) if layers[0].ndim > 1 else 0
     filled = [
@@ -180,18 +180,20 @@ def _stacked(layers: list[Tensor]) -> np.ndarray:
         )
         for layer in layers
     ]
-    return _array(torch.stack(filled, dim=1))
+    return array(torch.stack(filled, dim=1))
 
 
-def _array(tensor: Tensor) -> np.ndarray:
+def array(tensor: Tensor) -> np.ndarray:
+    """In float64, where numpy can reach it."""
     tensor = tensor.cpu() if tensor.device.type == "mps" else tensor
     return tensor.double().cpu().numpy()
 
 
-def _moments(rows: np.ndarray) -> Moments:
-    moments = Moments(rows.shape[1:])
-    moments.update(rows)
-    return moments
+def moments(rows: np.ndarray) -> Moments:
+    """The statistics of observations, one per row."""
+    found = Moments(rows.shape[1:])
+    found.update(rows)
+    return found
 
 
 def _pearson(sums: np.ndarray) -> np.ndarray:
