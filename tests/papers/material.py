@@ -7,7 +7,6 @@ import transformers
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = "the a cat dog bird sees saw it she old small tree by in . ,".split()  # noqa: SIM905
-]
 
 # Word, universal part of speech, governor, relation.
 TREES = [
