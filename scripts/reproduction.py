@@ -41,7 +41,7 @@ def main() -> None:
         else:
             missing.append(plan)
 
-    study = open_study(None, sources, Options(), arguments.out)
+    study = open_study(None, sources, Options(segment_ids=paper.segment_ids), arguments.out)
     reproduce(paper, study, told=tell, command=f"python scripts/reproduction.py {paper.name} DATA")
     text = "\n".join(_page(paper.title, paper.name, made, missing))
     path = DOCS / f"{paper.name}.md"

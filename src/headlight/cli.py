@@ -87,6 +87,7 @@ class PaperName(StrEnum):
     """Papers that can be reproduced."""
 
     CLARK_2019 = "clark2019"
+    KOBAYASHI_2020 = "kobayashi2020"
 
 
 class Broken(StrEnum):
@@ -309,6 +310,8 @@ REPRODUCE_EXAMPLES = """
   headlight reproduce clark2019 --model bert-base-uncased --dependency ptb.conll
 
   headlight reproduce clark2019 --only table-1,figure-5 --dependency en_ewt-ud-dev.conllu --resume
+
+  headlight reproduce kobayashi2020 --model bert-base-uncased --text wiki/
 """
 
 
@@ -345,6 +348,13 @@ def reproduce(
         str | None,
         typer.Option(help="GloVe or word2vec text file. Default: the model's input embeddings."),
     ] = None,
+    frequency_ranks: Annotated[
+        str | None,
+        typer.Option(
+            help="Lines of rank, count and token id, for this tokenizer. Default: counted in the "
+            "text."
+        ),
+    ] = None,
     only: Annotated[
         str | None, typer.Option(help="Exhibits, such as table-1,figure-3. Default: all.")
     ] = None,
@@ -369,8 +379,9 @@ def reproduce(
         int | None, typer.Option(min=1, help="Sentences of each treebank. Default: all.")
     ] = None,
     segment_ids: Annotated[
-        SegmentIds, typer.Option(help="Segment ids of pairs; zeros as in Clark's released maps.")
-    ] = SegmentIds.ZEROS,
+        SegmentIds | None,
+        typer.Option(help="Segment ids of pairs. Default: as the paper's authors set them."),
+    ] = None,
     broken: Annotated[
         Broken,
         typer.Option(help="What becomes of sentences and documents with broken annotations."),
@@ -403,13 +414,14 @@ def reproduce(
         dependency_train=dependency_train,
         coreference=tuple(coreference or ()),
         word_vectors=word_vectors,
+        frequency_ranks=frequency_ranks,
     )
     sources = found if data is None else found.or_else(Sources.found_in(data))
     options = Options(
         measures=tuple(_names(measures)),
         max_examples=max_examples,
         max_length=max_length,
-        segment_ids=segment_ids.value,
+        segment_ids=segment_ids.value if segment_ids else chosen.segment_ids,
         max_sentences=max_sentences,
         broken=broken.value,
         seed=seed,

@@ -1,5 +1,6 @@
 """The tables and figures of papers, computed on any model beside the published numbers."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from headlight.errors import UnknownNameError
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "find_paper"]
 
-NAMES = ("clark2019",)
+NAMES = ("clark2019", "kobayashi2020")
 
 
 def find_paper(name: str) -> "Paper":
@@ -20,6 +21,5 @@ def find_paper(name: str) -> "Paper":
     """
     if name not in NAMES:
         raise UnknownNameError("paper", name, NAMES)
-    from headlight.papers.clark2019 import PAPER
-
-    return PAPER
+    paper: Paper = import_module(f"headlight.papers.{name}").PAPER
+    return paper

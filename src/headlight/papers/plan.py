@@ -51,12 +51,14 @@ class Paper:
         title: the page's.
         introduction: what it is, and how names and numbers are to be read.
         plans: its exhibits, in the order of the page.
+        segment_ids: of pairs of paragraphs, as its authors set them: ``zeros`` or ``pair``.
     """
 
     name: str
     title: str
     introduction: str
     plans: tuple[Plan, ...]
+    segment_ids: str = "pair"
 
     def chosen(self, names: tuple[str, ...] | None) -> list[Plan]:
         """The exhibits of these names, in the paper's order; by default all.

@@ -28,6 +28,8 @@ class Sources:
             `dependency` is.
         coreference: annotated documents.
         word_vectors: a file of word vectors; None for the model's own input embeddings.
+        frequency_ranks: a file of the ranks of this very tokenizer's tokens; None to count them in
+            the text.
     """
 
     text: str | None = None
@@ -35,6 +37,7 @@ class Sources:
     dependency_train: str | None = None
     coreference: tuple[str, ...] = ()
     word_vectors: str | None = None
+    frequency_ranks: str | None = None
 
     @classmethod
     def found_in(cls, folder: Path | str) -> "Sources":

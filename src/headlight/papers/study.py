@@ -28,7 +28,8 @@ class Options:
             ``gradient``; the last needs a language-model head.
         max_examples: segments of text.
         max_length: tokens in a segment of text, special ones included.
-        segment_ids: ``zeros``, as in the released maps of Clark et al., or ``pair``.
+        segment_ids: of pairs of paragraphs: ``zeros``, as in the released maps of Clark et al., or
+            ``pair``, as in the code of Kobayashi et al. and in BERT's training.
         max_sentences: sentences of each treebank; by default all.
         broken: what becomes of sentences and documents whose annotation is broken, or whose words
             the tokenizer drops: ``refuse`` or ``skip``.
@@ -38,7 +39,7 @@ class Options:
     measures: tuple[str, ...] = (*MEASURES, GRADIENT)
     max_examples: int = 992
     max_length: int = 128
-    segment_ids: str = "zeros"
+    segment_ids: str = "pair"
     max_sentences: int | None = None
     broken: str = "refuse"
     seed: int = 0

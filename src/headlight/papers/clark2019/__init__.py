@@ -29,4 +29,5 @@ PAPER = Paper(
         Plan("table-3", "What heads know together", table_3, ("dependency",)),
         Plan("figure-6", "Heads that behave alike", figure_6),
     ),
+    segment_ids="zeros",
 )

@@ -5,17 +5,12 @@ import pandas
 import xarray
 
 from headlight.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
-from headlight.papers.clark2019.results import (
-    antecedents,
-    dependencies,
-    distances,
-    surveyed,
-    text_notes,
-)
+from headlight.papers.clark2019.results import antecedents, dependencies, distances, surveyed
 from headlight.papers.clark2019.surface import LABELS
 from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name
 from headlight.papers.study import Study
+from headlight.papers.text import text_notes
 from headlight.probes.coreference import best_heads as best_resolvers
 from headlight.probes.dependency_tables import best_heads
 from headlight.views.exhibits import Exhibit, Picture

@@ -4,10 +4,11 @@ import pandas
 import xarray
 
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.results import antecedents, model_note, stem
+from headlight.papers.clark2019.results import antecedents, stem
 from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name
 from headlight.papers.study import Study
+from headlight.papers.text import model_note
 from headlight.probes.coreference import best_heads
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map

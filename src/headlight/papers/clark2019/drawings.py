@@ -11,18 +11,12 @@ from jaxtyping import Float
 from headlight.corpora import Sentence, open_coreference, open_treebank
 from headlight.encode import EncodedSentence, EncodedSpan, documents, sentences
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.results import (
-    antecedents,
-    dependencies,
-    model_note,
-    stem,
-    surveyed,
-    text_notes,
-)
+from headlight.papers.clark2019.results import antecedents, dependencies, stem, surveyed
 from headlight.papers.clark2019.word_maps import END, START, piece_map, word_map
 from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name
 from headlight.papers.study import Study
+from headlight.papers.text import model_note, text_notes
 from headlight.probes.coreference import best_heads as best_resolvers
 from headlight.probes.dependency_tables import best_heads
 from headlight.surveys.examples_of_heads import example_heads

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas
 import xarray
 
-from headlight.papers.clark2019.results import text_notes, text_settings, text_source
 from headlight.papers.desk import Desk
 from headlight.papers.study import Study, file_state
+from headlight.papers.text import text_notes, text_settings, text_source
 from headlight.surveys import Folder
 from headlight.surveys.importance import gradient_importance
 from headlight.views.exhibits import Comparison, Exhibit

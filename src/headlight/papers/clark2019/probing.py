@@ -10,9 +10,10 @@ import xarray
 
 from headlight.corpora import Sentence, WordVectors, open_treebank, read_word_vectors
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.results import model_note, stem
+from headlight.papers.clark2019.results import stem
 from headlight.papers.desk import Desk
 from headlight.papers.study import Study, file_state
+from headlight.papers.text import model_note
 from headlight.probes.parser import parse_probes
 from headlight.probes.parser_dataset import probe_table
 from headlight.probes.parser_settings import ProbeSettings

@@ -11,35 +11,12 @@ from headlight.capture import Subject, default_objective
 from headlight.corpora import open_coreference, open_treebank
 from headlight.measures import GRADIENT
 from headlight.papers.study import Study, file_state
+from headlight.papers.text import text_settings, text_source
 from headlight.probes.coreference import coreference_heads
 from headlight.probes.coreference_settings import TOKENS
 from headlight.probes.dependency import dependency_heads
 from headlight.result import joined
-from headlight.surveys import SAMPLE, Folder, Settings, head_distances, survey
-
-
-def text_settings(study: Study) -> Settings:
-    """How text becomes examples: two adjacent paragraphs, as in the paper (Section 3)."""
-    options = study.options
-    longest = study.subject.longest
-    return Settings(
-        pairs=True,
-        max_length=min(options.max_length, longest) if longest else options.max_length,
-        segment_ids=options.segment_ids,
-        max_examples=options.max_examples,
-        seed=options.seed,
-        kind=study.subject.kinds[0],
-    )
-
-
-def text_source(study: Study) -> str:
-    """The text that is read."""
-    return study.sources.text or str(SAMPLE)
-
-
-def text_name(study: Study) -> str:
-    """What it is called."""
-    return Path(study.sources.text).name if study.sources.text else "the sample corpus"
+from headlight.surveys import Folder, head_distances, survey
 
 
 def surveyed(study: Study) -> xarray.Dataset:
@@ -64,30 +41,6 @@ def _of_text(study: Study, stage: str, analysis: Callable[..., xarray.Dataset]) 
         )
 
     return _by_all_measures(study, stage, stage, text_source(study), passed)
-
-
-def model_note(study: Study) -> str:
-    """Which model this is, beside the paper's."""
-    sites = study.subject.sites_of(study.subject.kinds[0])
-    return (
-        f"The model is {study.subject.name}, {len(sites)} layers of "
-        f"{max(site.heads for site in sites)} heads; the paper's is BERT-base, 12 layers of 12."
-    )
-
-
-def text_notes(study: Study, dataset: xarray.Dataset) -> list[str]:
-    """Where model and text differ from the paper's."""
-    read = (
-        f"The text is {dataset.attrs['documents']} segments of at most "
-        f"{text_settings(study).max_length} tokens from {text_name(study)}; the paper's is 1,000 "
-        "segments of Wikipedia (992 in the released data)."
-    )
-    ids = f"Segment ids are {study.options.segment_ids}, " + (
-        "as in the released attention maps."
-        if study.options.segment_ids == "zeros"
-        else "where the released attention maps have zeros."
-    )
-    return [model_note(study), read, ids]
 
 
 def dependencies(study: Study, source: str) -> xarray.Dataset:

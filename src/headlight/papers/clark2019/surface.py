@@ -5,10 +5,11 @@ import pandas
 import xarray
 
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.results import surveyed, text_notes
+from headlight.papers.clark2019.results import surveyed
 from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name, in_words, percent
 from headlight.papers.study import Study
+from headlight.papers.text import text_notes
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import LayerPanel, LayerSeries, Reference, points_by_layer
 

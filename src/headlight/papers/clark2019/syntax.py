@@ -5,11 +5,12 @@ import pandas
 import xarray
 
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.results import dependencies, model_note, stem
+from headlight.papers.clark2019.results import dependencies, stem
 from headlight.papers.clark2019.surface import LABELS
 from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name
 from headlight.papers.study import Study
+from headlight.papers.text import model_note
 from headlight.probes.dependency_tables import all_heads, best_heads
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map

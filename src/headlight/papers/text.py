@@ -1,0 +1,56 @@
+"""Text as the papers read it: adjacent paragraphs of Wikipedia, and what to say of other text."""
+
+from pathlib import Path
+
+import xarray
+
+from headlight.papers.study import Study
+from headlight.surveys import SAMPLE, Settings
+
+
+def text_settings(study: Study) -> Settings:
+    """How text becomes examples: two adjacent paragraphs, as in the paper (Section 3)."""
+    options = study.options
+    longest = study.subject.longest
+    return Settings(
+        pairs=True,
+        max_length=min(options.max_length, longest) if longest else options.max_length,
+        segment_ids=options.segment_ids,
+        max_examples=options.max_examples,
+        seed=options.seed,
+        kind=study.subject.kinds[0],
+    )
+
+
+def text_source(study: Study) -> str:
+    """The text that is read."""
+    return study.sources.text or str(SAMPLE)
+
+
+def text_name(study: Study) -> str:
+    """What it is called."""
+    return Path(study.sources.text).name if study.sources.text else "the sample corpus"
+
+
+def model_note(study: Study) -> str:
+    """Which model this is, beside the paper's."""
+    sites = study.subject.sites_of(study.subject.kinds[0])
+    return (
+        f"The model is {study.subject.name}, {len(sites)} layers of "
+        f"{max(site.heads for site in sites)} heads; the paper's is BERT-base, 12 layers of 12."
+    )
+
+
+def text_notes(study: Study, dataset: xarray.Dataset) -> list[str]:
+    """Where model and text differ from the paper's."""
+    read = (
+        f"The text is {dataset.attrs['documents']} segments of at most "
+        f"{text_settings(study).max_length} tokens from {text_name(study)}; the paper's is 1,000 "
+        "segments of Wikipedia (992 in the released data)."
+    )
+    ids = f"Segment ids are {study.options.segment_ids}" + (
+        ", as in the released maps of Clark et al.; Kobayashi et al. have 0 and 1."
+        if study.options.segment_ids == "zeros"
+        else ", as in the code of Kobayashi et al.; the released maps of Clark et al. have zeros."
+    )
+    return [model_note(study), read, ids]
