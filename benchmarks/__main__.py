@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from benchmarks import memory, startup, survey
+from benchmarks import dependency, distances, gradient, memory, startup, survey
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
@@ -35,7 +35,8 @@ def processor() -> str:
 
 def page() -> str:
     """The page as Markdown."""
-    rows = [*survey.main(), *memory.main(), *startup.main()]
+    parts = (survey, gradient, dependency, distances, memory, startup)
+    rows = [row for part in parts for row in part.main()]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     day = datetime.now(UTC).date().isoformat()
     return (
