@@ -2,6 +2,7 @@
 
 import math
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -127,7 +128,26 @@ def test_average_linkage_by_hand():
     joined = tree(distances(square))
     assert joined[0].tolist()[2:] == [1.0, 2.0]
     assert joined[1].tolist()[2:] == [5.0, 3.0]
-    assert hierarchy.leaves_list(joined).tolist() in ([1, 0, 2], [2, 0, 1])  # 0 is nearer to 2
+
+
+def test_neighbours_in_the_tree_are_as_near_as_it_allows():
+    """Of all ways to turn the merges round, the one with the shortest walk along the leaves."""
+    square = on_the_plane(seed=6)[:6, :6]
+    joined = tree(distances(square))
+
+    def orders(node):
+        if node < 6:
+            return [[int(node)]]
+        left, right = joined[int(node) - 6, :2]
+        pairs = [(a, b) for a in orders(left) for b in orders(right)]
+        return [a + b for a, b in pairs] + [b + a for a, b in pairs]
+
+    def walk(order):
+        return sum(square[a, b] for a, b in pairwise(order))
+
+    walks = [walk(order) for order in orders(10)]
+    assert walk(hierarchy.leaves_list(joined)) == pytest.approx(min(walks), rel=1e-9)
+    assert max(walks) > 1.1 * min(walks)
 
 
 def test_what_is_no_square_of_distances_is_refused():
