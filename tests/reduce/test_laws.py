@@ -17,6 +17,8 @@ from headlight.reduce import (
     Histogram,
     Moments,
     Pearson,
+    RankCorrelation,
+    Sample,
     Tally,
 )
 
@@ -50,6 +52,14 @@ def counts(n: int, generator: np.random.Generator, *shape: int) -> np.ndarray:
     return generator.integers(0, 9, (n, *shape))
 
 
+def sizes(n: int, generator: np.random.Generator, *shape: int) -> np.ndarray:
+    return np.abs(numbers(n, generator, *shape))
+
+
+def own_numbers(n: int, generator: np.random.Generator) -> np.ndarray:
+    return generator.permutation(n)
+
+
 def keys(n: int, generator: np.random.Generator) -> np.ndarray:
     return generator.integers(-2, 3, n)
 
@@ -72,6 +82,14 @@ CASES = {
     "bootstrap, one number and no resamples": Case(
         lambda: Bootstrap(replicates=0, held=2), lambda n, g: (keys(n, g), counts(n, g))
     ),
+    "rank correlation": Case(
+        lambda: RankCorrelation((2,), resolution="coarse"),
+        lambda n, g: (sizes(n, g, 2), sizes(n, g, 2)),
+    ),
+    "rank correlation, one number": Case(
+        lambda: RankCorrelation(resolution="coarse"), lambda n, g: (sizes(n, g), sizes(n, g))
+    ),
+    "sample": Case(lambda: Sample(4, 2), lambda n, g: (own_numbers(n, g), sizes(n, g, 2))),
     "grouped": Case(lambda: Grouped(Moments((2,))), lambda n, g: (keys(n, g), numbers(n, g, 2))),
     "grouped, pearson": Case(
         lambda: Grouped(Pearson()), lambda n, g: (keys(n, g), numbers(n, g), numbers(n, g))

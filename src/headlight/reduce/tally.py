@@ -14,11 +14,15 @@ from headlight.errors import HeadlightError, ResultError
 from headlight.reduce.base import Accumulator, Array
 from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.grouped import PLAIN, Grouped
+from headlight.reduce.rank_correlation import RankCorrelation
+from headlight.reduce.sample import Sample
 
 ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     **PLAIN,
     Grouped.kind: Grouped,
     Bootstrap.kind: Bootstrap,
+    RankCorrelation.kind: RankCorrelation,
+    Sample.kind: Sample,
 }
 """Every accumulator, by the name that files know it by."""
 

@@ -1,0 +1,81 @@
+"""Numbers of zero and above, as whole-number codes that keep their order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float32, Int32
+
+MANTISSA, BIAS = 23, 127
+"""Bits of the fraction of a float32, and what its exponent is shifted by."""
+INFINITY = 255 << MANTISSA
+"""The bits of the largest float32."""
+
+Codes = Int32[np.ndarray, "..."]
+
+
+@dataclass(frozen=True)
+class FloatBins:
+    """Bins of float32, cut out of its bits: so many to the octave, and places within each bin.
+
+    The bits of a number >= 0, read as a whole number, keep the order of numbers; what is left after
+    a shift to the right is a bin whose width grows with the number.  Several such codes, each with
+    a shift of its own, are joined where they meet.  Zero has a bin of its own, the first.  Every
+    number from the smallest denormal to infinity has a code.
+
+    Args:
+        octaves: Pairs (exponent, bits): from 2^exponent on, there are 2^bits bins to the octave; a
+            negative number of bits means one bin to several octaves.  The first exponent is -127;
+            bits rise from pair to pair, and may fall in the last.
+        place_bits: Every bin has 2^place_bits places, so many codes.
+    """
+
+    octaves: tuple[tuple[int, int], ...]
+    place_bits: int
+
+    @property
+    def places(self) -> int:
+        """Codes to the bin."""
+        return 1 << self.place_bits
+
+    @property
+    def bins(self) -> int:
+        """How many bins there are, that of zero included."""
+        highest = self.codes(np.array([np.inf], dtype=np.float32))[0]
+        return int(highest >> self.place_bits) + 1
+
+    def codes(self, values: Float32[np.ndarray, "..."]) -> Codes:
+        """The code of each number: its bin, times ``places``, plus its place in the bin.
+
+        Args:
+            values: Zero and above; the codes of others, of -0.0 too, mean nothing.
+        """
+        bits = values.view(np.int32)
+        code = np.minimum(bits, 1)  # nothing but zero is in the first bin
+        code <<= self.place_bits
+        code += self._joined(bits)
+        return code
+
+    def _joined(self, bits: Codes) -> Codes:
+        pieces = self._pieces()
+        joined = bits >> pieces[0][0]
+        piece = np.empty_like(bits)
+        for (before, _), (shift, offset) in pairwise(pieces):
+            np.right_shift(bits, shift, out=piece)
+            piece += offset
+            join = np.maximum if shift < before else np.minimum
+            join(joined, piece, out=joined)
+        return joined
+
+    def _pieces(self) -> Sequence[tuple[int, int]]:
+        """For each pair of ``octaves`` how far to shift, and what to add so that codes meet."""
+        shift, offset = MANTISSA - self.octaves[0][1] - self.place_bits, 0
+        pieces = [(shift, offset)]
+        for exponent, bits in self.octaves[1:]:
+            start = (exponent + BIAS) << MANTISSA
+            meets = (start >> shift) + offset
+            shift = MANTISSA - bits - self.place_bits
+            offset = meets - (start >> shift)
+            pieces.append((shift, offset))
+        return pieces

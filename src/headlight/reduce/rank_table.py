@@ -1,0 +1,254 @@
+"""What is kept of the pairs of one group, for the correlation of their ranks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from headlight.reduce.base import Array
+from headlight.reduce.float_bins import Codes, FloatBins
+
+CHUNK_BITS = 15
+CHUNK = 1 << CHUNK_BITS
+"""Pairs that are looked at together: what belongs to them stays in the cache."""
+NONE, SEVERAL = -1, -2
+"""What `only` says of a code that no number had, and of one that several numbers had."""
+COUNT, PLACE, SHARED, PRODUCT = range(4)
+"""The sums of a cell: n, Σt, Σs and Σts."""
+
+Columns = Float32[np.ndarray, "column pair"]
+Rows = Int64[np.ndarray, " row"]
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How finely ranks are told apart.
+
+    Args:
+        first: The bins of the variable that differs from pair to pair.
+        second: The bins of the variable that whole columns share.
+        rows: The most rows of the table; a row is one bin of the second variable, or 2, 4, 8, ...
+            neighbours where otherwise there would be too many.
+    """
+
+    first: FloatBins
+    second: FloatBins
+    rows: int
+
+
+class RankTable:
+    """Whole-number sums over the pairs (x, y) of one group, both >= 0.
+
+    A cell is a bin of x and a row of y.  Of its pairs it knows n, Σt, Σs and Σts, where t and s are
+    the places of x and of y in its bin and its row.  Beside the cells stand how often every code of
+    x and of y was seen, and for every code the bits of the number that had it, if it was only one.
+
+    The state depends on the pairs alone, and not on their order: rows are joined once their number
+    demands it, and what demanded it does not go away.
+    """
+
+    fields: ClassVar = (
+        "rows",
+        "cells",
+        "first_counts",
+        "first_only",
+        "second_rows",
+        "second_counts",
+        "second_only",
+    )
+
+    def __init__(self, resolution: Resolution) -> None:
+        first, second = resolution.first, resolution.second
+        self.resolution = resolution
+        self.level = 0
+        """A row is 2^level bins of y: those before ``row << level`` + 1 do not belong to it."""
+        self.rows = np.zeros(0, dtype=np.int64)
+        self.cells = np.zeros((0, 4, first.bins), dtype=np.int64)
+        self.first_counts = np.zeros((0, first.places), dtype=np.int64)  # no rows until there are
+        self.first_only = np.zeros((0, first.places), dtype=np.int32)
+        self.second_rows = np.zeros(0, dtype=np.int64)
+        self.second_counts = np.zeros((0, second.places), dtype=np.int64)
+        self.second_only = np.zeros((0, second.places), dtype=np.int32)
+
+    def see(self, first: Columns, second: Float32[np.ndarray, " column"]) -> None:
+        """See columns of pairs, NaN in ``first`` where one is missing; nothing is negative."""
+        codes = self.resolution.second.codes(second)
+        order = np.argsort(codes, kind="stable")
+        self._open()
+        present = np.empty(len(order), dtype=np.int64)
+        for columns, pairs in _chunks(*first.shape):
+            chosen = order[columns]
+            values = np.add(first[chosen, pairs], np.float32(0))  # turns -0.0 into 0.0
+            found = self._see_chunk(values, codes[chosen])
+            present[columns] = found if pairs.start == 0 else present[columns] + found
+        self._note_second(second[order] + np.float32(0), codes[order], present)
+        self._limit_rows()
+
+    def absorb(self, other: "RankTable") -> None:
+        """Take in what another table has seen."""
+        if not len(other.first_counts):
+            return
+        self._open()
+        self._join_rows(max(self.level, other.level))
+        self._add_cells(other.rows, other.cells, other.level)
+        self.first_counts += other.first_counts
+        self.first_only = _joined(self.first_only, other.first_only)
+        places = self._second_places(other.second_rows)
+        self.second_counts[places] += other.second_counts
+        self.second_only[places] = _joined(self.second_only[places], other.second_only)
+        self._limit_rows()
+
+    def arrays(self) -> dict[str, Array]:
+        """The state, not copied."""
+        return {name: getattr(self, name) for name in self.fields}
+
+    def restore(self, level: int, arrays: Mapping[str, Array]) -> None:
+        """Become what ``arrays`` gave, and share its memory."""
+        self.level = level
+        for name in self.fields:
+            setattr(self, name, arrays[name])
+
+    def _open(self) -> None:
+        first = self.resolution.first
+        if not len(self.first_counts):
+            self.first_counts = np.zeros((first.bins, first.places), dtype=np.int64)
+            self.first_only = np.full((first.bins, first.places), NONE, dtype=np.int32)
+
+    def _see_chunk(self, values: Columns, second: Codes) -> Int64[np.ndarray, " column"]:
+        """Count the pairs of columns that are sorted by ``second``; how many each column has."""
+        first = self.resolution.first
+        codes = first.codes(values)
+        missing = np.isnan(values) if np.isnan(values.min()) else None
+        if missing is not None:
+            codes[missing] = first.bins << first.place_bits  # one bin more, which is let go
+        counts = np.bincount(codes.ravel(), minlength=self.first_counts.size)
+        self.first_counts += counts[: self.first_counts.size].reshape(self.first_counts.shape)
+        row = (second >> self.resolution.second.place_bits) - 1  # that of zero is -1, at all levels
+        starts = np.flatnonzero(np.diff(row, prepend=-2))
+        local = np.cumsum(np.diff(row, prepend=row[0]) != 0)
+        place = second & (self.resolution.second.places - 1)
+        sums = self._sums(codes, place, local)
+        seen = sums[:, COUNT].any(axis=-1)
+        self._add_cells(row[starts].astype(np.int64)[seen], sums[seen], 0)
+        bits = values.view(np.int32)
+        if missing is None:
+            _note(self.first_only.reshape(-1), codes.ravel(), bits.ravel())
+            return np.full(len(values), values.shape[1])
+        _note(self.first_only.reshape(-1), codes[~missing], bits[~missing])
+        present: Rows = (~missing).sum(axis=1)
+        return present
+
+    def _sums(
+        self, codes: Codes, place: Codes, local: Int64[np.ndarray, " column"]
+    ) -> Int64[np.ndarray, "row sum=4 bin"]:
+        """The four sums of every cell, from two: a float64 has room for two whole numbers."""
+        first, second = self.resolution.first, self.resolution.second
+        bins, rows = first.bins + 1, int(local[-1]) + 1
+        room = CHUNK_BITS + first.place_bits + second.place_bits  # bits of Σts
+        cell = np.right_shift(codes, first.place_bits) + (local * bins)[:, None]
+        weights = (codes & (first.places - 1)) + float(1 << room)
+        flat = cell.ravel()
+        plain = np.bincount(flat, weights.ravel(), rows * bins)
+        weights *= place[:, None]
+        shared = np.bincount(flat, weights.ravel(), rows * bins)
+        sums = np.empty((rows, 4, bins), dtype=np.int64)
+        for high, low, packed in ((COUNT, PLACE, plain), (SHARED, PRODUCT, shared)):
+            whole = packed.astype(np.int64).reshape(rows, bins)
+            sums[:, high] = whole >> room
+            sums[:, low] = whole & ((1 << room) - 1)
+        return sums[..., :-1]
+
+    def _add_cells(self, rows: Rows, sums: Array, level: int) -> None:
+        """Add sums of rows of a level that is not above that of the table."""
+        rows, sums = self._raised(rows, sums, level, self.level)
+        union = np.union1d(self.rows, rows)
+        if len(union) > len(self.rows):
+            self.cells = _spread(self.cells, np.searchsorted(union, self.rows), len(union), 0)
+            self.rows = union
+        self.cells[np.searchsorted(self.rows, rows)] += sums
+
+    def _raised(self, rows: Rows, sums: Array, level: int, target: int) -> tuple[Rows, Array]:
+        """Rows joined 2^(target - level) at a time; that of zero, -1, stays alone."""
+        if level == target or not len(rows):
+            return rows, sums
+        joined = rows >> (target - level)
+        inside = (rows - (joined << (target - level))) << level  # bins before it in its new row
+        shift = np.where(rows >= 0, inside << self.resolution.second.place_bits, 0)[:, None]
+        moved = sums.copy()
+        moved[:, SHARED] += shift * sums[:, COUNT]
+        moved[:, PRODUCT] += shift * sums[:, PLACE]
+        starts = np.flatnonzero(np.diff(joined, prepend=-2))
+        return joined[starts], np.add.reduceat(moved, starts, axis=0)
+
+    def _limit_rows(self) -> None:
+        while len(self.rows) > self.resolution.rows:
+            self._join_rows(self.level + 1)
+
+    def _join_rows(self, level: int) -> None:
+        self.rows, self.cells = self._raised(self.rows, self.cells, self.level, level)
+        self.level = level
+
+    def _note_second(
+        self, values: Float32[np.ndarray, " column"], codes: Codes, present: Rows
+    ) -> None:
+        seen = present > 0
+        values, codes, present = values[seen], codes[seen], present[seen]
+        bits = self.resolution.second.place_bits
+        rows = np.unique(codes >> bits).astype(np.int64)
+        if not len(rows):
+            return
+        places = self._second_places(rows)
+        local = (np.searchsorted(rows, codes >> bits) << bits) + (codes & ((1 << bits) - 1))
+        counts = np.zeros(len(rows) << bits, dtype=np.int64)
+        np.add.at(counts, local, present)
+        self.second_counts[places] += counts.reshape(len(rows), -1)
+        only = self.second_only[places]
+        _note(only.reshape(-1), local, values.view(np.int32))
+        self.second_only[places] = only
+
+    def _second_places(self, rows: Rows) -> Rows:
+        """Where these rows are among the counts of y; those that are new are made."""
+        union = np.union1d(self.second_rows, rows)
+        if len(union) > len(self.second_rows):
+            old = np.searchsorted(union, self.second_rows)
+            self.second_counts = _spread(self.second_counts, old, len(union), 0)
+            self.second_only = _spread(self.second_only, old, len(union), NONE)
+            self.second_rows = union
+        return np.searchsorted(self.second_rows, rows)
+
+
+def _chunks(columns: int, pairs: int) -> Iterator[tuple[slice, slice]]:
+    """All columns in parts of at most `CHUNK` pairs; columns only where they are too long."""
+    width = max(1, min(pairs, CHUNK))
+    height = max(1, CHUNK // width)
+    for start in range(0, columns, height):
+        for left in range(0, pairs, width):
+            yield slice(start, start + height), slice(left, left + width)
+
+
+def _spread(values: Array, places: Rows, length: int, fill: int) -> Array:
+    """Rows moved to their new places, among rows that are filled."""
+    made = np.full((length, *values.shape[1:]), fill, dtype=values.dtype)
+    made[places] = values
+    return made
+
+
+def _note(only: Array, codes: Array, bits: Array) -> None:
+    """Keep, for every code, the number that had it, or that there were several."""
+    known = only.take(codes)
+    news = np.flatnonzero((known != bits) & (known != SEVERAL))
+    if not len(news):
+        return
+    codes, bits = codes[news], bits[news]
+    fresh = known[news] == NONE
+    only[codes[fresh]] = bits[fresh]
+    only[codes[only.take(codes) != bits]] = SEVERAL
+
+
+def _joined(one: Array, two: Array) -> Array:
+    """`only` of both."""
+    joined = np.where(one == NONE, two, one)
+    joined[(one != two) & (one != NONE) & (two != NONE)] = SEVERAL
+    return joined
