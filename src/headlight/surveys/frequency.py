@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,18 @@ class FrequencyRanks:
         Raises:
             UnknownNameError: there are no such exclusions.
         """
-        counts = np.zeros(len(tokenizer), dtype=np.int64)
-        for example in examples:
-            ids = example.target if target else example.ids
-            counts += np.bincount(ids, minlength=len(counts))
+        counts = count_types(examples, len(tokenizer), target=target)
+        return FrequencyRanks.of_counts(counts, tokenizer, exclusions=exclusions)
+
+    @staticmethod
+    def of_counts(
+        counts: Int64[np.ndarray, " type"], tokenizer: Any, *, exclusions: str = "none"
+    ) -> "FrequencyRanks":
+        """Ranks by how often each type occurs.
+
+        Raises:
+            UnknownNameError: there are no such exclusions.
+        """
         return _excluding(_competition(-counts), "the corpus itself", tokenizer, exclusions)
 
     def of(self, ids: Int64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
@@ -108,6 +117,59 @@ class FrequencyRanks:
         """What must be equal for two runs to be parts of one."""
         digest = hashlib.sha256(np.asarray(self.rank, dtype="<f8").tobytes()).hexdigest()
         return {"source": self.source, "exclusions": self.exclusions, "digest": digest}
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrences:
+    """How often every type of a corpus occurs, and so where its occurrences stand in its order.
+
+    Attributes:
+        ranks: the frequency ranks of the types, which may be those of another corpus.
+        counts: of every type in this corpus.
+    """
+
+    ranks: FrequencyRanks
+    counts: Int64[np.ndarray, " type"]
+
+    @cached_property
+    def twice_mid_rank(self) -> Int64[np.ndarray, " type"]:
+        """Twice the rank of each occurrence of a type, by frequency rank, among all that have one.
+
+        Occurrences of one type, and of types of equal rank, are tied, and share the mean of their
+        ranks; 0 for types without a rank.
+        """
+        left = np.flatnonzero(~np.isnan(self.ranks.rank))
+        values, place = np.unique(self.ranks.rank[left], return_inverse=True)
+        tied = np.bincount(place, self.counts[left], len(values)).astype(np.int64)
+        doubled = np.zeros(len(self.counts), dtype=np.int64)
+        doubled[left] = (2 * (np.cumsum(tied) - tied) + tied + 1)[place]
+        return doubled
+
+    @property
+    def left_out(self) -> int:
+        """Occurrences of types without a rank."""
+        return int(self.counts[np.isnan(self.ranks.rank)].sum())
+
+    def settings(self) -> dict[str, str]:
+        """What must be equal for two runs to be parts of one."""
+        digest = hashlib.sha256(np.asarray(self.counts, dtype="<i8").tobytes()).hexdigest()
+        return {**self.ranks.settings(), "counts": digest}
+
+
+def count_types(
+    examples: Iterable[Encoded], types: int, *, target: bool = False
+) -> Int64[np.ndarray, " type"]:
+    """How often every type occurs, special tokens included; nothing but the tokenizer runs.
+
+    Args:
+        examples: what will be looked at.
+        types: the size of the vocabulary.
+        target: count what the decoder is given instead.
+    """
+    counts = np.zeros(types, dtype=np.int64)
+    for example in examples:
+        counts += np.bincount(example.target if target else example.ids, minlength=types)
+    return counts
 
 
 def _excluding(

@@ -12,17 +12,18 @@ from headlight.capture import Subject
 from headlight.corpora import Corpus, Source
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.reduce import Sample
 from headlight.result import CATEGORIES
 from headlight.run import State
 from headlight.surveys.folder import Folder
-from headlight.surveys.frequency import FrequencyRanks
-from headlight.surveys.norms_dataset import STAGE, dataset
+from headlight.surveys.frequency import FrequencyRanks, Occurrences, count_types
+from headlight.surveys.norms_dataset import FIELDS, PAIR, STAGE, dataset
 from headlight.surveys.norms_observer import NormsObserver
 from headlight.surveys.norms_settings import NormOptions
-from headlight.surveys.observer import Side
+from headlight.surveys.norms_texts import Texts
 from headlight.surveys.plan import Plan, attributes, conducted, planned
 from headlight.surveys.settings import Settings
-from headlight.surveys.sinks import Sinks, demanded, find_sinks, key_ids
+from headlight.surveys.sinks import Sinks, demanded, find_sinks
 
 
 def norm_study(
@@ -37,9 +38,9 @@ def norm_study(
 ) -> xarray.Dataset:
     """How long transformed vectors are, and how that goes together with weights and frequency.
 
-    One pass over the corpus; with sinks to be found, one over its beginning before, and without
-    ranks one that only tokenises.  Memory does not grow with the corpus.  Streams and resumes as a
-    `survey` does.
+    One pass of the model over the corpus; before it one that only tokenises, to count types, and,
+    if sinks are looked for, one of the model over the beginning of the corpus.  Memory does not
+    grow with the corpus.  Streams and resumes as a `survey` does.
 
     A pair of positions counts if the query can see the key and neither is padding: under a causal
     mask every query with itself and what came before, in cross-attention every position of the
@@ -68,54 +69,65 @@ def norm_study(
     settings, options = settings or Settings(), options or NormOptions()
     first = planned(corpus, subject, settings, stage=STAGE)  # its examples are read beforehand
     sinks = find_sinks(first, options) if demanded(first.kind, subject.tokenizer, options) else None
-    ranks = ranks or _own_ranks(first)
+    occurrences = _occurrences(first, ranks)
     plan = planned(
-        corpus, subject, settings, stage=STAGE, options=_signature(options, sinks, ranks)
+        corpus, subject, settings, stage=STAGE, options=_signature(options, sinks, occurrences)
     )
 
+    categories = CATEGORIES if sinks is None else (*CATEGORIES, "sink")
+    # Of all pairs of positions about half cannot be seen under a causal mask.
+    drawn = options.sample * (2 if plan.kind == "decoder" else 1)
+
     def observer(batch: Batch, examples: Sequence[Encoded]) -> NormsObserver:
-        queries, keys = Side.both(batch, plan.kind)
-        ids = key_ids(batch, plan.kind)
-        category = sinks.in_category(keys.category, ids) if sinks else keys.category
-        return NormsObserver(queries.category, category, len(_categories(sinks)))
+        return NormsObserver(
+            Texts.of(batch, examples, plan.kind, sinks),
+            occurrences,
+            len(categories),
+            plan.sites,
+            pairs=Sample(drawn, len(PAIR), len(categories), seed=settings.seed),
+            tokens=Sample(options.sample, len(FIELDS), seed=settings.seed),
+        )
 
     def described(state: State) -> xarray.Dataset:
         return dataset(
             state.tally,
+            occurrences,
             sorted(site.layer for site in plan.sites),
-            _categories(sinks),
-            _attributes(plan, state, sinks, ranks),
+            categories,
+            _attributes(plan, state, sinks, occurrences),
+            sample=options.sample,
         )
 
     return conducted(plan, observer, described, folder=folder or Folder(), progress=progress)
 
 
-def _own_ranks(plan: Plan) -> FrequencyRanks:
-    """The ranks of the types in the very examples that will be looked at."""
+def _occurrences(plan: Plan, ranks: FrequencyRanks | None) -> Occurrences:
+    """How often every type occurs in the very examples that will be looked at."""
     examples = islice(plan.examples, plan.settings.max_examples)
+    tokenizer: Any = plan.subject.tokenizer
     target = plan.kind == "decoder" and plan.subject.has_decoder_inputs
-    return FrequencyRanks.of_corpus(examples, plan.subject.tokenizer, target=target)
+    counts = count_types(examples, len(tokenizer), target=target)
+    return Occurrences(ranks or FrequencyRanks.of_counts(counts, tokenizer), counts)
 
 
-def _categories(sinks: Sinks | None) -> tuple[str, ...]:
-    return CATEGORIES if sinks is None else (*CATEGORIES, "sink")
-
-
-def _signature(options: NormOptions, sinks: Sinks | None, ranks: FrequencyRanks) -> dict[str, Any]:
+def _signature(
+    options: NormOptions, sinks: Sinks | None, occurrences: Occurrences
+) -> dict[str, Any]:
     return {
         "norms": asdict(options),
         "sinks": sinks.settings() if sinks else None,
-        "ranks": ranks.settings(),
+        "frequency": occurrences.settings(),
     }
 
 
 def _attributes(
-    plan: Plan, state: State, sinks: Sinks | None, ranks: FrequencyRanks
+    plan: Plan, state: State, sinks: Sinks | None, occurrences: Occurrences
 ) -> dict[str, Any]:
     found = attributes(plan, state, "Norms of transformed vectors")
     return {
         **found,
         "sinks": json.dumps(sinks.settings()) if sinks else None,
-        "frequency_source": ranks.source,
-        "frequency_exclusions": ranks.exclusions,
+        "frequency_source": occurrences.ranks.source,
+        "frequency_exclusions": occurrences.ranks.exclusions,
+        "frequency_left_out": occurrences.left_out,
     }

@@ -28,7 +28,7 @@ class NormOptions:
     sink_share: float = 0.25
     sink_documents: int = 64
     sink_occurrences: int = 4
-    sample: int = 10_000
+    sample: int = 2_000
 
     def __post_init__(self) -> None:
         if self.sinks not in LOOKS:

@@ -1,0 +1,125 @@
+"""The study of norms against the plain forward pass, its definitions, and stored pairs."""
+
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from scipy.stats import spearmanr
+
+from benchmarks.survey import BATCH, LENGTH, THREADS, batch, captured, decoder, subject
+from benchmarks.timing import ratio, rounds
+from headlight.capture import Kind, LayerRecord, Subject
+from headlight.encode.batch import Batch
+from headlight.observe.allocator import keep_freed_memory
+from headlight.reduce import Sample, Tally
+from headlight.result import CATEGORIES
+from headlight.surveys.frequency import FrequencyRanks, Occurrences
+from headlight.surveys.norms_observer import NormsObserver
+from headlight.surveys.norms_settings import NormOptions
+from headlight.surveys.norms_texts import Texts
+
+TYPES = 30522
+PAIRS = 5_000_000
+"""So many are stored for scipy; it takes some 100 bytes for each."""
+
+
+def whole_study(subject: Subject, batch: Batch, kind: Kind = "encoder") -> Callable[[], None]:
+    """Everything of Sections 4.1 to 4.3, down to the merged statistics."""
+    counts = np.bincount(batch.input_ids.numpy().ravel(), minlength=TYPES)
+    occurrences = Occurrences(FrequencyRanks(np.arange(1.0, TYPES + 1), "ids"), counts)
+    texts = Texts(batch.category >= 0, batch.category, batch.input_ids.numpy(), tuple(range(BATCH)))
+    sites, size = subject.sites_of(kind), NormOptions().sample
+    merged = Tally()
+
+    def run() -> None:
+        nonlocal merged
+        observer = NormsObserver(
+            texts,
+            occurrences,
+            len(CATEGORIES),
+            sites,
+            pairs=Sample(size, 2, len(CATEGORIES)),
+            tokens=Sample(size, 4),
+        )
+        with subject.capture() as recorder:
+            recorder.visit = observer.visit
+            subject.run(batch)
+        merged = merged.merge(observer.tally())
+
+    return run
+
+
+def naive(record: LayerRecord) -> list[torch.Tensor]:
+    """α f(x) is formed for every head, one text at a time, and then its norm."""
+    weight, value, blocks = record.weight, record.value, record.site.projection.weight
+    return [
+        (alpha[..., None] * (v @ blocks)[:, None]).norm(dim=-1)
+        for alpha, v in zip(weight, value, strict=True)
+    ]
+
+
+def stored(pairs: int = PAIRS) -> tuple[float, float]:
+    """Seconds and bytes of memory per pair of scipy's correlation of stored pairs."""
+    generator = np.random.default_rng(0)
+    first, second = generator.random((2, pairs), dtype=np.float32)
+    began = time.perf_counter()
+    spearmanr(first, second)
+    seconds = time.perf_counter() - began
+    tracemalloc.start()
+    spearmanr(first, second)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return seconds / pairs, (peak + first.nbytes + second.nbytes) / pairs
+
+
+def main(count: int = 5) -> list[tuple[str, str, str, str]]:
+    """Rows of the table: what, measured, target, remark."""
+    torch.set_num_threads(THREADS)
+    keep_freed_memory()
+    model, texts = subject(), batch()
+    assert model.sites  # noqa: S101 - traced before the clock runs
+    study = whole_study(model, texts)
+    times = rounds({"forward": lambda: model.run(texts), "study": study}, count)
+    slow = rounds({"forward": lambda: model.run(texts), "naive": captured(model, texts, naive)}, 1)
+    causal = decoder()
+    under_mask = rounds(
+        {"forward": lambda: causal.run(texts), "study": whole_study(causal, texts, "decoder")}, 2
+    )
+    pairs = sum(site.heads for site in model.sites) * BATCH * LENGTH**2
+    ours = statistics.median(times["study"]) - statistics.median(times["forward"])
+    seconds, memory = stored()
+    return [
+        (
+            "study of norms: dispersion, categories, all correlations",
+            f"{ratio(times, 'study', 'forward'):.2f}×",
+            "≤ 2.0×",
+            f"{pairs / 1e6:.1f} million pairs, by layer and by head",
+        ),
+        (
+            "study of norms of GPT-2's shape",
+            f"{ratio(under_mask, 'study', 'forward'):.2f}×",
+            "",
+            "causal: half the pairs, but masked",
+        ),
+        ("‖αf‖ by its definition alone", f"{ratio(slow, 'naive', 'forward'):.0f}×", "", ""),
+        (
+            "scipy's correlation of the stored pairs",
+            f"{seconds * pairs / ours:.1f} times as long",
+            "",
+            f"as all of the study takes; measured on {PAIRS / 1e6:.0f} million pairs",
+        ),
+        (
+            "memory of scipy's correlation of 1.9 billion pairs",
+            f"{memory * 1.9:.0f} GB",
+            "",
+            f"{memory:.0f} bytes a pair; the study keeps none",
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    for row in main():
+        print(*row, sep="\t")
