@@ -96,7 +96,7 @@ def main(count: int = 9) -> list[tuple[str, str, str, str]]:
             "single": lambda: naive(single),
             "double": lambda: naive(double),
         },
-        2,
+        3,
     )
     seconds = statistics.median(times["divergence"])
     whole = ratio(times, "observed", "forward")
