@@ -22,7 +22,7 @@ from headlight.papers.study import Options, open_study
 from headlight.views.exhibits import Comparison, Exhibit, Table
 
 DOCS = Path(__file__).parents[1] / "docs"
-LONGEST = 24
+LONGEST = 40
 """Rows of a table that is still small."""
 
 
