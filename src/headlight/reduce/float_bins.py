@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -34,12 +35,12 @@ class FloatBins:
     octaves: tuple[tuple[int, int], ...]
     place_bits: int
 
-    @property
+    @cached_property
     def places(self) -> int:
         """Codes to the bin."""
         return 1 << self.place_bits
 
-    @property
+    @cached_property
     def bins(self) -> int:
         """How many bins there are, that of zero included."""
         highest = self.codes(np.array([np.inf], dtype=np.float32))[0]
@@ -58,7 +59,7 @@ class FloatBins:
         return code
 
     def _joined(self, bits: Codes) -> Codes:
-        pieces = self._pieces()
+        pieces = self._pieces
         joined = bits >> pieces[0][0]
         piece = np.empty_like(bits)
         for (before, _), (shift, offset) in pairwise(pieces):
@@ -68,6 +69,7 @@ class FloatBins:
             join(joined, piece, out=joined)
         return joined
 
+    @cached_property
     def _pieces(self) -> Sequence[tuple[int, int]]:
         """For each pair of ``octaves`` how far to shift, and what to add so that codes meet."""
         shift, offset = MANTISSA - self.octaves[0][1] - self.place_bits, 0

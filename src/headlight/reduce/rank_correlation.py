@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,15 @@ from headlight.reduce.rank_table import RankTable, Resolution
 
 RESOLUTIONS: Mapping[str, Resolution] = {
     "fine": Resolution(
-        first=FloatBins(((-127, -3), (-24, 1), (-14, 4), (-4, 5), (0, -3)), place_bits=8),
+        first=FloatBins(((-127, -3), (-48, 0), (-24, 1), (-14, 4), (0, -3)), place_bits=7),
         second=FloatBins(((-127, -3), (-12, 6), (13, -3)), place_bits=6),
-        rows=64,
+        rows=128,
     ),
     "coarse": Resolution(
-        first=FloatBins(((-127, -3), (-24, 0), (-10, 2), (-4, 4), (0, -3)), place_bits=5),
-        second=FloatBins(((-127, -3), (-12, 5), (13, -3)), place_bits=4),
+        first=FloatBins(
+            ((-127, -3), (-48, -1), (-24, 0), (-12, 2), (-3, 4), (0, -3)), place_bits=5
+        ),
+        second=FloatBins(((-127, -3), (-12, 4), (13, -3)), place_bits=5),
         rows=16,
     ),
 }
@@ -42,18 +45,25 @@ class RankCorrelation(Accumulator):
     Args:
         shape: The axes of one observation.
         resolution: One of `RESOLUTIONS`.
+        wide: An entry may have so many times the rows of the resolution, and take so much memory.
     """
 
     kind = "rank_correlation"
 
-    def __init__(self, shape: Sequence[int] = (), *, resolution: str = "fine") -> None:
+    def __init__(
+        self, shape: Sequence[int] = (), *, resolution: str = "fine", wide: int = 1
+    ) -> None:
         self.shape = tuple(shape)
         self.resolution = resolution
-        self._tables = [RankTable(RESOLUTIONS[resolution]) for _ in range(math.prod(self.shape))]
+        self.wide = wide
+        self._resolution = replace(
+            RESOLUTIONS[resolution], rows=RESOLUTIONS[resolution].rows * wide
+        )
+        self._tables = [RankTable(self._resolution) for _ in range(math.prod(self.shape))]
 
     def settings(self) -> dict[str, Any]:
-        """`shape` and `resolution`."""
-        return {"shape": list(self.shape), "resolution": self.resolution}
+        """`shape`, `resolution` and `wide`."""
+        return {"shape": list(self.shape), "resolution": self.resolution, "wide": self.wide}
 
     def update(self, first: Array, second: Array) -> None:
         """See pairs of observations, `[n, *shape]` each, rounded to float32; one NaN is missing.
@@ -104,11 +114,16 @@ class RankCorrelation(Accumulator):
             self._tables[place].see(first[columns], second[columns])
 
     def pooled(self, axis: int | Sequence[int] | None = None) -> "RankCorrelation":
-        """The same pairs, with the entries along these axes thrown together; None is all axes."""
+        """The same pairs, with the entries along these axes thrown together; None is all axes.
+
+        Entries that lie far apart need more rows together than each needs alone: they may have all.
+        """
         axes = range(len(self.shape)) if axis is None else np.atleast_1d(axis)
         gone = {int(each) % len(self.shape) for each in axes}
         kept = [each for each in range(len(self.shape)) if each not in gone]
-        made = RankCorrelation([self.shape[each] for each in kept], resolution=self.resolution)
+        wide = self.wide * math.prod(self.shape[each] for each in gone)
+        shape = [self.shape[each] for each in kept]
+        made = RankCorrelation(shape, resolution=self.resolution, wide=wide)
         places = np.arange(len(made._tables)).reshape(
             [1 if each in gone else self.shape[each] for each in range(len(self.shape))]
         )
@@ -144,7 +159,7 @@ class RankCorrelation(Accumulator):
     def arrays(self) -> dict[str, Array]:
         """The tables one after another, and how long each of them is."""
         states = [table.arrays() for table in self._tables]
-        empty = RankTable(RESOLUTIONS[self.resolution]).arrays()
+        empty = RankTable(self._resolution).arrays()
         joined = {
             name: np.concatenate([nothing, *(state[name] for state in states)])
             for name, nothing in empty.items()
@@ -176,7 +191,7 @@ class RankCorrelation(Accumulator):
 
     def copy(self) -> "RankCorrelation":
         """A new accumulator that has seen the same and shares no memory."""
-        made = RankCorrelation(self.shape, resolution=self.resolution)
+        made: RankCorrelation = self.empty()
         for table, twin in zip(self._tables, made._tables, strict=True):
             arrays = {name: array.copy() for name, array in table.arrays().items()}
             twin.restore(table.level, arrays)

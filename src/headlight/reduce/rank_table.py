@@ -20,6 +20,7 @@ COUNT, PLACE, SHARED, PRODUCT = range(4)
 
 Columns = Float32[np.ndarray, "column pair"]
 Rows = Int64[np.ndarray, " row"]
+Sums = Int64[np.ndarray, "row sum=4 bin"]
 
 
 @dataclass(frozen=True)
@@ -74,31 +75,34 @@ class RankTable:
 
     def see(self, first: Columns, second: Float32[np.ndarray, " column"]) -> None:
         """See columns of pairs, NaN in ``first`` where one is missing; nothing is negative."""
+        second = second + np.float32(0)  # turns -0.0 into 0.0
         codes = self.resolution.second.codes(second)
         order = np.argsort(codes, kind="stable")
+        second, codes = second[order], codes[order]
+        row = (codes >> self.resolution.second.place_bits) - 1  # that of zero is -1 at all levels
+        starts = np.flatnonzero(np.diff(row, prepend=-2))
+        local = np.cumsum(np.diff(row, prepend=row[0]) != 0)
+        sums = np.zeros((len(starts), 4, self.resolution.first.bins), dtype=np.int64)
         self._open()
-        present = np.empty(len(order), dtype=np.int64)
+        present = np.zeros(len(order), dtype=np.int64)
         for columns, pairs in _chunks(*first.shape):
-            chosen = order[columns]
-            values = np.add(first[chosen, pairs], np.float32(0))  # turns -0.0 into 0.0
-            found = self._see_chunk(values, codes[chosen])
-            present[columns] = found if pairs.start == 0 else present[columns] + found
-        self._note_second(second[order] + np.float32(0), codes[order], present)
-        self._limit_rows()
+            values = np.add(first[order[columns], pairs], np.float32(0))
+            present[columns] += self._see_chunk(values, codes[columns], local[columns], sums)
+        seen = sums[:, COUNT].any(axis=-1)
+        self._add_cells(row[starts].astype(np.int64)[seen], sums[seen], 0)
+        self._note_second(second, codes, present)
 
     def absorb(self, other: "RankTable") -> None:
         """Take in what another table has seen."""
         if not len(other.first_counts):
             return
         self._open()
-        self._join_rows(max(self.level, other.level))
         self._add_cells(other.rows, other.cells, other.level)
         self.first_counts += other.first_counts
         self.first_only = _joined(self.first_only, other.first_only)
         places = self._second_places(other.second_rows)
         self.second_counts[places] += other.second_counts
         self.second_only[places] = _joined(self.second_only[places], other.second_only)
-        self._limit_rows()
 
     def arrays(self) -> dict[str, Array]:
         """The state, not copied."""
@@ -116,36 +120,35 @@ class RankTable:
             self.first_counts = np.zeros((first.bins, first.places), dtype=np.int64)
             self.first_only = np.full((first.bins, first.places), NONE, dtype=np.int32)
 
-    def _see_chunk(self, values: Columns, second: Codes) -> Int64[np.ndarray, " column"]:
-        """Count the pairs of columns that are sorted by ``second``; how many each column has."""
+    def _see_chunk(
+        self, values: Columns, second: Codes, local: Rows, sums: Sums
+    ) -> Int64[np.ndarray, " column"]:
+        """Add the pairs of columns to the sums of their rows; how many each column has."""
         first = self.resolution.first
         codes = first.codes(values)
         missing = np.isnan(values) if np.isnan(values.min()) else None
         if missing is not None:
             codes[missing] = first.bins << first.place_bits  # one bin more, which is let go
-        counts = np.bincount(codes.ravel(), minlength=self.first_counts.size)
-        self.first_counts += counts[: self.first_counts.size].reshape(self.first_counts.shape)
-        row = (second >> self.resolution.second.place_bits) - 1  # that of zero is -1, at all levels
-        starts = np.flatnonzero(np.diff(row, prepend=-2))
-        local = np.cumsum(np.diff(row, prepend=row[0]) != 0)
         place = second & (self.resolution.second.places - 1)
-        sums = self._sums(codes, place, local)
-        seen = sums[:, COUNT].any(axis=-1)
-        self._add_cells(row[starts].astype(np.int64)[seen], sums[seen], 0)
+        self._add_sums(codes, place, local - local[0], sums[local[0] : local[-1] + 1])
         bits = values.view(np.int32)
         if missing is None:
-            _note(self.first_only.reshape(-1), codes.ravel(), bits.ravel())
+            self._note_first(codes.ravel(), bits.ravel())
             return np.full(len(values), values.shape[1])
-        _note(self.first_only.reshape(-1), codes[~missing], bits[~missing])
+        self._note_first(codes[~missing], bits[~missing])
         present: Rows = (~missing).sum(axis=1)
         return present
 
-    def _sums(
-        self, codes: Codes, place: Codes, local: Int64[np.ndarray, " column"]
-    ) -> Int64[np.ndarray, "row sum=4 bin"]:
+    def _note_first(self, codes: Codes, bits: Codes) -> None:
+        codes = codes.astype(np.int64)
+        counts = self.first_counts.reshape(-1)
+        counts += np.bincount(codes, minlength=len(counts))
+        _note(self.first_only.reshape(-1), codes, bits)
+
+    def _add_sums(self, codes: Codes, place: Codes, local: Rows, sums: Sums) -> None:
         """The four sums of every cell, from two: a float64 has room for two whole numbers."""
         first, second = self.resolution.first, self.resolution.second
-        bins, rows = first.bins + 1, int(local[-1]) + 1
+        bins, rows = first.bins + 1, len(sums)
         room = CHUNK_BITS + first.place_bits + second.place_bits  # bits of Σts
         cell = np.right_shift(codes, first.place_bits) + (local * bins)[:, None]
         weights = (codes & (first.places - 1)) + float(1 << room)
@@ -153,21 +156,23 @@ class RankTable:
         plain = np.bincount(flat, weights.ravel(), rows * bins)
         weights *= place[:, None]
         shared = np.bincount(flat, weights.ravel(), rows * bins)
-        sums = np.empty((rows, 4, bins), dtype=np.int64)
         for high, low, packed in ((COUNT, PLACE, plain), (SHARED, PRODUCT, shared)):
-            whole = packed.astype(np.int64).reshape(rows, bins)
-            sums[:, high] = whole >> room
-            sums[:, low] = whole & ((1 << room) - 1)
-        return sums[..., :-1]
+            whole = packed.astype(np.int64).reshape(rows, bins)[:, :-1]
+            sums[:, high] += whole >> room
+            sums[:, low] += whole & ((1 << room) - 1)
 
-    def _add_cells(self, rows: Rows, sums: Array, level: int) -> None:
-        """Add sums of rows of a level that is not above that of the table."""
-        rows, sums = self._raised(rows, sums, level, self.level)
-        union = np.union1d(self.rows, rows)
+    def _add_cells(self, rows: Rows, sums: Sums, level: int) -> None:
+        """Add sums of rows of some level, and join rows until they are not too many."""
+        target = max(self.level, level)
+        union = np.union1d(self.rows >> (target - self.level), rows >> (target - level))
+        while len(union) > self.resolution.rows:
+            union, target = np.unique(union >> 1), target + 1
+        rows, sums = self._raised(rows, sums, level, target)
+        self.rows, self.cells = self._raised(self.rows, self.cells, self.level, target)
         if len(union) > len(self.rows):
             self.cells = _spread(self.cells, np.searchsorted(union, self.rows), len(union), 0)
-            self.rows = union
-        self.cells[np.searchsorted(self.rows, rows)] += sums
+        self.rows, self.level = union, target
+        self.cells[np.searchsorted(union, rows)] += sums
 
     def _raised(self, rows: Rows, sums: Array, level: int, target: int) -> tuple[Rows, Array]:
         """Rows joined 2^(target - level) at a time; that of zero, -1, stays alone."""
@@ -175,20 +180,13 @@ class RankTable:
             return rows, sums
         joined = rows >> (target - level)
         inside = (rows - (joined << (target - level))) << level  # bins before it in its new row
-        shift = np.where(rows >= 0, inside << self.resolution.second.place_bits, 0)[:, None]
-        moved = sums.copy()
-        moved[:, SHARED] += shift * sums[:, COUNT]
-        moved[:, PRODUCT] += shift * sums[:, PLACE]
-        starts = np.flatnonzero(np.diff(joined, prepend=-2))
-        return joined[starts], np.add.reduceat(moved, starts, axis=0)
-
-    def _limit_rows(self) -> None:
-        while len(self.rows) > self.resolution.rows:
-            self._join_rows(self.level + 1)
-
-    def _join_rows(self, level: int) -> None:
-        self.rows, self.cells = self._raised(self.rows, self.cells, self.level, level)
-        self.level = level
+        shift = np.where(rows >= 0, inside << self.resolution.second.place_bits, 0)
+        union = np.unique(joined)
+        moved = np.zeros((len(union), *sums.shape[1:]), dtype=np.int64)
+        for place, by, old in zip(np.searchsorted(union, joined), shift, sums, strict=True):
+            moved[place] += old
+            moved[place, SHARED:] += by * old[:SHARED]  # Σ(s + by) and Σt(s + by)
+        return union, moved
 
     def _note_second(
         self, values: Float32[np.ndarray, " column"], codes: Codes, present: Rows
@@ -242,9 +240,8 @@ def _note(only: Array, codes: Array, bits: Array) -> None:
     if not len(news):
         return
     codes, bits = codes[news], bits[news]
-    fresh = known[news] == NONE
-    only[codes[fresh]] = bits[fresh]
-    only[codes[only.take(codes) != bits]] = SEVERAL
+    only[codes] = bits  # of several numbers with one code, one
+    only[codes[(only.take(codes) != bits) | (known[news] != NONE)]] = SEVERAL
 
 
 def _joined(one: Array, two: Array) -> Array:
