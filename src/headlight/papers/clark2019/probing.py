@@ -26,7 +26,7 @@ EVERY = 10
 LABELS = {
     "right_branching": "right-branching",
     "distances_and_words": "distances and words",
-    "random_attention_and_words": "random initialisation, attention and words",
+    "random_attention_and_words": "random attention and words",
     "attention": "attention",
     "attention_and_words": "attention and words",
 }
@@ -63,10 +63,6 @@ def table_3(study: Study, desk: Desk) -> Exhibit:
     result = probed(study)
     table = _readable(probe_table(result))
     numbers = ["UAS", "low", "high", "UAS, best tree", "UUAS"]
-    rows = [
-        BarRow(_row_label(row), [Mark("UAS", *(row[key] / 100 for key in ("UAS", "low", "high")))])
-        for _, row in table.iterrows()
-    ]
     return Exhibit(
         name="table-3",
         title="What heads know together",
@@ -77,7 +73,7 @@ def table_3(study: Study, desk: Desk) -> Exhibit:
         "same scores, UUAS, and probes on other measures than the weight.",
         pictures=[
             desk.picture(
-                bars(rows, x_label="UAS", percent=True, dots=True, limits=(0.0, 1.0)),
+                bars(_rows(table), x_label="UAS", percent=True, dots=True, limits=(0.0, 1.0)),
                 "UAS with 95% intervals, sentences resampled.",
                 ", ".join(f"{_row_label(row)} {row['UAS']:.0f}%" for _, row in table.iterrows()),
             )
@@ -142,6 +138,17 @@ def _readable(table: pandas.DataFrame) -> pandas.DataFrame:
     ordered = ["probe", "measure", "UAS", "low", "high", "UAS, best tree", "UUAS"]
     rest = [column for column in table.columns if column not in ordered]
     return table[ordered + rest].assign(probe=table["probe"].map(LABELS))
+
+
+def _rows(table: pandas.DataFrame) -> list[BarRow]:
+    """One row for each probe, with a mark for each measure."""
+    rows: dict[str, list[Mark]] = {}
+    for row in table.to_dict("records"):
+        measure = str(row["measure"]) or "no attention"
+        value, low, high = (float(row[key]) / 100 for key in ("UAS", "low", "high"))
+        colour = str(row["measure"]) or "other"
+        rows.setdefault(str(row["probe"]), []).append(Mark(measure, value, low, high, colour))
+    return [BarRow(probe, marks) for probe, marks in rows.items()]
 
 
 def _row_label(row: pandas.Series) -> str:

@@ -73,7 +73,7 @@ TABLE_3 = {
     "structural probe": 80,
     "right-branching": 26,
     "distances and words": 58,
-    "random initialisation, attention and words": 30,
+    "random attention and words": 30,
     "attention": 61,
     "attention and words": 77,
 }
