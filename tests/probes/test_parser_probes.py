@@ -15,7 +15,8 @@ from headlight.probes.parser_batches import ParserData
 from headlight.probes.parser_dataset import probe_table
 from headlight.probes.parser_evaluation import evaluate, share
 from headlight.probes.parser_models import Attention
-from headlight.probes.parser_settings import PROBES, ProbeSettings
+from headlight.probes.parser_row import Material
+from headlight.probes.parser_settings import BASELINES, PROBES, ProbeSettings
 from headlight.probes.parser_training import Recipe
 from headlight.probes.parser_weights import load_probe, save_probe
 from headlight.probes.parser_words import table, unknown_share
@@ -186,6 +187,30 @@ def test_baselines_alone_need_no_attention(made, tmp_path):
     result = parse_probes(TRAIN, TEST, made, settings, folder=tmp_path, progress=False)
     assert list(result.row.values) == ["right_branching"]
     assert not list(tmp_path.rglob("*.maps"))
+
+
+def test_each_probe_sees_what_it_should(folder, result):
+    stores = {
+        name: open_features(folder / "evaluation" / name, "weight") for name in ("model", "random")
+    }
+    index = stores["model"].index
+    words = torch.zeros(len(index.vocabulary), 2)
+    maps = {name: {"weight": store} for name, store in stores.items()}
+    material = Material(index, words, maps["model"], maps["random"], "cpu")
+    seen = {probe: material.data(probe, "" if probe in BASELINES else "weight") for probe in PROBES}
+    assert {probe: data.features for probe, data in seen.items()} == {
+        "right_branching": None,
+        "distances_and_words": None,
+        "random_attention_and_words": stores["random"],
+        "attention": stores["model"],
+        "attention_and_words": stores["model"],
+    }
+    assert [probe for probe, data in seen.items() if data.dimensions is None] == [
+        "right_branching",
+        "attention",
+    ]
+    assert stores["random"].signature["model"] != stores["model"].signature["model"]
+    assert not torch.equal(stores["random"].maps([0]), stores["model"].maps([0]))
 
 
 def test_vectors_of_words_by_hand(made):
