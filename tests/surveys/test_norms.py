@@ -1,20 +1,31 @@
 """A study of norms against loops over all pairs, and what it must not depend on."""
 
+import json
+from functools import reduce
 from itertools import product
 
 import numpy as np
 import pytest
+import torch
 import xarray
 
 from headlight.capture import Subject
-from headlight.surveys.frequency import FrequencyRanks
+from headlight.encode.batch import collate
+from headlight.errors import CorpusError, RunError
+from headlight.findings.no_op import no_op
+from headlight.reduce import Sample, Tally
+from headlight.result import CATEGORIES, load
+from headlight.surveys import Folder, Settings
+from headlight.surveys.frequency import FrequencyRanks, Occurrences, count_types
 from headlight.surveys.norms import norm_study
+from headlight.surveys.norms_dataset import dataset
+from headlight.surveys.norms_observer import NormsObserver
 from headlight.surveys.norms_settings import NormOptions
+from headlight.surveys.norms_texts import Texts
 from headlight.surveys.plan import planned
-from headlight.surveys.settings import Settings
 from headlight.surveys.sinks import find_sinks
 from surveys.norms_naive import Study
-from surveys.subjects import documents, subject, texts
+from surveys.subjects import VOCABULARY, documents, subject, texts, uneven
 
 PAIRS = [" \n\n ".join(document.paragraphs) for document in documents(6)]
 SINKS = NormOptions(sinks="on", sink_multiple=1.1, sink_share=0.2)
@@ -117,3 +128,230 @@ def test_correlations_with_frequency(case):
             check(here, "frequency_correlation_by_layer", place, rho, count)
             rho = naive.frequency(number, layer, head)
             check(here, "frequency_correlation_by_head", {**place, "head": head}, rho, count)
+
+
+CLOSE = {"rtol": 1e-4, "atol": 2e-3}
+"""Rounding of the model may change which of two nearly equal weights is larger."""
+
+
+def assert_equal(one: xarray.Dataset, other: xarray.Dataset) -> None:
+    assert set(one.data_vars) == set(other.data_vars)
+    for name in one.data_vars:
+        np.testing.assert_allclose(one[name], other[name], err_msg=str(name), **CLOSE)
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_neither_batches_nor_the_order_of_texts_change_the_result(family):
+    found, corpus = subject(family), texts(7, longest=14)
+    options = NormOptions(sample=50)
+    alone = study(found, corpus, Settings(batch_tokens=1), options=options)
+    together = study(found, corpus, Settings(batch_tokens=100_000), options=options)
+    assert_equal(together, alone)
+    backwards = study(found, corpus[::-1], options=options)
+    renamed = ["pairs_sample", "frequency_sample"]  # texts are named by their place
+    assert_equal(backwards.drop_vars(renamed), alone.drop_vars(renamed))
+
+
+def test_parts_merge_to_the_whole_in_any_order():
+    found = subject("bert")
+    plan = planned(texts(6), found, Settings(), stage="norms")
+    examples = list(plan.examples)
+    counts = count_types(examples, len(VOCABULARY))
+    occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
+    parts = [observed(found, [example], occurrences) for example in examples]
+    forwards = reduce(Tally.merge, parts)
+    backwards = reduce(Tally.merge, parts[::-1])
+    nested = reduce(Tally.merge, [parts[0].merge(parts[1]), reduce(Tally.merge, parts[2:])])
+    for other in (backwards, nested):
+        for name, member in forwards.items():
+            arrays = other[name].arrays()
+            for field, array in member.arrays().items():
+                if name in EXACT:
+                    np.testing.assert_array_equal(arrays[field], array, err_msg=f"{name} {field}")
+                else:
+                    np.testing.assert_allclose(arrays[field], array, rtol=1e-9, atol=1e-9)
+
+
+EXACT = {
+    "ranks_by_layer", "ranks_by_head", "pairs", "occurrences", "tokens",
+    *(f"frequency{place}_{what}" for place in ("", "_by_layer", "_by_head")
+      for what in ("seen", "ranks")),
+}  # fmt: skip
+
+
+def observed(found: Subject, examples, occurrences: Occurrences, side: str = "right") -> Tally:
+    """What is seen in one batch of the examples, padded on a side."""
+    kind = found.kinds[0]
+    batch = collate(examples, pad_id=0, side=side)
+    made = NormsObserver(
+        Texts.of(batch, examples, kind, None),
+        occurrences,
+        len(CATEGORIES),
+        found.sites_of(kind),
+        pairs=Sample(40, 2, len(CATEGORIES)),
+        tokens=Sample(40, 4),
+    )
+    with found.capture(found.sites_of(kind)) as recorder:
+        recorder.visit = made.visit
+        found.run(batch, side=side)
+    return made.tally()
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_padding_on_either_side_changes_nothing(family):
+    found = subject(family)
+    examples = list(planned(texts(5), found, Settings(), stage="norms").examples)
+    counts = count_types(examples, len(VOCABULARY))
+    occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
+    left, right = (
+        dataset(
+            observed(found, examples, occurrences, side), occurrences, [0, 1], CATEGORIES, {},
+            sample=40,
+        )
+        for side in ("left", "right")
+    )  # fmt: skip
+    assert_equal(left, right)
+
+
+def test_a_sample_is_of_pairs_that_are_there_and_all_of_them_if_they_are_few(case):
+    result, naive = case
+    for category, name in enumerate(result["key_category"].values):
+        sample = result["pairs_sample"].sel(key_category=name).dropna("sample").values
+        pairs = [
+            pair
+            for (_, _, at_category), found in naive.pairs.items()
+            if at_category == category
+            for pair in found
+        ]
+        assert len(sample) == min(len(pairs), result.sizes["sample"])
+        there = np.array(pairs).reshape(-1, 2)
+        for pair in sample[:50]:
+            assert np.isclose(there, pair, rtol=1e-4, atol=1e-6).all(axis=1).any()
+        if len(sample) == len(pairs):
+            np.testing.assert_allclose(np.sort(sample, axis=0), np.sort(there, axis=0), rtol=1e-4)
+        elif len(sample) > 1000:  # unlikely to be off by 6 standard errors
+            error = there.std(axis=0) / np.sqrt(len(sample))
+            assert (np.abs(sample.mean(axis=0) - there.mean(axis=0)) < 6 * error).all()
+
+
+def test_occurrences_are_all_there_if_they_are_few(case):
+    result, naive = case
+    rows = result["frequency_sample"].dropna("occurrence").values
+    expected = [
+        (rank, np.nanmean(received), np.nanmean(norm)) for rank, received, norm in naive.occurrences
+    ]
+    assert len(rows) == len(expected)
+    np.testing.assert_allclose(
+        np.sort(rows[:, :3], axis=0), np.sort(np.array(expected), axis=0), rtol=1e-4
+    )
+    assert set(rows[:, 3]) <= set(range(len(VOCABULARY)))
+
+
+def test_heads_that_a_layer_does_not_have_are_missing_and_change_nothing():
+    found, corpus = uneven(), texts(6)
+    result = study(found, corpus)
+    missing = result.sel(layer=1, head=[2, 3])
+    for name in ("weight_total", "vector_norm_mean", "correlation_by_head"):
+        assert np.isnan(missing[name]).all()
+        assert np.isfinite(result[name].sel(layer=0, head=0)).any()
+    assert (missing["correlation_by_head_count"] == 0).all()
+    assert (missing["frequency_correlation_by_head_count"] == 0).all()
+    plan = planned(corpus, found, Settings(), stage="norms")
+    examples = list(plan.examples)
+    ranks = FrequencyRanks.of_corpus(examples, found.tokenizer)
+    naive = Study(found.transformer, "bert", "encoder", examples, ranks.rank, heads=(4, 2))
+    for category, name in enumerate(CATEGORIES):
+        here = result.sel(key_category=name)
+        check(here, "correlation", {}, *naive.correlation(None, None, category))
+    for number, quantity in enumerate(("weight", "norm")):
+        rho, count = naive.frequency(number, None, None), len(naive.occurrences)
+        check(result.sel(quantity=quantity), "frequency_correlation", {}, rho, count)
+
+
+def test_vectors_of_length_zero_give_no_nan_but_where_there_is_nothing_to_rank():
+    found = subject("bert")
+    output = found.transformer.encoder.layer[0].attention.output.dense
+    with torch.no_grad():
+        output.weight[:, :8] = 0  # the first head writes nothing
+    result = study(found)
+    silent = result.sel(layer=0, head=0)
+    for name in ("vector_norm_mean", "vector_norm_std", "weighted_norm_total"):
+        assert (silent[name].fillna(0) == 0).all()
+    assert np.isnan(silent["correlation_by_head"]).all()  # a constant has no ranks
+    assert np.isfinite(silent["weight_total"]).all()
+    assert np.isfinite(
+        result["correlation_by_layer"].sel(key_category=["cls", "sep", "other"])
+    ).all()
+    assert np.isfinite(result["frequency_correlation"]).all()
+    assert not no_op(result).query("layer == 0 and head == 0")["no_op"].any()
+
+
+def test_types_without_a_rank_are_left_out_and_counted():
+    found, corpus = subject("bert"), texts(8)
+    ranks = FrequencyRanks.of_ids(found.tokenizer)
+    result = study(found, corpus, ranks=ranks)
+    examples = list(planned(corpus, found, Settings(), stage="norms").examples)
+    ids = [token for example in examples for token in example.ids]
+    left_out = sum(np.isnan(ranks.rank[token]) for token in ids)
+    assert result.attrs["frequency_left_out"] == left_out > 0
+    assert (result["frequency_correlation_count"] == len(ids) - left_out).all()
+    naive = Study(found.transformer, "bert", "encoder", examples, ranks.rank)
+    for number, quantity in enumerate(("weight", "norm")):
+        rho = naive.frequency(number, None, None)
+        here = result.sel(quantity=quantity)
+        check(here, "frequency_correlation", {}, rho, len(ids) - left_out)
+    assert not np.isnan(result["frequency_sample"].dropna("occurrence")).any()
+    assert result.attrs["frequency_exclusions"] == "paper"
+
+
+def test_sinks_are_named_in_the_result_and_taken_out_of_their_category():
+    found, corpus = subject("llama"), texts(12)
+    result = study(found, corpus, options=SINKS)
+    sinks = json.loads(result.attrs["sinks"])
+    assert sinks["tokens"]
+    assert list(result["key_category"].values) == [*CATEGORIES, "sink"]
+    plain = study(found, corpus, options=NormOptions(sinks="off"))
+    assert "sinks" not in plain.attrs
+    assert result["token_count"].sum() == plain["token_count"].sum()
+    assert result["token_count"].sel(key_category="sink") > 0
+
+
+def test_a_finished_run_is_read_and_another_is_refused(tmp_path):
+    found, corpus = subject("bert"), texts(6)
+    first = study(found, corpus, folder=Folder(path=tmp_path))
+    xarray.testing.assert_identical(load(tmp_path / "result.nc", stage="norms"), first)
+    again = study(found, corpus, folder=Folder(path=tmp_path, resume=True))
+    xarray.testing.assert_identical(again, first)
+    (tmp_path / "result.nc").unlink()  # from what the checkpoint holds
+    assert_equal(study(found, corpus, folder=Folder(path=tmp_path, resume=True)), first)
+    for changed in (
+        {"options": NormOptions(sample=3)},
+        {"ranks": FrequencyRanks.of_ids(found.tokenizer)},
+    ):
+        with pytest.raises(RunError):
+            study(found, corpus, folder=Folder(path=tmp_path, resume=True), **changed)
+
+
+def test_no_more_examples_than_allowed_are_looked_at_or_counted():
+    found, corpus = subject("bert"), texts(9)
+    few = study(found, corpus, Settings(max_examples=4))
+    assert_equal(few, study(found, corpus[:4]))
+    assert few.attrs["documents"] == 4
+
+
+def test_a_corpus_that_can_be_read_only_once_is_refused():
+    with pytest.raises(CorpusError, match="only once"):
+        study(subject("bert"), iter(texts(3)))
+
+
+def test_one_thread_and_two_give_the_same():
+    found = subject("bert")
+    threads = torch.get_num_threads()
+    try:
+        results = []
+        for number in (1, 2):
+            torch.set_num_threads(number)
+            results.append(study(found))
+    finally:
+        torch.set_num_threads(threads)
+    assert_equal(*results)

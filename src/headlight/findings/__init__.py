@@ -3,6 +3,7 @@
 Every sentence is computed from the numbers of the result alone; no two say the same thing.
 """
 
+from headlight.findings.no_op import no_op
 from headlight.findings.observed import average, category_label, observed, share
 from headlight.findings.sentences import Finding, findings
 
@@ -12,4 +13,13 @@ NUMBERING = (
 )
 """How heads are named, to be said once wherever they are."""
 
-__all__ = ["NUMBERING", "Finding", "average", "category_label", "findings", "observed", "share"]
+__all__ = [
+    "NUMBERING",
+    "Finding",
+    "average",
+    "category_label",
+    "findings",
+    "no_op",
+    "observed",
+    "share",
+]

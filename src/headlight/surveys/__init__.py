@@ -2,7 +2,10 @@
 
 from headlight.surveys.distances import head_distances
 from headlight.surveys.folder import Folder
+from headlight.surveys.frequency import FrequencyRanks
 from headlight.surveys.importance import gradient_importance
+from headlight.surveys.norms import norm_study
+from headlight.surveys.norms_settings import NormOptions
 from headlight.surveys.plan import SAMPLE
 from headlight.surveys.settings import Settings, sample_settings
 from headlight.surveys.survey import survey
@@ -10,9 +13,12 @@ from headlight.surveys.survey import survey
 __all__ = [
     "SAMPLE",
     "Folder",
+    "FrequencyRanks",
+    "NormOptions",
     "Settings",
     "gradient_importance",
     "head_distances",
+    "norm_study",
     "sample_settings",
     "survey",
 ]

@@ -1,5 +1,6 @@
 """Spearman's ρ with the frequency of types, whose ranks are known beforehand."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,7 +12,7 @@ from headlight.surveys.frequency import Occurrences
 
 BINS: Mapping[str, FloatBins] = {
     "fine": FloatBins(((-127, -3), (-24, 4), (-14, 9), (10, -3)), place_bits=0),
-    "coarse": FloatBins(((-127, -3), (-24, 3), (-14, 6), (10, -3)), place_bits=0),
+    "coarse": FloatBins(((-127, -3), (-24, 3), (-14, 7), (10, -3)), place_bits=0),
 }
 """How finely values are told apart, by name; finest where weights and norms lie."""
 
@@ -34,7 +35,7 @@ def counted(
     """
     bins, series = BINS[resolution], values.shape[1:]
     ranked = values[twice_mid_rank > 0].astype(np.float32)
-    codes = bins.codes(ranked) + np.arange(ranked[:1].size or 1).reshape(series) * bins.bins
+    codes = bins.codes(ranked) + np.arange(math.prod(series)).reshape(series) * bins.bins
     there = ~np.isnan(ranked)
     doubled = np.broadcast_to(
         twice_mid_rank[twice_mid_rank > 0].reshape(-1, *(1 for _ in series)), ranked.shape

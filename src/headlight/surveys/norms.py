@@ -9,7 +9,7 @@ from typing import Any
 import xarray
 
 from headlight.capture import Subject
-from headlight.corpora import Corpus, Source
+from headlight.corpora import Corpus, Source, open_corpus
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample
@@ -21,7 +21,7 @@ from headlight.surveys.norms_dataset import FIELDS, PAIR, STAGE, dataset
 from headlight.surveys.norms_observer import NormsObserver
 from headlight.surveys.norms_settings import NormOptions
 from headlight.surveys.norms_texts import Texts
-from headlight.surveys.plan import Plan, attributes, conducted, planned
+from headlight.surveys.plan import SAMPLE, Plan, attributes, conducted, planned
 from headlight.surveys.settings import Settings
 from headlight.surveys.sinks import Sinks, demanded, find_sinks
 
@@ -67,11 +67,14 @@ def norm_study(
         RunError: the run in the folder is of another model, corpus or setting.
     """
     settings, options = settings or Settings(), options or NormOptions()
-    first = planned(corpus, subject, settings, stage=STAGE)  # its examples are read beforehand
+    opened = (
+        corpus if isinstance(corpus, Corpus) else open_corpus(SAMPLE if corpus is None else corpus)
+    )
+    first = planned(opened, subject, settings, stage=STAGE)  # its examples are read beforehand
     sinks = find_sinks(first, options) if demanded(first.kind, subject.tokenizer, options) else None
     occurrences = _occurrences(first, ranks)
     plan = planned(
-        corpus, subject, settings, stage=STAGE, options=_signature(options, sinks, occurrences)
+        opened, subject, settings, stage=STAGE, options=_signature(options, sinks, occurrences)
     )
 
     categories = CATEGORIES if sinks is None else (*CATEGORIES, "sink")

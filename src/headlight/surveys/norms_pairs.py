@@ -1,10 +1,11 @@
 """Rank correlation of weights with the norms that they weigh, over all pairs of positions."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
 from headlight.capture import Site
@@ -40,15 +41,23 @@ class PairRanks:
         norm: Float[Tensor, "batch head key"],
         visible: Bool[Tensor, "batch #query key"] | None,
     ) -> None:
-        """See one layer; its weights are not kept."""
+        """See one layer, on two threads if the model may use several; its weights are not kept."""
         columns = self._columns(weight, visible)
         lengths = norm.float().cpu().numpy()
         category = np.broadcast_to(self._category, lengths.shape)
         row, (_, most, categories) = self._row[layer], self._by_head.shape
         head = row * most + np.arange(lengths.shape[1])[:, None]
-        for kept, entry in ((self._by_layer, row), (self._by_head, head)):
+
+        def update(kept: RankCorrelation, entry: Int[np.ndarray, "#head 1"]) -> None:
             entries = np.where(category < 0, NOWHERE, entry * categories + category)
             kept.update_columns(columns, lengths.ravel(), entries.ravel())
+
+        with ThreadPoolExecutor(1) as beside:
+            other = beside.submit(update, self._by_layer, np.full((1, 1), row))
+            if torch.get_num_threads() == 1:
+                other.result()
+            update(self._by_head, head)
+            other.result()
 
     def found(self) -> Mapping[str, Accumulator]:
         """What was seen, by layer and category, and by layer, head and category."""
