@@ -378,6 +378,14 @@ def reproduce(
     max_sentences: Annotated[
         int | None, typer.Option(min=1, help="Sentences of each treebank. Default: all.")
     ] = None,
+    overlap: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Read whole documents for coreference, in windows that share so many words. "
+            "Default: cut them off after 128 tokens, as Clark did.",
+        ),
+    ] = None,
     segment_ids: Annotated[
         SegmentIds | None,
         typer.Option(help="Segment ids of pairs. Default: as the paper's authors set them."),
@@ -423,6 +431,7 @@ def reproduce(
         max_length=max_length,
         segment_ids=segment_ids.value if segment_ids else chosen.segment_ids,
         max_sentences=max_sentences,
+        overlap=overlap,
         broken=broken.value,
         seed=seed,
     )

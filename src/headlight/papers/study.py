@@ -31,6 +31,8 @@ class Options:
         segment_ids: of pairs of paragraphs: ``zeros``, as in the released maps of Clark et al., or
             ``pair``, as in the code of Kobayashi et al. and in BERT's training.
         max_sentences: sentences of each treebank; by default all.
+        overlap: words that windows of a document share, for coreference; None cuts documents off
+            after 128 tokens, as Clark et al. do.
         broken: what becomes of sentences and documents whose annotation is broken, or whose words
             the tokenizer drops: ``refuse`` or ``skip``.
         seed: of everything random.
@@ -41,6 +43,7 @@ class Options:
     max_length: int = 128
     segment_ids: str = "pair"
     max_sentences: int | None = None
+    overlap: int | None = None
     broken: str = "refuse"
     seed: int = 0
 

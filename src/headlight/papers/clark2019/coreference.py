@@ -29,7 +29,7 @@ def table_2(study: Study, desk: Desk) -> Exhibit:
         tables.append(_table(best, name, desk))
         pictures += [_accuracies(result, best, name, desk), _map(result, name, desk)]
         comparisons += _compared(best, name)
-        notes.append(_note(result, name))
+        notes.append(_note(study, result, name))
     return Exhibit(
         name="table-2",
         title="Heads as resolvers of coreference",
@@ -132,12 +132,18 @@ def _compared(best: pandas.DataFrame, name: str) -> list[Comparison]:
     return rows
 
 
-def _note(result: xarray.Dataset, name: str) -> str:
+def _note(study: Study, result: xarray.Dataset, name: str) -> str:
     attributes = result.attrs
     counts = {kind: int(result["count"].sel(mention_kind=kind)) for kind in ("all", *KINDS[1:])}
     return (
         f"{name}: {attributes.get('documents')} documents, {counts['all']} mentions with an "
         f"antecedent in the window ({counts['pronoun']} pronouns, {counts['proper']} proper, "
-        f"{counts['nominal']} nominal). The paper's data is CoNLL-2012, cut to 128 tokens per "
-        "document; its way of choosing heads, candidates and head words was not published."
+        f"{counts['nominal']} nominal), {_read(study)}. The paper's data is "
+        "CoNLL-2012, cut to 128 tokens per document; its way of choosing heads, candidates and head words was not published."
     )
+
+
+def _read(study: Study) -> str:
+    if study.options.overlap is None:
+        return "each document cut off after 128 tokens"
+    return f"documents read whole, in windows that share {study.options.overlap} words"

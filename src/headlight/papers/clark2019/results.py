@@ -74,6 +74,7 @@ def antecedents(study: Study, source: str) -> xarray.Dataset:
             measures=measures,
             unencodable=_unencodable(study),
             max_length=min(TOKENS, longest),
+            overlap=study.options.overlap,
             seed=study.options.seed,
             kind=subject.kinds[0],
             resume=True,
