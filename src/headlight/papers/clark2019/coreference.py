@@ -138,8 +138,9 @@ def _note(study: Study, result: xarray.Dataset, name: str) -> str:
     return (
         f"{name}: {attributes.get('documents')} documents, {counts['all']} mentions with an "
         f"antecedent in the window ({counts['pronoun']} pronouns, {counts['proper']} proper, "
-        f"{counts['nominal']} nominal), {_read(study)}. The paper's data is "
-        "CoNLL-2012, cut to 128 tokens per document; its way of choosing heads, candidates and head words was not published."
+        f"{counts['nominal']} nominal), {_read(study)}. The paper's data is CoNLL-2012, cut to 128 "
+        "tokens per document; its way of choosing heads, candidates and head words was not "
+        "published."
     )
 
 
