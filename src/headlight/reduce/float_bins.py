@@ -8,10 +8,8 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float32, Int32
 
-MANTISSA, BIAS = 23, 127
-"""Bits of the fraction of a float32, and what its exponent is shifted by."""
-INFINITY = 255 << MANTISSA
-"""The bits of the largest float32."""
+MANTISSA = 23
+"""Bits of the fraction of a float32, which tell places in an octave."""
 
 Codes = Int32[np.ndarray, "..."]
 
@@ -26,13 +24,13 @@ class FloatBins:
     number from the smallest denormal to infinity has a code.
 
     Args:
-        octaves: Pairs (exponent, bits): from 2^exponent on, there are 2^bits bins to the octave; a
-            negative number of bits means one bin to several octaves.  The first exponent is -127;
-            bits rise from pair to pair, and may fall in the last.
+        widths: Pairs (start, bits): from the number start on, there are 2^bits bins to the octave;
+            a negative number of bits means one bin to several octaves.  The first start is 0, and
+            the others are ends of bins; bits rise from pair to pair, and may fall in the last.
         place_bits: Every bin has 2^place_bits places, so many codes.
     """
 
-    octaves: tuple[tuple[int, int], ...]
+    widths: tuple[tuple[float, int], ...]
     place_bits: int
 
     @cached_property
@@ -71,11 +69,11 @@ class FloatBins:
 
     @cached_property
     def _pieces(self) -> Sequence[tuple[int, int]]:
-        """For each pair of ``octaves`` how far to shift, and what to add so that codes meet."""
-        shift, offset = MANTISSA - self.octaves[0][1] - self.place_bits, 0
+        """For each pair of ``widths`` how far to shift, and what to add so that codes meet."""
+        shift, offset = MANTISSA - self.widths[0][1] - self.place_bits, 0
         pieces = [(shift, offset)]
-        for exponent, bits in self.octaves[1:]:
-            start = (exponent + BIAS) << MANTISSA
+        for number, bits in self.widths[1:]:
+            start = int(np.float32(number).view(np.int32))
             meets = (start >> shift) + offset
             shift = MANTISSA - bits - self.place_bits
             offset = meets - (start >> shift)

@@ -1,25 +1,62 @@
-"""Spearman's correlation of a table of pairs, and how far from the truth it can be."""
+"""Spearman's correlation of tables of pairs, and how far from the truth it can be."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from jaxtyping import Float64, Int32, Int64
 
-from headlight.reduce.rank_table import COUNT, PLACE, PRODUCT, SEVERAL, SHARED, RankTable
+from headlight.reduce.rank_table import (
+    COUNT,
+    NONE,
+    PLACE,
+    PRODUCT,
+    SEVERAL,
+    SHARED,
+    RankTable,
+    joined,
+)
 
 ROUNDING = 1e-12
 """What the arithmetic of float64 adds to the bound."""
 
 Bins = Float64[np.ndarray, " bin"]
-Codes = Float64[np.ndarray, " code"]
+Codes = Float64[np.ndarray, "bin place"]
+Counts = Int64[np.ndarray, "bin place"]
 Sums = Float64[np.ndarray, "other sum=4 bin"]
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
-    """The ranks of one variable, from -1/2 to 1/2, as a straight line over the places of each bin.
+class Ranks:
+    """The ranks of one variable among all pairs, from -1/2 to 1/2."""
 
-    A mid-rank is constant + slope · place + error.  Lines of least squares: within each bin the
+    bins: Int64[np.ndarray, " bin"]
+    """Those whose codes are here, rising."""
+    middle: Codes
+    """The mean rank of the numbers of each code."""
+    hidden: float
+    """Σ (rank - mean rank of its code)², at most: 0 for codes that one number alone had."""
+    variance: tuple[float, float]
+    """The least and the most that the variance of the ranks can be."""
+
+    @staticmethod
+    def of(
+        bins: Int64[np.ndarray, " bin"], counts: Counts, only: Int32[np.ndarray, "bin place"]
+    ) -> "Ranks":
+        """Ranks from how often each code was seen, and whether by one number alone."""
+        count, total = counts.astype(np.float64), counts.sum()
+        middle = (np.cumsum(counts).reshape(counts.shape) - counts / 2) / total - 0.5
+        hidden = np.where(only == SEVERAL, count**3 - count, 0.0).sum() / 12 / total**2
+        known = float((middle**2 * count).sum())
+        return Ranks(bins, middle, hidden, (known / total, (known + hidden) / total))
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The ranks of one variable in one table, as a straight line over the places of each bin.
+
+    A mean rank is constant + slope · place + error.  Lines of least squares: within each bin the
     errors sum to zero, and so do their products with the place.
     """
 
@@ -33,9 +70,7 @@ class Lines:
     squares: float
     """Σ of the squares of the lines, over all pairs."""
     error: float
-    """Σ error², at most."""
-    variance: tuple[float, float]
-    """The least and the most that the variance of the mid-ranks can be."""
+    """Σ error²."""
 
     def covered(self, plain: Bins, placed: Bins) -> float:
         """Σ of the squares of another variable's lines of least squares over the places here.
@@ -48,88 +83,115 @@ class Lines:
         return float(_ratio(plain**2, self.count).sum() + _ratio(tilt**2, self.spread).sum())
 
 
-def spearman(table: RankTable) -> tuple[int, float, float]:
-    """The number of pairs, ρ, and the most that |ρ - exact ρ| can be; NaN where ρ is undefined.
+def spearman(tables: Sequence[RankTable]) -> tuple[int, float, float]:
+    """The pairs of all tables together: how many, ρ, and the most that |ρ - exact ρ| can be.
 
-    Σxy of two variables that are lines plus errors: of the lines alone it follows from the cells.
-    The rest is at most what Cauchy and Schwarz say of the errors and of what the other variable's
-    lines do that is no line here, to which alone the errors can be parallel.
+    Both are NaN where ρ is undefined.  Ranks are those among all pairs: lines, plus errors, plus
+    what a code hides.  What the lines of both variables have in common follows from the cells.  The
+    rest is at most what Cauchy and Schwarz say of the errors and of what the other variable's lines
+    do that is no line here; for to those that are the errors are orthogonal.  What is hidden is so
+    too, but only among all pairs, and so only where there is one table.
     """
-    count = int(table.first_counts.sum())
+    tables = [table for table in tables if len(table.rows)]
+    count = sum(int(table.first_counts.sum()) for table in tables)
     if count < 2:
         return count, np.nan, np.nan
-    first, second = first_lines(table), second_lines(table)
-    cells = table.cells.astype(np.float64)
-    second_here = _sums(cells, second)
-    first_there = _sums(cells[:, [COUNT, SHARED, PLACE, PRODUCT]].swapaxes(0, 2), first)
-    products = (first.constant * second_here[0] + first.slope * second_here[1]).sum()
-    first_rest = max(first.squares - second.covered(*first_there), 0.0)
-    second_rest = max(second.squares - first.covered(*second_here), 0.0)
-    error = (
-        np.sqrt(first.error * second_rest)
-        + np.sqrt(second.error * first_rest)
-        + np.sqrt(first.error * second.error)
-    )
+    first, second = _first_ranks(tables), _second_ranks(tables)
+    sums = np.sum([_shared(table, first, second) for table in tables], axis=0)
+    products, first_error, second_error, first_rest, second_rest, first_all, second_all = sums
+    if len(tables) == 1:
+        first_whole = np.sqrt(first_error + first.hidden)
+        second_whole = np.sqrt(second_error + second.hidden)
+        error = first_whole * np.sqrt(second_rest) + second_whole * np.sqrt(first_rest)
+    else:
+        first_whole = np.sqrt(first_error) + np.sqrt(first.hidden)
+        second_whole = np.sqrt(second_error) + np.sqrt(second.hidden)
+        error = np.sqrt(first_error * second_rest) + np.sqrt(first.hidden * second_all)
+        error += np.sqrt(second_error * first_rest) + np.sqrt(second.hidden * first_all)
+    error += first_whole * second_whole
     return count, *_correlation(products / count, error / count, first.variance, second.variance)
 
 
-def first_lines(table: RankTable) -> Lines:
-    """The ranks of the variable that differs from pair to pair."""
-    places = np.arange(table.first_counts.shape[1], dtype=np.int64)
-    bins = np.repeat(np.arange(len(table.first_counts)), len(places))
-    tiled = np.tile(places, len(table.first_counts))
-    return lines(table.first_counts.ravel(), table.first_only.ravel(), tiled, bins)
+def _shared(table: RankTable, first: Ranks, second: Ranks) -> Float64[np.ndarray, "sum=7"]:
+    """Of one table: Σ of products of lines, of squares of errors, of what is not shared, of all."""
+    one, two = _first_lines(table, first), _second_lines(table, second)
+    cells = table.cells.astype(np.float64)
+    two_here = _sums(cells, two)
+    one_there = _sums(cells[:, [COUNT, SHARED, PLACE, PRODUCT]].swapaxes(0, 2), one)
+    return np.array(
+        [
+            (one.constant * two_here[0] + one.slope * two_here[1]).sum(),
+            one.error,
+            two.error,
+            max(one.squares - two.covered(*one_there), 0.0),
+            max(two.squares - one.covered(*two_here), 0.0),
+            one.squares,
+            two.squares,
+        ]
+    )
 
 
-def second_lines(table: RankTable) -> Lines:
-    """The ranks of the variable that columns share, with the rows of the table as bins."""
-    places, bins = table.second_counts.shape[1], table.second_rows - 1
+def _first_ranks(tables: Sequence[RankTable]) -> Ranks:
+    counts = np.sum([table.first_counts for table in tables], axis=0)
+    only = reduce(joined, [table.first_only for table in tables])
+    return Ranks.of(np.arange(len(counts)), counts, only)
+
+
+def _second_ranks(tables: Sequence[RankTable]) -> Ranks:
+    bins = reduce(np.union1d, [table.second_rows for table in tables])
+    counts = np.zeros((len(bins), tables[0].second_counts.shape[1]), dtype=np.int64)
+    only = np.full(counts.shape, NONE, dtype=np.int32)
+    for table in tables:
+        here = np.searchsorted(bins, table.second_rows)
+        counts[here] += table.second_counts
+        only[here] = joined(only[here], table.second_only)
+    return Ranks.of(bins, counts, only)
+
+
+def _first_lines(table: RankTable, ranks: Ranks) -> Lines:
+    """Lines over the bins of the variable that differs from pair to pair."""
+    bins, places = table.first_counts.shape
+    place = np.broadcast_to(np.arange(places), (bins, places))
+    return _lines(ranks.middle, table.first_counts, place, np.arange(bins))
+
+
+def _second_lines(table: RankTable, ranks: Ranks) -> Lines:
+    """Lines over the rows of the table, each one or more bins of the variable of columns."""
+    bins, places = table.second_rows - 1, table.second_counts.shape[1]
     row = bins >> table.level
     inside = np.where(bins >= 0, bins - (row << table.level), 0) * places
-    place = (inside[:, None] + np.arange(places)).ravel()
-    local = np.repeat(np.searchsorted(table.rows, row), places)
-    return lines(table.second_counts.ravel(), table.second_only.ravel(), place, local)
+    middle = ranks.middle[np.searchsorted(ranks.bins, table.second_rows)]
+    local = np.searchsorted(table.rows, row)
+    return _lines(middle, table.second_counts, inside[:, None] + np.arange(places), local)
 
 
-def lines(
-    counts: Int64[np.ndarray, " code"],
-    only: Int32[np.ndarray, " code"],
-    place: Int64[np.ndarray, " code"],
-    bins: Int64[np.ndarray, " code"],
-) -> Lines:
-    """The lines of ranks, from how often each code was seen.
+def _lines(middle: Codes, counts: Counts, place: Counts, bins: Int64[np.ndarray, " bin"]) -> Lines:
+    """Lines of least squares through the ranks of codes.
 
     Args:
-        counts: How often, in the order of the codes.
-        only: `SEVERAL` where it was not one number alone, so that it has ranks that differ.
-        place: Of each code in its bin.
-        bins: The bin of each code, rising from 0.
+        middle: The rank of each code.
+        counts: How often the code was seen.
+        place: Of each code in its bin, or row.
+        bins: Which bin, or row, the codes of one row belong to, from 0.
     """
-    count, place = counts.astype(np.float64), place.astype(np.float64)
-    total = count.sum()
-    rank = (np.cumsum(counts) - counts / 2) / total - 0.5
-    hidden = np.where(only == SEVERAL, count**3 - count, 0.0).sum() / 12 / total**2
 
     def summed(values: Codes) -> Bins:
-        return np.bincount(bins, values * count)
+        return np.bincount(bins, (values * counts).sum(axis=1))
 
-    seen = summed(np.ones_like(count))
-    mean, middle = _ratio(summed(place), seen), _ratio(summed(rank), seen)
-    away = place - mean[bins]
+    seen = summed(np.ones(counts.shape))
+    mean, height = _ratio(summed(place.astype(np.float64)), seen), _ratio(summed(middle), seen)
+    away = place - mean[bins, None]
     spread = summed(away**2)
-    slope = _ratio(summed(away * (rank - middle[bins])), spread)
-    line = middle[bins] + slope[bins] * away
-    squares = float((line**2 * count).sum())
-    known = float((rank**2 * count).sum())
+    slope = _ratio(summed(away * (middle - height[bins, None])), spread)
+    line = height[bins, None] + slope[bins, None] * away
     return Lines(
         count=seen,
         mean=mean,
         spread=spread,
-        constant=middle - slope * mean,
+        constant=height - slope * mean,
         slope=slope,
-        squares=squares,
-        error=float(((rank - line) ** 2 * count).sum()) + hidden,
-        variance=(known / total, (known + hidden) / total),
+        squares=float(summed(line**2).sum()),
+        error=float(summed((middle - line) ** 2).sum()),
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,58 @@ from headlight.reduce.rank_table import RankTable, Resolution
 
 RESOLUTIONS: Mapping[str, Resolution] = {
     "fine": Resolution(
-        first=FloatBins(((-127, -3), (-48, 0), (-24, 1), (-14, 4), (0, -3)), place_bits=7),
-        second=FloatBins(((-127, -3), (-12, 6), (13, -3)), place_bits=6),
+        first=FloatBins(
+            (
+                (0, -3),
+                (2**-48, 0),
+                (2**-24, 1),
+                (2**-14, 4),
+                (1 - 2**-5, 9),
+                (1 - 2**-10, 14),
+                (1, -3),
+            ),
+            place_bits=7,
+        ),
+        second=FloatBins(((0, -3), (2**-30, 3), (2**-12, 9), (2**13, -3)), place_bits=4),
         rows=128,
     ),
     "coarse": Resolution(
         first=FloatBins(
-            ((-127, -3), (-48, -1), (-24, 0), (-12, 2), (-3, 4), (0, -3)), place_bits=5
+            (
+                (0, -3),
+                (2**-48, -1),
+                (2**-24, 0),
+                (2**-12, 2),
+                (2**-3, 4),
+                (1 - 2**-5, 8),
+                (1 - 2**-10, 13),
+                (1, -3),
+            ),
+            place_bits=5,
         ),
-        second=FloatBins(((-127, -3), (-12, 4), (13, -3)), place_bits=5),
+        second=FloatBins(((0, -3), (2**-30, 3), (2**-12, 7), (2**13, -3)), place_bits=2),
         rows=16,
     ),
 }
 """How finely ranks can be told apart.  Both are finest where attention weights (the first variable)
-and norms (the second) lie, and hold any other number from 0 to infinity too."""
+and norms (the second) lie, weights near 1 too, and hold any other number from 0 to infinity."""
+
+
+@dataclass(frozen=True)
+class PooledRanks:
+    """The tables of pairs that are ranked together, for each entry of ``shape`` in C order."""
+
+    shape: tuple[int, ...]
+    tables: Sequence[Sequence[RankTable]]
+
+    def compute(self) -> dict[str, Array]:
+        """`count`, `correlation` and `error_bound`, each of ``shape``; see `RankCorrelation`."""
+        found = np.array([spearman(each) for each in self.tables], dtype=np.float64)
+        names = ("count", "correlation", "error_bound")
+        columns = found.reshape(-1, len(names)).T.copy()
+        return {
+            name: column.reshape(self.shape) for name, column in zip(names, columns, strict=True)
+        }
 
 
 class RankCorrelation(Accumulator):
@@ -45,25 +83,18 @@ class RankCorrelation(Accumulator):
     Args:
         shape: The axes of one observation.
         resolution: One of `RESOLUTIONS`.
-        wide: An entry may have so many times the rows of the resolution, and take so much memory.
     """
 
     kind = "rank_correlation"
 
-    def __init__(
-        self, shape: Sequence[int] = (), *, resolution: str = "fine", wide: int = 1
-    ) -> None:
+    def __init__(self, shape: Sequence[int] = (), *, resolution: str = "fine") -> None:
         self.shape = tuple(shape)
         self.resolution = resolution
-        self.wide = wide
-        self._resolution = replace(
-            RESOLUTIONS[resolution], rows=RESOLUTIONS[resolution].rows * wide
-        )
-        self._tables = [RankTable(self._resolution) for _ in range(math.prod(self.shape))]
+        self._tables = [RankTable(RESOLUTIONS[resolution]) for _ in range(math.prod(self.shape))]
 
     def settings(self) -> dict[str, Any]:
-        """`shape`, `resolution` and `wide`."""
-        return {"shape": list(self.shape), "resolution": self.resolution, "wide": self.wide}
+        """`shape` and `resolution`."""
+        return {"shape": list(self.shape), "resolution": self.resolution}
 
     def update(self, first: Array, second: Array) -> None:
         """See pairs of observations, `[n, *shape]` each, rounded to float32; one NaN is missing.
@@ -107,31 +138,26 @@ class RankCorrelation(Accumulator):
         if np.fmin.reduce(second) < 0 or np.fmin.reduce(first, axis=None) < 0:
             raise ValueError("numbers from 0 are needed, not negative ones")
         chosen = np.where(np.isnan(second), -1, entry)
+        if np.isnan(first.min()):
+            chosen[np.isnan(first).all(axis=1)] = -1
         order = np.argsort(chosen, kind="stable")
         starts = np.searchsorted(chosen[order], np.arange(len(self._tables) + 1))
         for place in np.unique(chosen[chosen >= 0]):
             columns = order[starts[place] : starts[place + 1]]
             self._tables[place].see(first[columns], second[columns])
 
-    def pooled(self, axis: int | Sequence[int] | None = None) -> "RankCorrelation":
+    def pooled(self, axis: int | Sequence[int] | None = None) -> "PooledRanks":
         """The same pairs, with the entries along these axes thrown together; None is all axes.
 
-        Entries that lie far apart need more rows together than each needs alone: they may have all.
+        Pairs are then ranked among all those of an entry.  To be looked at only: ``compute`` it.
         """
         axes = range(len(self.shape)) if axis is None else np.atleast_1d(axis)
         gone = {int(each) % len(self.shape) for each in axes}
         kept = [each for each in range(len(self.shape)) if each not in gone]
-        wide = self.wide * math.prod(self.shape[each] for each in gone)
-        shape = [self.shape[each] for each in kept]
-        made = RankCorrelation(shape, resolution=self.resolution, wide=wide)
-        places = np.arange(len(made._tables)).reshape(
-            [1 if each in gone else self.shape[each] for each in range(len(self.shape))]
-        )
-        for place, table in zip(
-            np.broadcast_to(places, self.shape).ravel(), self._tables, strict=True
-        ):
-            made._tables[place].absorb(table)
-        return made
+        places = np.arange(len(self._tables)).reshape(self.shape).transpose([*kept, *sorted(gone)])
+        shape = tuple(self.shape[each] for each in kept)
+        groups = places.reshape(math.prod(shape), -1)
+        return PooledRanks(shape, [[self._tables[each] for each in group] for group in groups])
 
     def compute(self) -> dict[str, Array]:
         """`count` of pairs, `correlation`, -1 to 1, and `error_bound`, each of ``shape``.
@@ -139,13 +165,7 @@ class RankCorrelation(Accumulator):
         The exact correlation of all pairs, as float32, is nowhere farther than the bound from
         what is given.  Both are NaN where there are fewer than two pairs or a variable is constant.
         """
-        found = np.array([spearman(table) for table in self._tables], dtype=np.float64)
-        counts, correlations, bounds = found.reshape(-1, 3).T
-        return {
-            "count": counts.reshape(self.shape),
-            "correlation": correlations.reshape(self.shape),
-            "error_bound": bounds.reshape(self.shape),
-        }
+        return PooledRanks(self.shape, [[table] for table in self._tables]).compute()
 
     @property
     def nbytes(self) -> int:
@@ -159,7 +179,7 @@ class RankCorrelation(Accumulator):
     def arrays(self) -> dict[str, Array]:
         """The tables one after another, and how long each of them is."""
         states = [table.arrays() for table in self._tables]
-        empty = RankTable(self._resolution).arrays()
+        empty = RankTable(RESOLUTIONS[self.resolution]).arrays()
         joined = {
             name: np.concatenate([nothing, *(state[name] for state in states)])
             for name, nothing in empty.items()

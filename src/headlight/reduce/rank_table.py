@@ -13,6 +13,9 @@ from headlight.reduce.float_bins import Codes, FloatBins
 CHUNK_BITS = 15
 CHUNK = 1 << CHUNK_BITS
 """Pairs that are looked at together: what belongs to them stays in the cache."""
+SHARED_BITS = 6
+"""Of places in a row, while pairs are added.  Twice this, twice `CHUNK_BITS` and the bits of the
+places of x are to be 53 at most."""
 NONE, SEVERAL = -1, -2
 """What `only` says of a code that no number had, and of one that several numbers had."""
 COUNT, PLACE, SHARED, PRODUCT = range(4)
@@ -74,22 +77,26 @@ class RankTable:
         self.second_only = np.zeros((0, second.places), dtype=np.int32)
 
     def see(self, first: Columns, second: Float32[np.ndarray, " column"]) -> None:
-        """See columns of pairs, NaN in ``first`` where one is missing; nothing is negative."""
+        """See columns of pairs; NaN in ``first`` where one is missing, but not in a whole column.
+
+        Nothing is negative.
+        """
         second = second + np.float32(0)  # turns -0.0 into 0.0
         codes = self.resolution.second.codes(second)
         order = np.argsort(codes, kind="stable")
         second, codes = second[order], codes[order]
-        row = (codes >> self.resolution.second.place_bits) - 1  # that of zero is -1 at all levels
+        level = self._working_level(codes)
+        row = self._row(codes, level)
         starts = np.flatnonzero(np.diff(row, prepend=-2))
         local = np.cumsum(np.diff(row, prepend=row[0]) != 0)
+        place = self._place(codes, row, level)
         sums = np.zeros((len(starts), 4, self.resolution.first.bins), dtype=np.int64)
         self._open()
         present = np.zeros(len(order), dtype=np.int64)
         for columns, pairs in _chunks(*first.shape):
             values = np.add(first[order[columns], pairs], np.float32(0))
-            present[columns] += self._see_chunk(values, codes[columns], local[columns], sums)
-        seen = sums[:, COUNT].any(axis=-1)
-        self._add_cells(row[starts].astype(np.int64)[seen], sums[seen], 0)
+            present[columns] += self._see_chunk(values, place[columns], local[columns], sums)
+        self._add_cells(row[starts], sums, level)
         self._note_second(second, codes, present)
 
     def absorb(self, other: "RankTable") -> None:
@@ -99,10 +106,10 @@ class RankTable:
         self._open()
         self._add_cells(other.rows, other.cells, other.level)
         self.first_counts += other.first_counts
-        self.first_only = _joined(self.first_only, other.first_only)
+        self.first_only = joined(self.first_only, other.first_only)
         places = self._second_places(other.second_rows)
         self.second_counts[places] += other.second_counts
-        self.second_only[places] = _joined(self.second_only[places], other.second_only)
+        self.second_only[places] = joined(self.second_only[places], other.second_only)
 
     def arrays(self) -> dict[str, Array]:
         """The state, not copied."""
@@ -121,7 +128,7 @@ class RankTable:
             self.first_only = np.full((first.bins, first.places), NONE, dtype=np.int32)
 
     def _see_chunk(
-        self, values: Columns, second: Codes, local: Rows, sums: Sums
+        self, values: Columns, place: Rows, local: Rows, sums: Sums
     ) -> Int64[np.ndarray, " column"]:
         """Add the pairs of columns to the sums of their rows; how many each column has."""
         first = self.resolution.first
@@ -129,7 +136,6 @@ class RankTable:
         missing = np.isnan(values) if np.isnan(values.min()) else None
         if missing is not None:
             codes[missing] = first.bins << first.place_bits  # one bin more, which is let go
-        place = second & (self.resolution.second.places - 1)
         self._add_sums(codes, place, local - local[0], sums[local[0] : local[-1] + 1])
         bits = values.view(np.int32)
         if missing is None:
@@ -145,11 +151,11 @@ class RankTable:
         counts += np.bincount(codes, minlength=len(counts))
         _note(self.first_only.reshape(-1), codes, bits)
 
-    def _add_sums(self, codes: Codes, place: Codes, local: Rows, sums: Sums) -> None:
+    def _add_sums(self, codes: Codes, place: Rows, local: Rows, sums: Sums) -> None:
         """The four sums of every cell, from two: a float64 has room for two whole numbers."""
-        first, second = self.resolution.first, self.resolution.second
+        first = self.resolution.first
         bins, rows = first.bins + 1, len(sums)
-        room = CHUNK_BITS + first.place_bits + second.place_bits  # bits of Σts
+        room = CHUNK_BITS + first.place_bits + SHARED_BITS  # bits of Σts
         cell = np.right_shift(codes, first.place_bits) + (local * bins)[:, None]
         weights = (codes & (first.places - 1)) + float(1 << room)
         flat = cell.ravel()
@@ -161,12 +167,33 @@ class RankTable:
             sums[:, high] += whole >> room
             sums[:, low] += whole & ((1 << room) - 1)
 
-    def _add_cells(self, rows: Rows, sums: Sums, level: int) -> None:
-        """Add sums of rows of some level, and join rows until they are not too many."""
+    def _row(self, codes: Codes, level: int) -> Rows:
+        """The rows of codes of y at a level; that of zero is -1 at all levels."""
+        bins: Rows = (codes >> self.resolution.second.place_bits).astype(np.int64) - 1
+        return bins >> level
+
+    def _place(self, codes: Codes, row: Rows, level: int) -> Rows:
+        """The places of codes of y in their rows."""
+        start = ((row << level) + 1) << self.resolution.second.place_bits
+        return np.where(row >= 0, codes - start, 0)
+
+    def _working_level(self, codes: Codes) -> int:
+        """As high as the table's level will be, if places in rows are not too many to add up."""
+        rows = np.unique(self._row(codes, self.level))
+        highest = SHARED_BITS - self.resolution.second.place_bits
+        return min(self._fitting(rows, self.level)[1], highest)
+
+    def _fitting(self, rows: Rows, level: int) -> tuple[Rows, int]:
+        """All rows, with these of some level, once there are few enough, and their level then."""
         target = max(self.level, level)
         union = np.union1d(self.rows >> (target - self.level), rows >> (target - level))
         while len(union) > self.resolution.rows:
             union, target = np.unique(union >> 1), target + 1
+        return union, target
+
+    def _add_cells(self, rows: Rows, sums: Sums, level: int) -> None:
+        """Add sums of rows of some level, and join rows until they are not too many."""
+        union, target = self._fitting(rows, level)
         rows, sums = self._raised(rows, sums, level, target)
         self.rows, self.cells = self._raised(self.rows, self.cells, self.level, target)
         if len(union) > len(self.rows):
@@ -191,12 +218,8 @@ class RankTable:
     def _note_second(
         self, values: Float32[np.ndarray, " column"], codes: Codes, present: Rows
     ) -> None:
-        seen = present > 0
-        values, codes, present = values[seen], codes[seen], present[seen]
         bits = self.resolution.second.place_bits
         rows = np.unique(codes >> bits).astype(np.int64)
-        if not len(rows):
-            return
         places = self._second_places(rows)
         local = (np.searchsorted(rows, codes >> bits) << bits) + (codes & ((1 << bits) - 1))
         counts = np.zeros(len(rows) << bits, dtype=np.int64)
@@ -244,8 +267,8 @@ def _note(only: Array, codes: Array, bits: Array) -> None:
     only[codes[(only.take(codes) != bits) | (known[news] != NONE)]] = SEVERAL
 
 
-def _joined(one: Array, two: Array) -> Array:
-    """`only` of both."""
-    joined = np.where(one == NONE, two, one)
-    joined[(one != two) & (one != NONE) & (two != NONE)] = SEVERAL
-    return joined
+def joined(one: Array, two: Array) -> Array:
+    """What `only` says of the numbers of both."""
+    both = np.where(one == NONE, two, one)
+    both[(one != two) & (one != NONE) & (two != NONE)] = SEVERAL
+    return both
