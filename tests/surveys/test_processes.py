@@ -58,14 +58,16 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     assert "--resume" in complained
     assert complained.count("\n") == 1
 
-    for _ in range(KILLS):
+    kills = 0
+    while kills < KILLS and not (out / "result.nc").exists():  # a quick machine may be done early
         process = start("survey", corpus, *options, "--out", out, "--resume")
         wait_for_progress(process, checkpoint)
         time.sleep(generator.uniform(0, 0.3))
         process.kill()
         process.communicate()
         assert process.returncode == -signal.SIGKILL
-    assert not (out / "result.nc").exists()
+        kills += 1
+    assert kills
 
     code, said, _ = run("survey", corpus, *options, "--out", out, "--resume")
     assert code == 0
