@@ -59,6 +59,8 @@ def test_it_is_scipys_within_the_bound(resolution, kind):
     error = abs(result["correlation"] - exact)
     assert result["count"] == len(ids)
     assert error <= result["error_bound"] + 1e-12
+    if kind == "zeros":  # half of them are one tie, which is known
+        assert error < 1e-3
     if kind in ("weights", "norms", "unrelated"):
         assert error < (1e-4 if resolution == "fine" else 5e-4)
         assert result["error_bound"] < (0.01 if resolution == "fine" else 0.05)

@@ -11,8 +11,8 @@ from headlight.reduce.float_bins import FloatBins
 from headlight.surveys.frequency import Occurrences
 
 BINS: Mapping[str, FloatBins] = {
-    "fine": FloatBins(((-127, -3), (-24, 4), (-14, 9), (10, -3)), place_bits=0),
-    "coarse": FloatBins(((-127, -3), (-24, 3), (-14, 7), (10, -3)), place_bits=0),
+    "fine": FloatBins(((0, -3), (2**-24, 4), (2**-14, 9), (2**10, -3)), place_bits=0),
+    "coarse": FloatBins(((0, -3), (2**-24, 3), (2**-14, 7), (2**10, -3)), place_bits=0),
 }
 """How finely values are told apart, by name; finest where weights and norms lie."""
 
