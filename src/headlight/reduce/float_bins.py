@@ -11,6 +11,9 @@ from jaxtyping import Float32, Int32
 MANTISSA = 23
 """Bits of the fraction of a float32, which tell places in an octave."""
 
+DENORMAL_BITS = 3
+"""Numbers too small for a normal float32 are evenly spread over 2^3 bins."""
+
 Codes = Int32[np.ndarray, "..."]
 
 
@@ -26,11 +29,12 @@ class FloatBins:
     Args:
         widths: Pairs (start, bits): from the number start on, there are 2^bits bins to the octave;
             a negative number of bits means one bin to several octaves.  The first start is 0, and
-            the others are ends of bins; bits rise from pair to pair, and may fall in the last.
+            the others are ends of bins; bits rise from pair to pair; in the last they may fall to
+            those of the first, or below.
         place_bits: Every bin has 2^place_bits places, so many codes.
     """
 
-    widths: tuple[tuple[float, int], ...]
+    widths: tuple[tuple[float | int, int], ...]
     place_bits: int
 
     @cached_property
@@ -51,8 +55,10 @@ class FloatBins:
             values: Zero and above; the codes of others, of -0.0 too, mean nothing.
         """
         bits = values.view(np.int32)
-        code = np.minimum(bits, 1)  # nothing but zero is in the first bin
-        code <<= self.place_bits
+        shift = MANTISSA - DENORMAL_BITS - self.place_bits
+        code = bits + ((self.places << shift) - 1)  # nothing but zero is in the first bin
+        code >>= shift
+        np.minimum(code, self.places << DENORMAL_BITS, out=code)
         code += self._joined(bits)
         return code
 

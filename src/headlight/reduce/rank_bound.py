@@ -22,8 +22,10 @@ ROUNDING = 1e-12
 """What the arithmetic of float64 adds to the bound."""
 
 Bins = Float64[np.ndarray, " bin"]
-Codes = Float64[np.ndarray, "bin place"]
-Counts = Int64[np.ndarray, "bin place"]
+Codes = Float64[np.ndarray, "part place"]
+Counts = Int64[np.ndarray, "part place"]
+Parts = Int64[np.ndarray, " part"]
+Variance = tuple[float, float, float]
 Sums = Float64[np.ndarray, "other sum=4 bin"]
 
 
@@ -31,25 +33,26 @@ Sums = Float64[np.ndarray, "other sum=4 bin"]
 class Ranks:
     """The ranks of one variable among all pairs, from -1/2 to 1/2."""
 
-    bins: Int64[np.ndarray, " bin"]
+    bins: Parts
     """Those whose codes are here, rising."""
     middle: Codes
     """The mean rank of the numbers of each code."""
     hidden: float
     """Σ (rank - mean rank of its code)², at most: 0 for codes that one number alone had."""
-    variance: tuple[float, float]
-    """The least and the most that the variance of the ranks can be."""
+    variance: Variance
+    """The least, the likely and the most that the variance of the ranks can be."""
 
     @staticmethod
-    def of(
-        bins: Int64[np.ndarray, " bin"], counts: Counts, only: Int32[np.ndarray, "bin place"]
-    ) -> "Ranks":
+    def of(bins: Parts, counts: Counts, only: Int32[np.ndarray, "part place"]) -> "Ranks":
         """Ranks from how often each code was seen, and whether by one number alone."""
         count, total = counts.astype(np.float64), counts.sum()
         middle = (np.cumsum(counts).reshape(counts.shape) - counts / 2) / total - 0.5
-        hidden = np.where(only == SEVERAL, count**3 - count, 0.0).sum() / 12 / total**2
-        known = float((middle**2 * count).sum())
-        return Ranks(bins, middle, hidden, (known / total, (known + hidden) / total))
+        least = float((middle**2 * count).sum()) / total
+        several = np.where(only == SEVERAL, count, 0.0)
+        hidden = float((several**3 - several).sum()) / 12 / total**2
+        tied = float((_peaks(several) ** 3).sum()) / 12 / total**2
+        likely = least + max(hidden - tied, 0.0) / total
+        return Ranks(bins, middle, hidden, (least, likely, least + hidden / total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +168,7 @@ def _second_lines(table: RankTable, ranks: Ranks) -> Lines:
     return _lines(middle, table.second_counts, inside[:, None] + np.arange(places), local)
 
 
-def _lines(middle: Codes, counts: Counts, place: Counts, bins: Int64[np.ndarray, " bin"]) -> Lines:
+def _lines(middle: Codes, counts: Counts, place: Counts, bins: Parts) -> Lines:
     """Lines of least squares through the ranks of codes.
 
     Args:
@@ -205,19 +208,28 @@ def _sums(cells: Sums, other: Lines) -> tuple[Bins, Bins]:
 
 
 def _correlation(
-    covariance: float, error: float, first: tuple[float, float], second: tuple[float, float]
+    covariance: float, error: float, first: Variance, second: Variance
 ) -> tuple[float, float]:
     """ρ and its bound, from a covariance known up to an error, and variances known in between."""
-    least, most = np.sqrt(first[0] * second[0]), np.sqrt(first[1] * second[1])
+    least, likely, most = (
+        np.sqrt(one) * np.sqrt(two) for one, two in zip(first, second, strict=True)
+    )
     if most == 0:
         return np.nan, np.nan
-    middle = np.sqrt(sum(first) / 2) * np.sqrt(sum(second) / 2)
-    correlation = float(np.clip(covariance / middle, -1, 1))
+    correlation = float(np.clip(covariance / (likely or most), -1, 1))
     if least == 0:
         return correlation, 1 + abs(correlation)
     ends = [(covariance + sign * error) / size for sign in (-1, 1) for size in (least, most)]
     low, high = np.clip([min(ends), max(ends)], -1, 1)
     return correlation, float(max(high - correlation, correlation - low)) + ROUNDING
+
+
+def _peaks(counts: Codes) -> Codes:
+    """How often one number had the code, where it was seen far more often than its neighbours."""
+    flat = np.pad(counts.ravel(), 1)
+    beside = (flat[:-2] + flat[2:]).reshape(counts.shape)
+    peaks: Codes = np.where(counts > 2 * beside, counts - beside / 2, 0.0)
+    return peaks
 
 
 def _ratio(top: Bins, bottom: Bins) -> Bins:

@@ -18,7 +18,7 @@ RESOLUTIONS: Mapping[str, Resolution] = {
         first=FloatBins(
             (
                 (0, -3),
-                (2**-48, 0),
+                (2**-47, 0),
                 (2**-24, 1),
                 (2**-14, 4),
                 (1 - 2**-5, 9),
@@ -27,15 +27,15 @@ RESOLUTIONS: Mapping[str, Resolution] = {
             ),
             place_bits=7,
         ),
-        second=FloatBins(((0, -3), (2**-30, 3), (2**-12, 9), (2**13, -3)), place_bits=4),
+        second=FloatBins(((0, -3), (2**-31, 3), (2**-12, 9), (2**13, -3)), place_bits=4),
         rows=128,
     ),
     "coarse": Resolution(
         first=FloatBins(
             (
                 (0, -3),
-                (2**-48, -1),
-                (2**-24, 0),
+                (2**-47, -1),
+                (2**-23, 0),
                 (2**-12, 2),
                 (2**-3, 4),
                 (1 - 2**-5, 8),
@@ -44,7 +44,7 @@ RESOLUTIONS: Mapping[str, Resolution] = {
             ),
             place_bits=5,
         ),
-        second=FloatBins(((0, -3), (2**-30, 3), (2**-12, 7), (2**13, -3)), place_bits=2),
+        second=FloatBins(((0, -3), (2**-31, 3), (2**-12, 7), (2**13, -3)), place_bits=3),
         rows=16,
     ),
 }
@@ -77,7 +77,7 @@ class RankCorrelation(Accumulator):
     far better than the cells tell.  How much the sums cannot tell is computed as well, and is a
     proven bound.  All state is whole numbers, and does not depend on the order of the pairs.
 
-    Memory does not grow with the number of pairs: at most 2 MB an entry if ``fine``, and 0.15 MB
+    Memory does not grow with the number of pairs: at most 2.5 MB an entry if ``fine``, and 0.2 MB
     if ``coarse``; entries that have seen nothing take none.
 
     Args:
@@ -111,8 +111,8 @@ class RankCorrelation(Accumulator):
     def update_columns(
         self,
         first: Float[np.ndarray, "column pair"],
-        second: Float[np.ndarray, " column"],
-        entry: Int[np.ndarray, " column"],
+        second: Float[np.ndarray, " second"],
+        entry: Int[np.ndarray, " entry"],
     ) -> None:
         """See columns of pairs that share the second number, as all queries share a key's norm.
 

@@ -23,6 +23,8 @@ COUNT, PLACE, SHARED, PRODUCT = range(4)
 
 Columns = Float32[np.ndarray, "column pair"]
 Rows = Int64[np.ndarray, " row"]
+Union = Int64[np.ndarray, " union"]
+PerColumn = Int64[np.ndarray, " column"]
 Sums = Int64[np.ndarray, "row sum=4 bin"]
 
 
@@ -128,8 +130,8 @@ class RankTable:
             self.first_only = np.full((first.bins, first.places), NONE, dtype=np.int32)
 
     def _see_chunk(
-        self, values: Columns, place: Rows, local: Rows, sums: Sums
-    ) -> Int64[np.ndarray, " column"]:
+        self, values: Columns, place: PerColumn, local: PerColumn, sums: Sums
+    ) -> PerColumn:
         """Add the pairs of columns to the sums of their rows; how many each column has."""
         first = self.resolution.first
         codes = first.codes(values)
@@ -142,7 +144,7 @@ class RankTable:
             self._note_first(codes.ravel(), bits.ravel())
             return np.full(len(values), values.shape[1])
         self._note_first(codes[~missing], bits[~missing])
-        present: Rows = (~missing).sum(axis=1)
+        present: PerColumn = (~missing).sum(axis=1)
         return present
 
     def _note_first(self, codes: Codes, bits: Codes) -> None:
@@ -151,7 +153,7 @@ class RankTable:
         counts += np.bincount(codes, minlength=len(counts))
         _note(self.first_only.reshape(-1), codes, bits)
 
-    def _add_sums(self, codes: Codes, place: Rows, local: Rows, sums: Sums) -> None:
+    def _add_sums(self, codes: Codes, place: PerColumn, local: PerColumn, sums: Sums) -> None:
         """The four sums of every cell, from two: a float64 has room for two whole numbers."""
         first = self.resolution.first
         bins, rows = first.bins + 1, len(sums)
@@ -167,12 +169,12 @@ class RankTable:
             sums[:, high] += whole >> room
             sums[:, low] += whole & ((1 << room) - 1)
 
-    def _row(self, codes: Codes, level: int) -> Rows:
+    def _row(self, codes: Codes, level: int) -> PerColumn:
         """The rows of codes of y at a level; that of zero is -1 at all levels."""
-        bins: Rows = (codes >> self.resolution.second.place_bits).astype(np.int64) - 1
+        bins: PerColumn = (codes >> self.resolution.second.place_bits).astype(np.int64) - 1
         return bins >> level
 
-    def _place(self, codes: Codes, row: Rows, level: int) -> Rows:
+    def _place(self, codes: Codes, row: PerColumn, level: int) -> PerColumn:
         """The places of codes of y in their rows."""
         start = ((row << level) + 1) << self.resolution.second.place_bits
         return np.where(row >= 0, codes - start, 0)
@@ -183,7 +185,7 @@ class RankTable:
         highest = SHARED_BITS - self.resolution.second.place_bits
         return min(self._fitting(rows, self.level)[1], highest)
 
-    def _fitting(self, rows: Rows, level: int) -> tuple[Rows, int]:
+    def _fitting(self, rows: Rows, level: int) -> tuple[Union, int]:
         """All rows, with these of some level, once there are few enough, and their level then."""
         target = max(self.level, level)
         union = np.union1d(self.rows >> (target - self.level), rows >> (target - level))
@@ -201,7 +203,7 @@ class RankTable:
         self.rows, self.level = union, target
         self.cells[np.searchsorted(union, rows)] += sums
 
-    def _raised(self, rows: Rows, sums: Array, level: int, target: int) -> tuple[Rows, Array]:
+    def _raised(self, rows: Rows, sums: Array, level: int, target: int) -> tuple[Union, Array]:
         """Rows joined 2^(target - level) at a time; that of zero, -1, stays alone."""
         if level == target or not len(rows):
             return rows, sums
@@ -216,7 +218,7 @@ class RankTable:
         return union, moved
 
     def _note_second(
-        self, values: Float32[np.ndarray, " column"], codes: Codes, present: Rows
+        self, values: Float32[np.ndarray, " column"], codes: Codes, present: PerColumn
     ) -> None:
         bits = self.resolution.second.place_bits
         rows = np.unique(codes >> bits).astype(np.int64)
