@@ -1,0 +1,107 @@
+"""The command `reproduce kobayashi2020`, on a tiny model and text of our own."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+
+from headlight.capture import load_subject
+from headlight.papers import find_paper
+from headlight.papers.kobayashi2020 import published
+from headlight.surveys import Settings, survey
+from papers.material import folder_of_data, saved_model
+from surveys.command import Command
+
+PLANS = find_paper("kobayashi2020").plans
+LENGTH = 48
+
+
+@pytest.fixture
+def headlight(monkeypatch, capsys) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    return saved_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> Path:
+    return folder_of_data(tmp_path_factory.mktemp("data")) / "text"
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory, model, text) -> Path:
+    """Everything at once, as a user would."""
+    folder = tmp_path_factory.mktemp("out") / "kobayashi"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["headlight", "reproduce", "kobayashi2020", "--model", str(model),
+                                   "--text", str(text), "--out", str(folder),
+                                   "--max-length", str(LENGTH)])  # fmt: skip
+        from headlight.cli import main
+
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert not ended.value.code
+    return folder
+
+
+@pytest.mark.slow
+def test_every_exhibit_is_a_section_with_files_of_its_own(out):
+    page = (out / "index.html").read_text()
+    for plan in PLANS:
+        assert f'id="{plan.name}"' in page
+        for suffix in ("svg", "png", "csv"):
+            assert list(out.glob(f"{plan.name}*.{suffix}")), (plan.name, suffix)
+
+
+@pytest.mark.slow
+def test_dispersion_is_that_of_a_survey(out, model, text):
+    found = pandas.read_csv(out / "table-1.csv").set_index("which")
+    settings = Settings(pairs=True, max_length=LENGTH, measures=("norm",))
+    result = survey(text, load_subject(model), settings, progress=False)
+    variation = result["vector_norm_cv"]
+    assert found.loc["largest CV", "CV"] == pytest.approx(float(variation.max()))
+    assert found.loc["smallest CV", "CV"] == pytest.approx(float(variation.min()))
+    assert found.loc["average", "μ"] == pytest.approx(float(result["vector_norm_mean"].mean()))
+    layer, head = np.unravel_index(variation.values.argmax(), variation.shape)
+    assert found.loc["largest CV", "name"] == f"{layer + 1}-{head + 1}"
+
+
+@pytest.mark.slow
+def test_weights_of_a_layer_add_up_to_one(out):
+    rows = pandas.read_csv(out / "figure-3.csv")
+    weights = rows[[column for column in rows.columns if column.startswith("α ")]]
+    np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_error_of_table_2_is_stated(out):
+    rows = pandas.read_csv(out / "table-2.csv").set_index("category")
+    assert rows.loc["[SEP]", "pairs"] == 2 * rows.loc["[CLS]", "pairs"]
+    assert rows["error at most"].between(0, 1).all()
+    assert rows["ρ"].abs().max() <= 1
+
+
+@pytest.mark.slow
+def test_a_file_of_ranks_is_used_and_named(headlight, model, text, tmp_path):
+    ranks = tmp_path / "ranks.txt"
+    ranks.write_text("".join(f"{rank} {100 - rank} {rank + 4}\n" for rank in range(1, 17)))
+    arguments = ("reproduce", "kobayashi2020", "--model", model, "--text", text, "--only",
+                 "figure-6", "--max-length", LENGTH)  # fmt: skip
+    code, _, complained = headlight(*arguments, "--out", tmp_path / "a", "--frequency-ranks", ranks)
+    assert code == 0, complained
+    assert "ranks.txt" in (tmp_path / "a" / "index.html").read_text()
+    ranks.write_text("1 2\n")
+    refused = headlight.refused(*arguments, "--out", tmp_path / "b", "--frequency-ranks", ranks)
+    assert "ranks.txt:1" in refused
+
+
+def test_the_published_averages_are_consistent():
+    for table in (published.TABLE_1, published.TABLE_4):
+        for _, row in table.values():
+            assert row.variation == pytest.approx(row.deviation / row.mean, abs=0.011)
+    pairs = [count for count, _ in published.TABLE_2.values()]
+    assert pairs[1] == 2 * pairs[0]
