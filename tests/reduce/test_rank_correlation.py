@@ -66,7 +66,7 @@ SHAPES: dict[str, Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarra
 
 @pytest.mark.parametrize("shape", list(SHAPES))
 def test_all_shapes_of_data(shape: str) -> None:
-    first, second = SHAPES[shape](*drawn(4000, 64))
+    first, second = SHAPES[shape](*drawn(3000, 64))
     expected = exact(first, second)
     for resolution, tolerance in (("fine", 1e-4), ("coarse", 5e-3)):
         found = seen(first, second, resolution).compute()
@@ -84,11 +84,11 @@ def test_numbers_that_are_neither_weights_nor_norms(resolution: str) -> None:
     assert abs(found["correlation"] - exact(first, second)) <= found["error_bound"] < 1
 
 
-def test_millions_of_pairs_with_heavy_ties_denormals_and_zeros() -> None:
-    first, second = zeros_and_denormals(*half_ties(*drawn(16_000, 128)))
+def test_a_million_pairs_with_heavy_ties_denormals_and_zeros() -> None:
+    first, second = zeros_and_denormals(*half_ties(*drawn(8_500, 128)))
     found = seen(first, second).compute()
     expected = exact(first, second)
-    assert found["count"] == first.size > 2_000_000
+    assert found["count"] == first.size > 1_000_000
     assert abs(found["correlation"] - expected) < 1e-4
     assert abs(found["correlation"] - expected) <= found["error_bound"] < 0.5
 

@@ -29,12 +29,12 @@ def test_every_row_is_equally_likely() -> None:
     """4000 rows in streams of uneven length, each in a sample of 50 with probability 1/80."""
     starts = np.cumsum([0, *LENGTHS])
     counts = np.zeros(starts[-1])
-    for seed in range(400):
+    for seed in range(200):
         rows = sampled(50, seed).compute()["rows"][0].astype(int)
         assert len(np.unique(rows, axis=0)) == 50  # without replacement
         counts[starts[rows[:, 0]] + rows[:, 1]] += 1
     by_stream = np.add.reduceat(counts, starts[:-1][np.array(LENGTHS) > 0])
-    expected = np.array([each for each in LENGTHS if each]) * 400 * 50 / 4000
+    expected = np.array([each for each in LENGTHS if each]) * 200 * 50 / 4000
     assert chisquare(by_stream, expected).pvalue > 1e-3
     assert chisquare(counts.reshape(100, 40).sum(axis=1)).pvalue > 1e-3
     assert chisquare(counts.reshape(40, 100).sum(axis=0)).pvalue > 1e-3

@@ -44,7 +44,7 @@ RESOLUTIONS: Mapping[str, Resolution] = {
             ),
             place_bits=5,
         ),
-        second=FloatBins(((0, -3), (2**-31, 3), (2**-12, 7), (2**13, -3)), place_bits=3),
+        second=FloatBins(((0, -3), (2**-31, 3), (2**-12, 9), (2**13, -3)), place_bits=2),
         rows=16,
     ),
 }

@@ -158,11 +158,12 @@ class RankTable:
         first = self.resolution.first
         bins, rows = first.bins + 1, len(sums)
         room = CHUNK_BITS + first.place_bits + SHARED_BITS  # bits of Σts
-        cell = np.right_shift(codes, first.place_bits) + (local * bins)[:, None]
-        weights = (codes & (first.places - 1)) + float(1 << room)
-        flat = cell.ravel()
+        cell = codes >> first.place_bits
+        cell += (local * bins).astype(np.int32)[:, None]
+        flat = cell.ravel().astype(np.int64)
+        weights = np.add(codes & (first.places - 1), float(1 << room))
         plain = np.bincount(flat, weights.ravel(), rows * bins)
-        weights *= place[:, None]
+        weights *= place.astype(np.float64)[:, None]
         shared = np.bincount(flat, weights.ravel(), rows * bins)
         for high, low, packed in ((COUNT, PLACE, plain), (SHARED, PRODUCT, shared)):
             whole = packed.astype(np.int64).reshape(rows, bins)[:, :-1]
@@ -181,7 +182,7 @@ class RankTable:
 
     def _working_level(self, codes: Codes) -> int:
         """As high as the table's level will be, if places in rows are not too many to add up."""
-        rows = np.unique(self._row(codes, self.level))
+        rows = _distinct(self._row(codes, self.level))
         highest = SHARED_BITS - self.resolution.second.place_bits
         return min(self._fitting(rows, self.level)[1], highest)
 
@@ -190,7 +191,7 @@ class RankTable:
         target = max(self.level, level)
         union = np.union1d(self.rows >> (target - self.level), rows >> (target - level))
         while len(union) > self.resolution.rows:
-            union, target = np.unique(union >> 1), target + 1
+            union, target = _distinct(union >> 1), target + 1
         return union, target
 
     def _add_cells(self, rows: Rows, sums: Sums, level: int) -> None:
@@ -210,7 +211,7 @@ class RankTable:
         joined = rows >> (target - level)
         inside = (rows - (joined << (target - level))) << level  # bins before it in its new row
         shift = np.where(rows >= 0, inside << self.resolution.second.place_bits, 0)
-        union = np.unique(joined)
+        union = _distinct(joined)
         moved = np.zeros((len(union), *sums.shape[1:]), dtype=np.int64)
         for place, by, old in zip(np.searchsorted(union, joined), shift, sums, strict=True):
             moved[place] += old
@@ -249,6 +250,11 @@ def _chunks(columns: int, pairs: int) -> Iterator[tuple[slice, slice]]:
     for start in range(0, columns, height):
         for left in range(0, pairs, width):
             yield slice(start, start + height), slice(left, left + width)
+
+
+def _distinct(rising: Array) -> Array:
+    """The different numbers among some that do not fall."""
+    return rising[np.diff(rising, prepend=rising[0] - 1) != 0] if len(rising) else rising
 
 
 def _spread(values: Array, places: Rows, length: int, fill: int) -> Array:
