@@ -4,9 +4,10 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from headlight.errors import UnknownNameError, UsageError
+from headlight.probes.edmonds import best_tree
 
 SYMMETRIES = ("max", "mean")
-INSTALL = "decoding trees needs two more packages: pip install 'headlight[papers]'."
+INSTALL = "spanning trees need one more package: pip install 'headlight[papers]'."
 
 
 def arborescence(score: Float[np.ndarray, "word candidate"]) -> Int64[np.ndarray, " word"]:
@@ -21,25 +22,17 @@ def arborescence(score: Float[np.ndarray, "word candidate"]) -> Int64[np.ndarray
 
     Returns:
         The head of each word, 0 for the root.
-
-    Raises:
-        UsageError: the package is not installed.
     """
-    try:
-        from ufal.chu_liu_edmonds import chu_liu_edmonds
-    except ImportError as problem:
-        raise UsageError(INSTALL) from problem
     words = len(score)
     if not words:
         return np.zeros(0, dtype=np.int64)
-    square = np.full((words + 1, words + 1), np.nan)
-    square[1:] = np.where(np.isfinite(score), score, np.nan)
-    np.fill_diagonal(square, np.nan)
+    square = np.full((words + 1, words + 1), -np.inf)
+    square[1:] = np.where(np.isfinite(score), score, -np.inf)
+    np.fill_diagonal(square, -np.inf)
     # Each arc from the root now costs more than any choice among the others can bring in.
-    highest, lowest = np.nanmax(square), np.nanmin(square)
-    square[1:, 0] -= (highest - lowest + 1) * (words + 1)
-    heads, _ = chu_liu_edmonds(square)
-    return np.array(heads[1:], dtype=np.int64)
+    finite = square[np.isfinite(square)]
+    square[1:, 0] -= (finite.max() - finite.min() + 1) * (words + 1)
+    return best_tree(square)[1:]
 
 
 def spanning_edges(
