@@ -7,6 +7,7 @@ values v(x), inputs x, which keys each query may see, and the site.  With
 ``subject.run_backward(batch, objective)`` a record also has ∂L/∂α, of the loss of the objective.
 """
 
+from headlight.capture.attribution import Attribution, AttributionSettings, attribute
 from headlight.capture.heads import default_objective
 from headlight.capture.loading import load_subject
 from headlight.capture.masking import MaskedLanguageModel
@@ -18,6 +19,8 @@ from headlight.capture.subject import Subject
 
 __all__ = [
     "NOTHING",
+    "Attribution",
+    "AttributionSettings",
     "CausalLanguageModel",
     "Kind",
     "LayerRecord",
@@ -31,6 +34,7 @@ __all__ = [
     "SequenceToSequence",
     "Site",
     "Subject",
+    "attribute",
     "default_objective",
     "load_subject",
 ]
