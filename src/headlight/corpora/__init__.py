@@ -1,9 +1,9 @@
 """Text on disk, or from elsewhere, as a stream of documents; gold annotations as a stream, too.
 
-`open_corpus` is the door to texts, `open_treebank` to gold trees and `open_coreference` to gold
-coreference; `read_word_vectors` reads vectors.  Everything behind
-the doors streams: no file is ever held in memory as a whole, and a line, a sentence or a document
-that would not fit is refused.
+`open_corpus` is the door to texts, `open_treebank` to gold trees, `open_coreference` to gold
+coreference and `open_sentence_pairs` to sentences that are judged; `read_word_vectors` reads
+vectors.  Everything behind the doors streams: no file is ever held in memory as a whole, and a
+line, a sentence or a document that would not fit is refused.
 """
 
 from headlight.corpora.coreference import (
@@ -13,7 +13,10 @@ from headlight.corpora.coreference import (
 )
 from headlight.corpora.corpus import FORMATS, Corpus, Source, open_corpus
 from headlight.corpora.document import Document
+from headlight.corpora.pair_rows import PAIR_FORMATS
 from headlight.corpora.sentence import ROOT, CoreferenceDocument, Mention, MentionKind, Sentence
+from headlight.corpora.sentence_pair import SentencePair
+from headlight.corpora.sentence_pairs import SentencePairs, open_sentence_pairs
 from headlight.corpora.treebank import Treebank, open_treebank
 from headlight.corpora.treebank_formats import TREEBANK_FORMATS
 from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors
@@ -21,6 +24,7 @@ from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vecto
 __all__ = [
     "COREFERENCE_FORMATS",
     "FORMATS",
+    "PAIR_FORMATS",
     "ROOT",
     "TREEBANK_FORMATS",
     "UNKNOWN",
@@ -31,11 +35,14 @@ __all__ = [
     "Mention",
     "MentionKind",
     "Sentence",
+    "SentencePair",
+    "SentencePairs",
     "Source",
     "Treebank",
     "WordVectors",
     "open_coreference",
     "open_corpus",
+    "open_sentence_pairs",
     "open_treebank",
     "read_word_vectors",
 ]

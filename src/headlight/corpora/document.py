@@ -67,13 +67,22 @@ def document_of_value(name: str, value: object) -> Document | None:
     """
     draft = Draft(name)
     for paragraph in _paragraphs(name, value):
-        if not paragraph.isascii() and _has_surrogates(paragraph):
-            raise CorpusError(
-                f"{name}: the text holds half of a surrogate pair, which is no character; "
-                "write the file again from the original text."
-            )
+        demand_characters(paragraph, name)
         draft.add(paragraph)
     return draft.finished()
+
+
+def demand_characters(text: str, name: str) -> None:
+    """Refuse what JSON can write and no text can hold.
+
+    Raises:
+        CorpusError: The text holds half of a surrogate pair.
+    """
+    if not text.isascii() and _has_surrogates(text):
+        raise CorpusError(
+            f"{name}: the text holds half of a surrogate pair, which is no character; "
+            "write the file again from the original text."
+        )
 
 
 def _paragraphs(name: str, value: object) -> Sequence[str]:

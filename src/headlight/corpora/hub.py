@@ -1,6 +1,6 @@
 """Data sets that the ``datasets`` library reads: ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]``."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ def read_hub(source: str, column: str | None) -> Iterator[Document]:
     """
     parts = HubSource.parsed(source)
     label = source.replace("\n", " ")
-    for index, row in enumerate(_rows(parts, label)):
+    for index, row in enumerate(hub_rows(parts, label)):
         place = f"{label}[{index}]"
         name = text_column(column or parts.column, list(row), place)
         document = document_of_value(place, row[name])
@@ -70,11 +70,24 @@ def read_hub(source: str, column: str | None) -> Iterator[Document]:
             yield document
 
 
-def _rows(parts: HubSource, label: str) -> Iterator[Mapping[str, object]]:
+def hub_rows(
+    parts: HubSource, label: str, preferred: Sequence[str] = ("train",)
+) -> Iterator[Mapping[str, object]]:
+    """The rows of a split, streaming.
+
+    Args:
+        parts: What is read.
+        label: What messages call it.
+        preferred: Splits of which the first that there is is read, where none is named.
+
+    Raises:
+        CorpusError: The data set or the split does not exist, or cannot be read.
+        UsageError: The library is not installed.
+    """
     # The library raises what its many backends raise, so whatever comes from it is turned into
     # our own error, with its first line as the reason.
     try:
-        yield from _split(_loaded(parts), parts.split, label)
+        yield from _split(_loaded(parts), parts.split, label, preferred)
     except (CorpusError, UsageError):
         raise
     except Exception as error:
@@ -102,13 +115,16 @@ def _loaded(parts: HubSource) -> Any:
     return datasets.load_dataset(parts.name, parts.config, streaming=True)
 
 
-def _split(loaded: Any, split: str | None, label: str) -> Iterable[Mapping[str, object]]:
+def _split(
+    loaded: Any, split: str | None, label: str, preferred: Sequence[str]
+) -> Iterable[Mapping[str, object]]:
     if not isinstance(loaded, dict):  # a single split that was saved
         if split is not None:
             raise CorpusError(f"{label} is one split without a name; leave out {split!r}.")
         rows: Iterable[Mapping[str, object]] = loaded
         return rows
-    wanted = split or ("train" if "train" in loaded or len(loaded) != 1 else next(iter(loaded)))
+    only = next(iter(loaded)) if len(loaded) == 1 else preferred[0]
+    wanted = split or next((name for name in preferred if name in loaded), only)
     if wanted not in loaded:
         raise CorpusError(
             f"{label} has no split {wanted!r}; name one of those there are: "

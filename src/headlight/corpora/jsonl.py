@@ -20,14 +20,19 @@ def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document]:
     for line in lines:
         if not line.strip():
             continue
-        row = _object(line, lines.place)
+        row = json_object(line, lines.place)
         value = row[text_column(column, list(row), lines.place)]
         document = document_of_value(lines.place, value)
         if document:
             yield document
 
 
-def _object(line: str, place: str) -> dict[str, object]:
+def json_object(line: str, place: str) -> dict[str, object]:
+    """The object that a line is.
+
+    Raises:
+        CorpusError: It is none.
+    """
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:

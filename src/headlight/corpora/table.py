@@ -40,13 +40,13 @@ def _rows(lines: Lines, column: str | None, dialect: type[csv.Dialect]) -> Itera
     # The limit belongs to the whole process: it is only ever raised, to what a line may hold.
     csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
     rows = csv.reader(lines, dialect)
-    header = _next_row(rows, lines)
+    header = next_row(rows, lines)
     if header is None:
         return
     index = header.index(text_column(column, header, lines.place))
     while True:
         place = f"{lines.name}:{lines.number + 1}"
-        row = _next_row(rows, lines)
+        row = next_row(rows, lines)
         if row is None:
             return
         if row and len(row) <= index:
@@ -59,7 +59,12 @@ def _rows(lines: Lines, column: str | None, dialect: type[csv.Dialect]) -> Itera
             yield document
 
 
-def _next_row(rows: Iterator[list[str]], lines: Lines) -> list[str] | None:
+def next_row(rows: Iterator[list[str]], lines: Lines) -> list[str] | None:
+    """The next row of a table; None at its end.
+
+    Raises:
+        CorpusError: The table is malformed.
+    """
     try:
         return next(rows, None)
     except csv.Error as error:

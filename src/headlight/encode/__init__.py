@@ -9,6 +9,7 @@ from headlight.encode.encoded import Encoded
 from headlight.encode.examples import Counts, Examples
 from headlight.encode.lengths import length_batches
 from headlight.encode.one import encode_one
+from headlight.encode.sentence_pairs import sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.single import texts
 from headlight.encode.spans import EncodedSpan, documents, windows
@@ -23,6 +24,7 @@ __all__ = [
     "encode_one",
     "length_batches",
     "pairs",
+    "sentence_pairs",
     "sentences",
     "texts",
     "windows",

@@ -11,6 +11,8 @@ from headlight.views.exhibits import Exhibit
 NEEDS = {
     "dependency": "no treebank was given (--dependency)",
     "coreference": "no coreference corpus was given (--coreference)",
+    "pairs": "no sentence pairs were given (--pairs)",
+    "compared": "no second model was given (--compare)",
     "gradient": "the model has no language-model head, or gradient is not among --measures",
 }
 """What an exhibit may need besides text, and what is said where it is missing."""
@@ -37,6 +39,8 @@ class Plan:
         have = {
             "dependency": bool(study.sources.dependency),
             "coreference": bool(study.sources.coreference),
+            "pairs": bool(study.sources.pairs),
+            "compared": study.compared is not None,
             "gradient": study.wants_gradient,
         }
         return next((NEEDS[need] for need in self.needs if not have[need]), None)

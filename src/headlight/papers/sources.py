@@ -1,4 +1,4 @@
-"""What a reproduction reads: text, treebanks, coreference and word vectors, and where they lie."""
+"""What a reproduction reads: text, annotated corpora and word vectors, and where they lie."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -6,14 +6,18 @@ from pathlib import Path
 
 from headlight.corpora.compression import without_compression
 from headlight.corpora.files import COMPANIONS
+from headlight.corpora.sentence_pairs import task_of
 from headlight.errors import CorpusError
 
 TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}
 COREFERENCE_SUFFIXES = {".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"}
 VECTOR_SUFFIXES = {".txt", ".vec"}
+PAIR_SUFFIXES = {".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"}
 
 TEXT_NAMES = ("wikipedia", "text")
 TREEBANK_NAMES = ("ud_", "treebank", "dependency", "ptb")
+PAIR_NAMES = ("pairs",)
+PAIR_PARTS = ("dev", "valid", "test", "train")
 VECTOR_NAMES = ("glove", "word2vec", "word_vectors", "fasttext")
 
 
@@ -30,6 +34,7 @@ class Sources:
         word_vectors: a file of word vectors; None for the model's own input embeddings.
         frequency_ranks: a file of the ranks of this very tokenizer's tokens; None to count them in
             the text.
+        pairs: sentence pairs, each a source for `headlight.corpora.open_sentence_pairs`.
     """
 
     text: str | None = None
@@ -38,6 +43,7 @@ class Sources:
     coreference: tuple[str, ...] = ()
     word_vectors: str | None = None
     frequency_ranks: str | None = None
+    pairs: tuple[str, ...] = ()
 
     @classmethod
     def found_in(cls, folder: Path | str) -> "Sources":
@@ -45,10 +51,12 @@ class Sources:
 
         A folder that begins with ``wikipedia`` or ``text`` is text; with ``ud_``, ``treebank``,
         ``dependency`` or ``ptb`` a treebank; one that has ``coref`` in its name coreference; one
-        that begins with ``glove``, ``word2vec``, ``word_vectors`` or ``fasttext`` word vectors.
-        Files named ``train`` are for training, ``dev`` (else ``test``, else all others) for
-        evaluation.  Where there are several, the first by name is text and word vectors, and the
-        first treebank trains the probes.
+        that begins with ``glove``, ``word2vec``, ``word_vectors`` or ``fasttext`` word vectors; one
+        that has ``mrpc``, ``cola`` or ``mnli`` as a word in its name, or begins with ``pairs``,
+        sentence pairs.  Files named ``train`` are for training, ``dev`` (else ``test``, else all
+        others) for evaluation; of sentence pairs one file is read, and where there is none for
+        evaluation, that for training.  Where there are several, the first by name is text and word
+        vectors, and the first treebank trains the probes.
 
         Raises:
             CorpusError: there is no such folder, or nothing in it is named so.
@@ -63,12 +71,13 @@ class Sources:
             dependency_train=_trained(treebanks),
             coreference=_evaluated(_children(place, lambda name: "coref" in name)),
             word_vectors=_first(_vectors(place)),
+            pairs=_pairs(place),
         )
         if found == cls():
             raise CorpusError(
                 f"{place} holds no folder whose name says what it is (wikipedia…, ud_…, …coref…, "
-                "glove…); name the files with --text, --dependency, --coreference and "
-                "--word-vectors."
+                "glove…, …mrpc…); name the files with --text, --dependency, --coreference, "
+                "--word-vectors and --pairs."
             )
         return found
 
@@ -96,6 +105,20 @@ def _vectors(folder: Path) -> list[Path]:
     return [
         file for place in _named(folder, VECTOR_NAMES) for file in _data(place, VECTOR_SUFFIXES)
     ]
+
+
+def _pairs(folder: Path) -> tuple[str, ...]:
+    """Of each folder of sentence pairs one file."""
+
+    def is_wanted(name: str) -> bool:
+        return task_of(name) is not None or name.startswith(PAIR_NAMES)
+
+    chosen = []
+    for place in _children(folder, is_wanted):
+        files = _data(place, PAIR_SUFFIXES)
+        parts = ([file for file in files if part in file.name] for part in PAIR_PARTS)
+        chosen += next((found for found in parts if found), files)[:1]
+    return tuple(map(str, chosen))
 
 
 def _evaluated(places: list[Path], suffixes: set[str] = COREFERENCE_SUFFIXES) -> tuple[str, ...]:

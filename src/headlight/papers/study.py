@@ -36,6 +36,9 @@ class Options:
         broken: what becomes of sentences and documents whose annotation is broken, or whose words
             the tokenizer drops: ``refuse`` or ``skip``.
         seed: of everything random.
+        max_pairs: examples of each set of sentence pairs.
+        attribution_probes: random probes for each input token by which attribution is estimated.
+        exact_pairs: examples of each set of which attribution is computed exactly as well.
     """
 
     measures: tuple[str, ...] = (*MEASURES, GRADIENT)
@@ -46,6 +49,9 @@ class Options:
     overlap: int | None = None
     broken: str = "refuse"
     seed: int = 0
+    max_pairs: int = 408
+    attribution_probes: int = 16
+    exact_pairs: int = 20
 
     def __post_init__(self) -> None:
         for measure in self.measures:
@@ -66,6 +72,7 @@ class Study:
         options: see `Options`.
         folder: where results are kept; an interrupted study goes on from them.
         progress: show bars on standard error.
+        compared: a second model with the same vocabulary, such as the first one after fine-tuning.
     """
 
     subject: Subject
@@ -74,6 +81,7 @@ class Study:
     options: Options
     folder: Path
     progress: bool = True
+    compared: Subject | None = None
     _made: dict[str, xarray.Dataset] = field(default_factory=dict, repr=False)
 
     @property
@@ -197,6 +205,8 @@ def open_study(
     sources: Sources,
     options: Options,
     folder: Path,
+    *,
+    compared: str | Path | None = None,
     **loading: Any,
 ) -> Study:
     """Load the model, with its language-model head if it has one and the gradient is asked for.
@@ -206,11 +216,12 @@ def open_study(
         sources: what is read.
         options: see `Options`.
         folder: where results are kept.
+        compared: name or folder of a second model, such as the first one after fine-tuning.
         loading: see `headlight.capture.load_subject`.
 
     Raises:
         ModelError: there is no such model.
-        UsageError: it has no tokenizer.
+        UsageError: it has no tokenizer, or the second model has another vocabulary.
     """
     language_model = None
     if GRADIENT in options.measures:
@@ -223,4 +234,24 @@ def open_study(
         raise UsageError(f"{subject.name} has no tokenizer, and a paper's data is text.")
     if subject.has_decoder_inputs:  # the exhibits read single texts
         subject, language_model = subject.encoder(), None
-    return Study(subject, language_model, sources, options, folder)
+    twin = None if compared is None else _compared(compared, subject, loading)
+    return Study(subject, language_model, sources, options, folder, compared=twin)
+
+
+def _compared(model: str | Path, first: Subject, loading: dict[str, Any]) -> Subject:
+    """The second model, which must read the same tokens as the first."""
+    twin = load_subject(model, **{**loading, "revision": None})
+    if twin.has_decoder_inputs:
+        twin = twin.encoder()
+    if twin.tokenizer is None or twin.tokenizer.get_vocab() != _vocabulary(first):
+        raise UsageError(
+            f"{twin.name} has another vocabulary than {first.name}, so that their tokens cannot be "
+            "compared; name a model that was made from it with --compare."
+        )
+    return twin
+
+
+def _vocabulary(subject: Subject) -> dict[str, int]:
+    tokenizer: Any = subject.tokenizer
+    found: dict[str, int] = tokenizer.get_vocab()
+    return found

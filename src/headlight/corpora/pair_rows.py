@@ -1,0 +1,140 @@
+"""Files of sentence pairs as rows: columns by name, and the place of each row."""
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+
+from headlight.corpora.jsonl import json_object
+from headlight.corpora.lines import LINE_LIMIT, Lines
+from headlight.corpora.pair_columns import sentence_columns
+from headlight.corpora.table import CommaSeparated, next_row
+from headlight.errors import CorpusError
+
+Row = tuple[str, Mapping[str, object]]
+"""File and line of a row, and what it holds by the name of the column."""
+
+ACCEPTABILITY = ("source", "label", "mark", "sentence")
+"""The columns of CoLA, which has no header."""
+
+ONLY_MNLI = ("promptID", "genre")
+"""Columns that tell MNLI from other data in its format."""
+
+SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv"}
+
+
+def tab_rows(lines: Lines) -> Iterator[Row]:
+    """Rows of a table with a header; tabs separate fields, and quotation marks are characters.
+
+    Raises:
+        CorpusError: A row has more or fewer fields than the header.
+    """
+    header = _fields(next(lines, ""))
+    for line in lines:
+        if line.strip():
+            yield lines.place, _named(header, _fields(line), lines.place)
+
+
+def acceptability_rows(lines: Lines) -> Iterator[Row]:
+    """Rows of CoLA: source, label, the author's own mark, and the sentence; no header.
+
+    The test set of GLUE is different: it has a header, and no labels.
+
+    Raises:
+        CorpusError: A row has more or fewer than four fields, or a label is neither 0 nor 1.
+    """
+    if sentence_columns(_fields(lines.first())):
+        yield from tab_rows(lines)
+        return
+    for line in lines:
+        if not line.strip():
+            continue
+        row = _named(ACCEPTABILITY, _fields(line), lines.place)
+        if row["label"] not in ("0", "1"):
+            raise CorpusError(
+                f"{lines.place}: the label, in the second column, must be 0 or 1, not "
+                f"{row['label']!r}; correct the line."
+            )
+        yield lines.place, row
+
+
+def comma_rows(lines: Lines) -> Iterator[Row]:
+    """Rows of a table with a header; fields may be quoted, and may then span lines.
+
+    Raises:
+        CorpusError: The table is malformed, or a row has more or fewer fields than the header.
+    """
+    # The limit belongs to the whole process: it is only ever raised, to what a line may hold.
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
+    rows = csv.reader(lines, CommaSeparated)
+    header = next_row(rows, lines)
+    while header is not None:
+        place = f"{lines.name}:{lines.number + 1}"
+        row = next_row(rows, lines)
+        if row is None:
+            return
+        if row:
+            yield place, _named(header, row, place)
+
+
+def json_rows(lines: Lines) -> Iterator[Row]:
+    """One object per line.
+
+    Raises:
+        CorpusError: A line is no object.
+    """
+    for line in lines:
+        if line.strip():
+            yield lines.place, json_object(line, lines.place)
+
+
+def _inference_rows(lines: Lines) -> Iterator[Row]:
+    return json_rows(lines) if lines.first().startswith("{") else tab_rows(lines)
+
+
+PAIR_FORMATS: dict[str, Callable[[Lines], Iterator[Row]]] = {
+    "mrpc": tab_rows,
+    "cola": acceptability_rows,
+    "mnli": _inference_rows,
+    "tsv": tab_rows,
+    "csv": comma_rows,
+    "jsonl": json_rows,
+}
+"""The formats that a file of sentence pairs may have."""
+
+
+def guess(suffix: str, lines: Lines, columns: tuple[str, ...] | None) -> str:
+    """The format of a file, by its suffix, else by its first line.
+
+    Raises:
+        CorpusError: It looks like none of them.
+    """
+    first = lines.first()
+    format = SUFFIXES.get(suffix) or ("jsonl" if first.startswith("{") else "tsv")
+    if format == "csv" or not first.strip():
+        return format
+    place = f"{lines.name}:1"
+    fields = list(json_object(first, place)) if format == "jsonl" else _fields(first)
+    if format == "tsv" and sentence_columns(fields) is None and columns is None:
+        if len(fields) == len(ACCEPTABILITY) and fields[1] in ("0", "1"):
+            return "cola"
+        names = ", ".join(PAIR_FORMATS)
+        raise CorpusError(
+            f"{place}: the first line fits none of the formats of sentence pairs ({names}); name "
+            "the format and the columns, or leave the file out."
+        )
+    if "#1 String" in fields:
+        return "mrpc"
+    known = "sentence1" in fields and any(name in fields for name in ONLY_MNLI)
+    return "mnli" if known else format
+
+
+def _fields(line: str) -> list[str]:
+    return line.removesuffix("\n").removesuffix("\r").split("\t")
+
+
+def _named(header: "tuple[str, ...] | list[str]", fields: list[str], place: str) -> dict[str, str]:
+    if len(fields) != len(header):
+        raise CorpusError(
+            f"{place}: the row has {len(fields)} fields, and should have {len(header)}; correct "
+            "the line, or leave it out."
+        )
+    return dict(zip(header, fields, strict=True))
