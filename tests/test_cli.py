@@ -13,7 +13,8 @@ import pytest
 from typer.main import get_command
 
 from architectures import REFUSED
-from headlight.cli import _layers, app
+from headlight.cli import app
+from headlight.cli.arguments import layer_numbers
 from headlight.errors import UsageError
 from headlight.result import load
 from surveys.command import Command
@@ -474,7 +475,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, bert):
 
 
 def test_layers_as_people_write_them():
-    assert _layers(None) is None
-    assert _layers("0, 3-5,4") == (0, 3, 4, 5)
+    assert layer_numbers(None) is None
+    assert layer_numbers("0, 3-5,4") == (0, 3, 4, 5)
     with pytest.raises(UsageError):
-        _layers("-1")
+        layer_numbers("-1")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "find_paper"]
 
-NAMES = ("clark2019", "kobayashi2020")
+NAMES = ("clark2019", "kobayashi2020", "brunner2020")
 
 
 def find_paper(name: str) -> "Paper":

@@ -75,10 +75,13 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         "text": [sources.text] if sources.text else ["the sample corpus"],
         "treebanks": sources.dependency,
         "coreference": sources.coreference,
+        "sentence pairs": sources.pairs,
         "word vectors": [sources.word_vectors] if sources.word_vectors else ["the model's own"],
     }
+    compared = [("compared with", study.compared.name)] if study.compared else []
     return [
         ("model", study.subject.name),
+        *compared,
         *(
             (label, ", ".join(Path(name).name for name in names))
             for label, names in named.items()
@@ -89,6 +92,8 @@ def _facts(study: Study) -> list[tuple[str, str]]:
 
 def _attributes(study: Study) -> dict[str, object]:
     settings = {**asdict(study.options), **asdict(study.sources)}
+    if study.compared:
+        settings |= {"compared": study.compared.name, "compared_revision": study.compared.revision}
     return {
         "model": study.subject.name,
         "revision": study.subject.revision,

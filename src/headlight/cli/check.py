@@ -1,0 +1,69 @@
+"""The command `check`."""
+
+import itertools
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headlight.cli.arguments import load
+from headlight.cli.options import Device, Precision, Revision, Trust
+
+if TYPE_CHECKING:
+    from headlight.capture import Site
+
+CHECK_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight check bert-base-uncased
+
+  headlight check ./my-checkpoint --dtype bfloat16
+"""
+
+
+def check(
+    model: Annotated[
+        str | None,
+        typer.Argument(help="Name on the hub, or a folder. Default: the embedded model."),
+    ] = None,
+    revision: Revision = None,
+    device: Device = "auto",
+    dtype: Precision = "float32",
+    trust_remote_code: Trust = False,
+) -> None:
+    """Say whether the attention of a model can be captured exactly, module by module."""
+    from rich.console import Console
+
+    subject = load(model, revision, device, dtype, trust_remote_code)
+    Console().print(_sites_table(subject.name, subject.sites))
+    worst = max(site.error for site in subject.sites)
+    typer.echo(
+        f"{len(subject.sites)} attention modules; Eq. 3 (Kobayashi et al. 2020) holds to "
+        f"{worst:.1e} of the output's norm."
+    )
+
+
+def _sites_table(name: str, sites: "list[Site]") -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(name), title_justify="left", box=None, pad_edge=False)
+    table.add_column("kind, layer", no_wrap=True)
+    for heading in ("module", "W^O"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("heads", "kv", "dim", "error"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for site in sites:
+        texts = (f"{site.kind} {site.layer}", site.name, _beside(site.name, site.projection.name))
+        numbers = (site.heads, site.kv_heads, site.head_dim)
+        table.add_row(*map(Text, texts), *map(str, numbers), f"{site.error:.0e}")
+    table.caption = "kv: heads with values of their own; dim: size of a head; error: of Eq. 3"
+    return table
+
+
+def _beside(module: str, projection: str) -> str:
+    """The name of a projection, without what it shares with that of its attention module."""
+    parts = projection.split(".")
+    pairs = zip(parts, module.split("."), strict=False)
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
+    rest = ".".join(parts[len(list(same)) :])
+    return f"….{rest}" if rest != projection else projection
