@@ -12,10 +12,12 @@ import xarray
 
 from headlight import files
 from headlight.capture import Kind, LayerRecord, Subject
+from headlight.capture.attribution import AttributionSettings, attribute
 from headlight.encode import Encoded, encode_one
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
 from headlight.measures import Scores, ValueBias
+from headlight.observe import attribution_signature, with_contributions
 from headlight.result import CATEGORIES, FORMAT, save, versions
 
 PAIRWISE = ("weight", "norm", "effective")
@@ -55,6 +57,22 @@ class Reading:
     def merged_norm(self) -> xarray.DataArray:
         """‖Σ_h α f(x)‖, over layer, query, key."""
         return self.dataset["merged_norm"]
+
+    @property
+    def attribution(self) -> xarray.DataArray:
+        """c, what input tokens (key) contribute to hidden tokens (query), over layer, query, key.
+
+        Rows sum to 1 (Brunner et al. 2020, Eq. 11).
+
+        Raises:
+            UsageError: it was not asked for.
+        """
+        if "attribution" not in self.dataset:
+            raise UsageError(
+                "contributions cost more than everything else together, and were not asked for; "
+                "read the text with attribution=True."
+            )
+        return self.dataset["attribution"]
 
     @property
     def vector_norm(self) -> xarray.DataArray:
@@ -105,7 +123,7 @@ class Reading:
         return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:0"></iframe>'
 
 
-def read(
+def read(  # noqa: PLR0913 - each is a choice of its own
     subject: Subject,
     text: str,
     pair: str | None = None,
@@ -113,6 +131,7 @@ def read(
     kind: Kind | None = None,
     layers: Iterable[int] | None = None,
     value_bias: ValueBias = "include",
+    attribution: bool | AttributionSettings = False,
     command: str | None = None,
 ) -> Reading:
     """Read one text, or a pair, and keep every measure of every head.
@@ -124,6 +143,8 @@ def read(
         kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.
         layers: which layers; by default all.
         value_bias: whether T of effective attention has the value bias in it.
+        attribution: compute what input tokens contribute to hidden ones as well, which costs more
+            than everything else; estimated, unless settings say otherwise.
         command: how it was asked for, for the record.
 
     Raises:
@@ -146,8 +167,14 @@ def read(
     )
     batch = collate([example], pad_id=0, device=subject.transformer.device)
     seen: list[dict[str, np.ndarray]] = []
+
+    def visit(record: LayerRecord) -> None:
+        seen.append(_measured(record, value_bias))
+
+    settings = AttributionSettings() if attribution is True else attribution or None
+    found = attribute(subject, batch, settings, kind=chosen) if settings else None
     with subject.capture(sites) as recorder:
-        recorder.visit = lambda record: seen.append(_measured(record, value_bias))
+        recorder.visit = with_contributions(visit, found) if found else visit
         subject.run(batch)
     queries, keys = _sides(example, chosen, subject)
     attributes = {
@@ -158,6 +185,7 @@ def read(
         "revision": subject.revision,
         "kind": chosen,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "attribution": json.dumps(attribution_signature(settings)) if settings else "",
         "command": command or "",
         "versions": json.dumps(versions()),
         "format": FORMAT,
@@ -175,12 +203,15 @@ def _measured(record: LayerRecord, value_bias: ValueBias) -> dict[str, np.ndarra
     found["rank"] = scores.rank[0].amax(-1)
     if record.input is not None:
         found["input_norm"] = scores.input_norm[0]
+    if record.attribution is not None:
+        found["attribution"] = scores.attribution[0, 0]
     return {name: tensor.detach().float().cpu().numpy() for name, tensor in found.items()}
 
 
 DIMENSIONS = {
     **dict.fromkeys(PAIRWISE, ("layer", "head", "query", "key")),
     "merged_norm": ("layer", "query", "key"),
+    "attribution": ("layer", "query", "key"),
     "vector_norm": ("layer", "head", "key"),
     "input_norm": ("layer", "key"),
     "entropy": ("layer", "head", "query"),

@@ -314,7 +314,7 @@ def test_other_trees_over_the_same_words_are_no_part_of_the_same_run(
     [
         ({"measures": ("nrom",)}, UnknownNameError, "no measure is called 'nrom'"),
         ({"measures": ()}, UsageError, "at least one"),
-        ({"measures": ("norm", "norm")}, UsageError, "each measure once"),
+        ({"measures": ("norm", "norm")}, UsageError, "each of them once"),
         ({"measures": ("gradient",)}, UsageError, "give an objective"),
         ({"kind": "cross"}, UsageError, "a dependency is within one"),
         ({"bootstrap": -1}, UsageError, "bootstrap must be at least 0, not -1"),

@@ -97,6 +97,8 @@ class LayerRecord:
         visible: which keys each query may attend to; None where every query sees every key.
         input: x, what the values are made from; None where it could not be found.
         gradient: ∂L/∂α of a loss; None unless the model was run backward.
+        attribution: what the key's input token contributes to the query's hidden token at the
+            output of the block; None unless contributions were computed.
     """
 
     site: Site
@@ -105,3 +107,4 @@ class LayerRecord:
     visible: Visible | None = None
     input: Float[Tensor, "batch key d_input"] | None = field(default=None, repr=False)
     gradient: Weight | None = field(default=None, repr=False)
+    attribution: Float[Tensor, "batch query key"] | None = field(default=None, repr=False)

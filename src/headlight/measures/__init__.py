@@ -4,10 +4,20 @@ from headlight.measures.divergence import distributions, divergence
 from headlight.measures.effective import Effective, effective
 from headlight.measures.entropy import entropy
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
-from headlight.measures.scores import GRADIENT, MEASURES, Scores, ValueBias
+from headlight.measures.scores import (
+    ALL_MEASURES,
+    ATTRIBUTION,
+    GRADIENT,
+    MEASURES,
+    Scores,
+    ValueBias,
+    demand_measures,
+)
 from headlight.measures.words import NORM_POOLINGS, NormPooling, word_score
 
 __all__ = [
+    "ALL_MEASURES",
+    "ATTRIBUTION",
     "GRADIENT",
     "MEASURES",
     "NORM_POOLINGS",
@@ -15,6 +25,7 @@ __all__ = [
     "NormPooling",
     "Scores",
     "ValueBias",
+    "demand_measures",
     "distributions",
     "divergence",
     "effective",

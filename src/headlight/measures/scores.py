@@ -1,5 +1,6 @@
 """All measures of one record, computed when first asked for."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -8,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headlight.capture import LayerRecord
-from headlight.errors import CaptureError, UnknownNameError
+from headlight.errors import CaptureError, UnknownNameError, UsageError
 from headlight.measures import norm as norms
 from headlight.measures.effective import Effective, effective_of_rows
 from headlight.measures.entropy import entropy
@@ -95,14 +96,31 @@ class Scores:
             )
         return single(self.record.gradient).abs()
 
-    def of(self, measure: str) -> Score:
-        """The measure of that name.
+    @cached_property
+    def attribution(self) -> Float[Tensor, "batch 1 query key"]:
+        """c, what each input token contributes to each hidden token (Brunner et al. 2020, Eq. 11).
+
+        All heads of the layer together, and those of the layers below it: one row stands in the
+        place of the heads.
 
         Raises:
-            UnknownNameError: it is none of `MEASURES` and ``gradient``.
+            CaptureError: contributions were not computed.
         """
-        if measure not in (*MEASURES, GRADIENT):
-            raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
+        if self.record.attribution is None:
+            raise CaptureError(
+                f"{self.record.site.name}: contributions of input tokens were not computed; ask "
+                "for them before the model runs."
+            )
+        return single(self.record.attribution)[:, None]
+
+    def of(self, measure: str) -> Score:
+        """The measure of that name; ``attribution`` has one row in the place of the heads.
+
+        Raises:
+            UnknownNameError: it is none of `ALL_MEASURES`.
+        """
+        if measure not in ALL_MEASURES:
+            raise UnknownNameError("measure", measure, ALL_MEASURES)
         score: Score = getattr(self, measure)
         return score
 
@@ -160,3 +178,23 @@ MEASURES = ("weight", "norm", "effective")
 
 GRADIENT = "gradient"
 """One more such measure, which needs a loss and a backward pass."""
+
+ATTRIBUTION = "attribution"
+"""One of a whole layer, which needs derivatives by the input tokens."""
+
+ALL_MEASURES = (*MEASURES, GRADIENT, ATTRIBUTION)
+"""Everything that can be asked of a pair of positions."""
+
+
+def demand_measures(measures: Sequence[str]) -> None:
+    """Refuse measures that do not exist, or come twice, or not at all.
+
+    Raises:
+        UnknownNameError: there is no such measure.
+        UsageError: there is none, or one is named twice.
+    """
+    for measure in measures:
+        if measure not in ALL_MEASURES:
+            raise UnknownNameError("measure", measure, ALL_MEASURES)
+    if not measures or len(set(measures)) < len(measures):
+        raise UsageError(f"measures is {measures!r}; name at least one, and each of them once.")

@@ -53,6 +53,8 @@ def word_score(scores: Scores, measure: str, words: Pooling, pooling: str = "nor
       on b reaches the output;
     * ``gradient``: Σ_{j∈b} |∂L/∂α_ij|, how much the loss changes with the weights on b if each may
       change by itself;
+    * ``attribution``: Σ_{j∈b} c_ij, what the pieces of b contribute to the hidden token of i; rows
+      still sum to 1, special tokens included;
     * ``norm``: Σ_{j∈b} ‖α_ij f(x_j)‖ with the pooling ``norms``, and ‖Σ_{j∈b} α_ij f(x_j)‖ with
       ``vectors``.  The first is what the released code of Kobayashi et al. does when it merges
       subwords; the second is what really moves from b, at most as large, and smaller where the

@@ -10,9 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headlight.capture import LayerRecord, Objective, Recorder, Site, Subject
+from headlight.capture.attribution import Attribution, AttributionSettings, attribute
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.observe.allocator import keep_freed_memory
+from headlight.observe.attribution import kind_of, with_contributions
 from headlight.reduce import Tally
 
 E = TypeVar("E", bound=Encoded)
@@ -39,6 +41,14 @@ class LossObserver(Observer, Protocol):
         """The loss of each sequence in nats, as the objective reduces it; after the layers."""
 
 
+@runtime_checkable
+class AttributionObserver(Observer, Protocol):
+    """An observer that also wants the contributions of all layers at once, and their errors."""
+
+    def note_attribution(self, attribution: Attribution) -> None:
+        """What input tokens contribute to the hidden tokens of the batch; before the layers."""
+
+
 class Step(Generic[E]):
     """Runs the model on a batch and observes it; a context manager, since it holds a capture open.
 
@@ -55,6 +65,8 @@ class Step(Generic[E]):
         batch_tokens: tokens in a batch at most, padding included.
         objective: with one, the model is run backward as well: the observer visits records with
             gradients, from the last layer to the first, and a `LossObserver` is told the losses.
+        attribution: with these settings, records also say what input tokens contribute, and an
+            `AttributionObserver` is told of it; the sites must then be of one kind.
     """
 
     def __init__(
@@ -64,12 +76,14 @@ class Step(Generic[E]):
         observer: Callable[[Batch, Sequence[E]], Observer],
         batch_tokens: int = BATCH_TOKENS,
         objective: Objective | None = None,
+        attribution: AttributionSettings | None = None,
     ) -> None:
         self.batch_tokens = batch_tokens
         self._subject = subject
         self._sites = sites
         self._observer = observer
         self._objective = objective
+        self._attribution = attribution
         self._recorder: Recorder | None = None
         self._verified = False
         self._open = ExitStack()
@@ -90,13 +104,17 @@ class Step(Generic[E]):
         """What is seen in one batch."""
         if not self._verified:
             self._verify(examples)
-        if self._recorder is None:
-            self._recorder = self._open.enter_context(self._subject.capture(self._sites))
         batch, objective = self._batch(examples), self._objective
         if objective is not None:
             batch = objective.prepare(batch)
+        found = None if self._attribution is None else self._attributed(batch, self._attribution)
         observer = self._observer(batch, examples)
-        self._recorder.visit = observer.visit
+        if found is not None and isinstance(observer, AttributionObserver):
+            observer.note_attribution(found)
+        if self._recorder is None:
+            self._recorder = self._open.enter_context(self._subject.capture(self._sites))
+        visit = observer.visit
+        self._recorder.visit = visit if found is None else with_contributions(visit, found)
         if objective is None:
             self._subject.run(batch)
             return observer.tally()
@@ -114,6 +132,12 @@ class Step(Generic[E]):
         self._recorder = None
         self._subject.verify(self._batch([example]))
         self._verified = True
+
+    def _attributed(self, batch: Batch, settings: AttributionSettings) -> Attribution:
+        """Contributions in the batch; they are computed while no capture is open."""
+        self._open.close()
+        self._recorder = None
+        return attribute(self._subject, batch, settings, kind=kind_of(self._sites))
 
     def _batch(self, examples: Sequence[Encoded]) -> Batch:
         padding = getattr(self._subject.tokenizer, "pad_token_id", None)

@@ -17,12 +17,12 @@ from headlight.corpora.sentence import CoreferenceDocument
 from headlight.encode import Counts, EncodedSpan
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError
-from headlight.measures import GRADIENT
 from headlight.observe import Step, observe
 from headlight.probes.coreference_dataset import best_heads, dataset
 from headlight.probes.coreference_examples import AntecedentExample, AntecedentExamples
 from headlight.probes.coreference_observer import AntecedentObserver
 from headlight.probes.coreference_settings import CoreferenceSettings, TaskSettings
+from headlight.probes.passes import Pass, passes
 from headlight.result import joined, versions
 from headlight.run import State
 
@@ -75,26 +75,14 @@ def coreference_heads(
         RunError: what is in the folder is of another model, corpus or setting.
     """
     chosen = CoreferenceSettings(**settings)
-    if GRADIENT in chosen.measures and objective is None:
-        raise UsageError("the gradient is one of a loss; give an objective.")
-    task = _planned(corpus, subject, chosen)
     place = None if folder is None else Path(folder)
+    wanted = passes(chosen.measures, objective, chosen.attribution, place)
+    task = _planned(corpus, subject, chosen)
     parts = []
-    for measures, loss, within in _passes(chosen.measures, objective, place):
-        state = _run(task, measures, loss, within, resume=resume, progress=progress)
-        parts.append(dataset(state.tally, task.sites, measures, _attributes(task, state)))
+    for one in wanted:
+        state = _run(task, one, resume=resume, progress=progress)
+        parts.append(dataset(state.tally, task.sites, one.measures, _attributes(task, state)))
     return joined(parts).sel(measure=list(chosen.measures))
-
-
-def _passes(
-    measures: Sequence[str], objective: Objective | None, folder: Path | None
-) -> Iterator[tuple[tuple[str, ...], Objective | None, Path | None]]:
-    """One pass forward, and one backward: a loss may hide words, which the other must see."""
-    forward = tuple(measure for measure in measures if measure != GRADIENT)
-    if forward:
-        yield forward, None, folder
-    if GRADIENT in measures:
-        yield (GRADIENT,), objective, folder and folder / GRADIENT
 
 
 @dataclass(frozen=True)
@@ -171,27 +159,23 @@ def _planned(corpus: Source, subject: Subject, settings: CoreferenceSettings) ->
     )
 
 
-def _run(
-    task: _Task,
-    measures: Sequence[str],
-    objective: Objective | None,
-    folder: Path | None,
-    *,
-    resume: bool,
-    progress: bool,
-) -> State:
+def _run(task: _Task, one: Pass, *, resume: bool, progress: bool) -> State:
     def observer(batch: Batch, examples: Sequence[AntecedentExample]) -> AntecedentObserver:
-        return AntecedentObserver(batch, examples, task.sites, task.settings, measures)
+        return AntecedentObserver(batch, examples, task.sites, task.settings, one.measures)
 
+    step = Step(
+        task.subject,
+        task.sites,
+        observer,
+        task.settings.batch_tokens,
+        objective=one.objective,
+        attribution=one.attribution,
+    )
     state = observe(
         task.examples,
-        Step(task.subject, task.sites, observer, task.settings.batch_tokens, objective),
-        signature={
-            **_signature(task),
-            "measures": list(measures),
-            "objective": objective and dict(objective.settings()),
-        },
-        folder=folder,
+        step,
+        signature={**_signature(task), **one.signature()},
+        folder=one.folder,
         resume=resume,
         progress=progress,
     )

@@ -12,6 +12,7 @@ from headlight.capture import Site
 from headlight.probes.coreference_baselines import BASELINES
 from headlight.probes.coreference_observer import DIRECTIONS, MENTION_KINDS
 from headlight.probes.dependency_dataset import interval
+from headlight.probes.passes import heads_there
 from headlight.reduce import Tally
 from headlight.result import FORMAT
 
@@ -32,7 +33,8 @@ def dataset(
     """
     found = tally.compute()
     count, resampled = (found["count"][name] for name in ("total", "replicates"))
-    correct = {name: _without_absent_heads(sums, sites) for name, sums in found["correct"].items()}
+    there = heads_there(measures, [site.heads for site in sites])[..., None, None]
+    correct = {name: np.where(there, sums, np.nan) for name, sums in found["correct"].items()}
     baseline = found["baseline"]
     low, high = interval(correct["replicates"], resampled)
     baseline_low, baseline_high = interval(baseline["replicates"], resampled)
@@ -113,12 +115,3 @@ def _ratio(
     """Accuracy; NaN where nothing was asked."""
     ratio: np.ndarray = correct / np.where(count > 0, count, np.nan)
     return ratio
-
-
-def _without_absent_heads(
-    sums: Float[np.ndarray, "*sample measure layer head direction kind"], sites: Sequence[Site]
-) -> Float[np.ndarray, "*sample measure layer head direction kind"]:
-    """NaN where a layer has fewer heads than another."""
-    for place, site in enumerate(sites):
-        sums[..., place, site.heads :, :, :] = np.nan
-    return sums

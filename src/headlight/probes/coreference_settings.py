@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from headlight.capture import Kind
+from headlight.capture.attribution import AttributionSettings
 from headlight.errors import UnknownNameError, UsageError
-from headlight.measures import GRADIENT, MEASURES, ValueBias
+from headlight.measures import MEASURES, ValueBias, demand_measures
 from headlight.measures.words import NORM_POOLINGS
 from headlight.observe import BATCH_TOKENS
 from headlight.pool.words import QUERIES
@@ -62,7 +63,10 @@ class CoreferenceSettings(TaskSettings):
     What concerns the mentions themselves is in `TaskSettings`.
 
     Attributes:
-        measures: of ``weight``, ``norm``, ``effective`` and, with a loss, ``gradient``.
+        measures: of ``weight``, ``norm``, ``effective`` and, with a loss, ``gradient``; and
+            ``attribution``, one row for each layer, at the place of its first head.
+        attribution: how contributions are computed, if they are among the measures; by default
+            they are estimated.
         max_length: tokens of a document or window at most, special ones included.
         overlap: None cuts documents off at `max_length`, as the paper does; a number walks through
             the whole document in windows that share so many words, where each mention is evaluated
@@ -84,6 +88,7 @@ class CoreferenceSettings(TaskSettings):
     """
 
     measures: tuple[str, ...] = MEASURES
+    attribution: AttributionSettings | None = None
     max_length: int = TOKENS
     overlap: int | None = None
     candidates: str = "mentions"
@@ -101,11 +106,7 @@ class CoreferenceSettings(TaskSettings):
 
     def __post_init__(self) -> None:
         TaskSettings.__post_init__(self)
-        if not self.measures or len(set(self.measures)) < len(self.measures):
-            raise UsageError(f"name each measure once, and at least one, not {self.measures}.")
-        for measure in self.measures:
-            if measure not in (*MEASURES, GRADIENT):
-                raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
+        demand_measures(self.measures)
         _demand("set of candidates", self.candidates, CANDIDATES)
         _demand("way of joining the queries of a word", self.queries, QUERIES)
         _demand("pooling of norms", self.pooling, NORM_POOLINGS)

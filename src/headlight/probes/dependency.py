@@ -15,12 +15,12 @@ from headlight.corpora import Sentence, Treebank, open_treebank
 from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError
-from headlight.measures import GRADIENT
 from headlight.observe import Step, observe
 from headlight.probes.dependency_dataset import dataset
 from headlight.probes.dependency_gold import Inventory, inventory
 from headlight.probes.dependency_observer import DependencyObserver
 from headlight.probes.dependency_settings import DependencySettings
+from headlight.probes.passes import Pass, passes
 from headlight.result import joined, versions
 from headlight.run import State
 
@@ -65,16 +65,10 @@ def dependency_heads(
     Source: Clark et al. (2019), Section 4.2, Table 1 and Figure 5, and their notebook.
     """
     chosen = DependencySettings(**settings)
-    if GRADIENT in chosen.measures and objective is None:
-        raise UsageError("the gradient is that of a loss; give an objective.")
-    task = _planned(treebank, subject, chosen)
     place = None if folder is None else Path(folder)
-    passes: list[tuple[tuple[str, ...], Objective | None, Path | None]] = []
-    if forward := tuple(name for name in chosen.measures if name != GRADIENT):
-        passes.append((forward, None, place))
-    if GRADIENT in chosen.measures:
-        passes.append(((GRADIENT,), objective, place / GRADIENT if place else None))
-    parts = [_passed(task, *each, resume=resume, progress=progress) for each in passes]
+    wanted = passes(chosen.measures, objective, chosen.attribution, place)
+    task = _planned(treebank, subject, chosen)
+    parts = [_passed(task, each, resume=resume, progress=progress) for each in wanted]
     return joined(parts).sel(measure=list(chosen.measures))
 
 
@@ -154,27 +148,27 @@ class _First:
         return islice(self.treebank, self.number)
 
 
-def _passed(
-    task: _Task,
-    measures: tuple[str, ...],
-    objective: Objective | None,
-    folder: Path | None,
-    *,
-    resume: bool,
-    progress: bool,
-) -> xarray.Dataset:
+def _passed(task: _Task, one: Pass, *, resume: bool, progress: bool) -> xarray.Dataset:
     """One pass of the model over the treebank."""
     codes = {name: number for number, name in enumerate(task.inventory.relations)}
 
     def observer(batch: Batch, examples: Sequence[EncodedSentence]) -> DependencyObserver:
-        return DependencyObserver(batch, examples, task.settings, measures, codes)
+        return DependencyObserver(batch, examples, task.settings, one.measures, codes)
 
-    signature = _signature(task, measures, objective)
+    signature = _signature(task, one)
+    step = Step(
+        task.subject,
+        task.sites,
+        observer,
+        task.settings.batch_tokens,
+        objective=one.objective,
+        attribution=one.attribution,
+    )
     state = observe(
         cast("Iterable[EncodedSentence]", task.examples),
-        Step(task.subject, task.sites, observer, task.settings.batch_tokens, objective=objective),
+        step,
         signature=signature,
-        folder=folder,
+        folder=one.folder,
         resume=resume,
         progress=progress,
     )
@@ -189,16 +183,15 @@ def _passed(
     heads = {site.layer: site.heads for site in task.sites}
     attributes = _attributes(task, state, signature)
     relations = task.inventory.relations
-    return dataset(state.tally, task.settings, measures, relations, heads, attributes)
+    return dataset(state.tally, task.settings, one.measures, relations, heads, attributes)
 
 
-def _signature(task: _Task, measures: Sequence[str], objective: Objective | None) -> dict[str, Any]:
+def _signature(task: _Task, one: Pass) -> dict[str, Any]:
     """Everything that must be equal for two runs to be parts of one."""
     subject = task.subject
     return {
-        **(dict(objective.settings()) if objective else {}),
         **asdict(task.settings),
-        "measures": list(measures),
+        **one.signature(),
         "kind": task.kind,
         "layers": [site.layer for site in task.sites],
         "model": subject.name,

@@ -11,6 +11,7 @@ from headlight.probes.dependency_baselines import OFFSETS
 from headlight.probes.dependency_predictions import DIRECTIONS
 from headlight.probes.dependency_settings import DependencySettings
 from headlight.probes.features_index import PUNCTUATION
+from headlight.probes.passes import heads_there
 from headlight.reduce import Tally
 from headlight.result import FORMAT
 
@@ -47,15 +48,14 @@ def dataset(
         name: {kind: _with_all(counts[..., order]) for kind, counts in each.items()}
         for name, each in found.items()
     }
-    sizes = [heads[layer] for layer in sorted(heads)]
-    there = np.arange(max(sizes)) < np.array(sizes)[:, None]
+    there = heads_there(measures, [heads[layer] for layer in sorted(heads)])
     plain = np.array([not _is_punctuation(name) for name in names[order]], dtype=np.float64)
     return xarray.Dataset(
         _variables(sums, there, plain),
         coords={
             "measure": list(measures),
             "layer": sorted(heads),
-            "head": list(range(max(sizes))),
+            "head": list(range(there.shape[2])),
             "direction": list(DIRECTIONS),
             "relation": [ALL, *names[order]],
             "offset": list(OFFSETS[settings.offsets]),
@@ -70,7 +70,7 @@ def dataset(
 
 def _variables(
     sums: Mapping[str, Mapping[str, np.ndarray]],
-    there: Bool[np.ndarray, "layer head"],
+    there: Bool[np.ndarray, "measure layer head"],
     plain: Float64[np.ndarray, " relation"],
 ) -> dict[str, Any]:
     """All arrays, with their axes.
@@ -130,8 +130,8 @@ def _is_punctuation(relation: str) -> bool:
     return relation.partition(":")[0] == PUNCTUATION
 
 
-def _where(there: Bool[np.ndarray, "layer head"], cells: np.ndarray) -> np.ndarray:
-    """NaN for heads that a layer does not have; the axes are those of `_CELL` and perhaps more."""
+def _where(there: Bool[np.ndarray, "measure layer head"], cells: np.ndarray) -> np.ndarray:
+    """NaN for heads that are not there; the axes are those of `_CELL` and perhaps more."""
     return np.where(there.reshape(*there.shape, *(1,) * (cells.ndim - 3)), cells, np.nan)
 
 

@@ -72,7 +72,9 @@ class DependencyObserver:
             )
             for measure in self._measures
         ]
-        self._correct[record.site.layer] = torch.stack(found, dim=1).to(torch.int16)
+        heads = max(each.shape[1] for each in found)  # attribution has one row for all of them
+        rows = [_with_heads(each, heads, dim=1) for each in found]
+        self._correct[record.site.layer] = torch.stack(rows, dim=1).to(torch.int16)
 
     def tally(self) -> Tally:
         """Counts of the batch: sentences along the first axis, so that they can be resampled."""
@@ -128,10 +130,13 @@ def _stacked(
 ) -> Int16[Tensor, "batch measure layer head direction relation"]:
     """Layers side by side; one with fewer heads is filled up with heads that find nothing."""
     heads = max(layer.shape[2] for layer in layers)
-    filled = [
-        torch.nn.functional.pad(layer, (0, 0, 0, 0, 0, heads - layer.shape[2])) for layer in layers
-    ]
-    return torch.stack(filled, dim=2)
+    return torch.stack([_with_heads(layer, heads, dim=2) for layer in layers], dim=2)
+
+
+def _with_heads(counts: Tensor, heads: int, dim: int) -> Tensor:
+    """As many heads as asked for along the axis, the third from the end; the new ones have 0."""
+    missing = heads - counts.shape[dim]
+    return torch.nn.functional.pad(counts, (0, 0, 0, 0, 0, missing)) if missing else counts
 
 
 def _array(tensor: Tensor) -> np.ndarray:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from headlight.capture import Kind
+from headlight.capture.attribution import AttributionSettings
 from headlight.errors import UnknownNameError, UsageError
-from headlight.measures import GRADIENT, MEASURES, NormPooling, ValueBias
+from headlight.measures import MEASURES, NormPooling, ValueBias, demand_measures
 from headlight.observe import BATCH_TOKENS
 from headlight.pool import Queries
 
@@ -21,7 +22,10 @@ class DependencySettings:
     """Everything that the result depends on besides model, loss and treebank.
 
     Attributes:
-        measures: of ``weight``, ``norm``, ``effective`` and, with an objective, ``gradient``.
+        measures: of ``weight``, ``norm``, ``effective`` and, with an objective, ``gradient``; and
+            ``attribution``, one row for each layer, at the place of its first head.
+        attribution: how contributions are computed, if they are among the measures; by default
+            they are estimated.
         queries: how the pieces of an attending word become one row: ``mean`` (the paper),
             ``first`` (the released program, by oversight), ``max``.
         pooling: of norms over the pieces of an attended word: sum of ``norms``, or of ``vectors``.
@@ -47,6 +51,7 @@ class DependencySettings:
     """
 
     measures: tuple[str, ...] = MEASURES
+    attribution: AttributionSettings | None = None
     queries: Queries = "mean"
     pooling: NormPooling = "norms"
     relations: Relations = "full"
@@ -67,7 +72,7 @@ class DependencySettings:
         for name, choices in _CHOICES.items():
             if (chosen := getattr(self, name)) not in get_args(choices):
                 raise UnknownNameError(f"choice of {name}", str(chosen), get_args(choices))
-        _demand_measures(self.measures)
+        demand_measures(self.measures)
         if self.kind == "cross":
             raise UsageError(
                 "cross-attention goes from one text to another, and a dependency is within one; "
@@ -76,20 +81,6 @@ class DependencySettings:
         for name, least in _LEAST.items():
             if (number := getattr(self, name)) is not None and number < least:
                 raise UsageError(f"{name} must be at least {least}, not {number}.")
-
-
-def _demand_measures(measures: tuple[str, ...]) -> None:
-    """Refuse measures that do not exist, or come twice, or not at all.
-
-    Raises:
-        UnknownNameError: there is no such measure.
-        UsageError: there is none, or one is named twice.
-    """
-    for measure in measures:
-        if measure not in (*MEASURES, GRADIENT):
-            raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
-    if not measures or len(set(measures)) < len(measures):
-        raise UsageError(f"name each measure once, and at least one, not {measures}.")
 
 
 _CHOICES = {

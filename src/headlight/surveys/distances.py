@@ -11,6 +11,7 @@ from headlight.corpora import Corpus, Source
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.measures import ATTRIBUTION
 from headlight.measures.divergence import SMOOTHING
 from headlight.result import FORMAT
 from headlight.run import State
@@ -72,6 +73,11 @@ def head_distances(
     if not 0 <= smoothing < 1:
         raise UsageError(f"smoothing must be at least 0 and below 1, not {smoothing}.")
     settings = settings or Settings()
+    if ATTRIBUTION in settings.measures:
+        raise UsageError(
+            "contributions are of a layer and not of a head, so heads have no distance by them; "
+            "leave 'attribution' out of the measures."
+        )
     settings = replace(settings, batch_tokens=min(settings.batch_tokens, HELD_TOKENS))
     plan = planned(
         corpus,

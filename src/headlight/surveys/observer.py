@@ -75,9 +75,11 @@ class Observer:
         """Look at one layer; nothing of it is kept but small summaries."""
         scores = Scores(record, self._value_bias, precision=torch.float32)
         looked = [self._look(scores.of(name).float(), name) for name in self._measures]
+        heads = max(each["entropy"].shape[1] for each in looked)
         seen = self._seen.setdefault(record.site.layer, {})
         for name in ("total", "neighbour", "entropy"):
-            seen[name] = torch.stack([each[name] for each in looked], dim=1).movedim(2, 1)
+            rows = [filled(each[name], heads) for each in looked]  # attribution has one row
+            seen[name] = torch.stack(rows, dim=1).movedim(2, 1)
         if "norm" in self._measures:
             seen |= self._norms(scores)
         if "effective" in self._measures:
@@ -168,19 +170,16 @@ def _query_members(queries: Side) -> Membership:
 def stacked(layers: list[Tensor]) -> np.ndarray:
     """Layers along the second axis; a layer with fewer heads is filled up with NaN."""
     widest = max(layer.shape[1] for layer in layers) if layers[0].ndim > 1 else 0
-    filled = [
-        layer
-        if not widest or layer.shape[1] == widest
-        else torch.cat(
-            [
-                layer,
-                layer.new_full((len(layer), widest - layer.shape[1], *layer.shape[2:]), torch.nan),
-            ],
-            dim=1,
-        )
-        for layer in layers
-    ]
-    return array(torch.stack(filled, dim=1))
+    rows = [filled(layer, widest) for layer in layers] if widest else layers
+    return array(torch.stack(rows, dim=1))
+
+
+def filled(rows: Tensor, heads: int) -> Tensor:
+    """Heads along the second axis, filled up with NaN where there are fewer."""
+    missing = heads - rows.shape[1]
+    if not missing:
+        return rows
+    return torch.cat([rows, rows.new_full((len(rows), missing, *rows.shape[2:]), torch.nan)], dim=1)
 
 
 def array(tensor: Tensor) -> np.ndarray:

@@ -12,12 +12,19 @@ from typing import Any
 import xarray
 
 from headlight.capture import Kind, Objective, Site, Subject, default_objective
+from headlight.capture.attribution import AttributionSettings
 from headlight.corpora import Corpus, Source, open_corpus
 from headlight.encode import Encoded, Examples, pairs as encode_pairs, texts
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError, UsageError
 from headlight.measures import GRADIENT
-from headlight.observe import Observer, Step, observe
+from headlight.observe import (
+    Observer,
+    Step,
+    attribution_signature,
+    demanded_attribution,
+    observe,
+)
 from headlight.result import load, save, versions
 from headlight.run import State
 from headlight.run.checkpoint import FILE as CHECKPOINT
@@ -55,6 +62,11 @@ class Plan:
     settings: Settings
     objective: Objective | None
     signature: dict[str, Any]
+
+    @property
+    def attribution(self) -> AttributionSettings | None:
+        """How contributions are computed, if a measure needs them."""
+        return demanded_attribution(self.settings.measures, self.settings.attribution)
 
 
 def planned(
@@ -139,7 +151,14 @@ def conducted(
     place = folder.made()
     if place and folder.resume and (finished := _finished(place, plan)):
         return finished
-    step = Step(plan.subject, plan.sites, observer, plan.settings.batch_tokens, plan.objective)
+    step = Step(
+        plan.subject,
+        plan.sites,
+        observer,
+        plan.settings.batch_tokens,
+        plan.objective,
+        plan.attribution,
+    )
     state = observe(
         plan.examples,
         step,
@@ -241,8 +260,10 @@ def _signature(
     corpus: Corpus, subject: Subject, settings: Settings, kind: Kind, sites: Sequence[Site]
 ) -> dict[str, Any]:
     """Everything that must be equal for two runs to be parts of one."""
+    attribution = demanded_attribution(settings.measures, settings.attribution)
     return {
         **asdict(settings),
+        "attribution": attribution_signature(attribution),
         "kind": kind,
         "layers": [site.layer for site in sites],
         "model": subject.name,

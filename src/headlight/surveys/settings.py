@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 
 from headlight.capture import Kind, Subject
+from headlight.capture.attribution import AttributionSettings
 from headlight.errors import UnknownNameError, UsageError
-from headlight.measures import GRADIENT, MEASURES, ValueBias
+from headlight.measures import MEASURES, ValueBias, demand_measures
 from headlight.observe import BATCH_TOKENS
 
 SAMPLE_LENGTH = 256
@@ -30,7 +31,10 @@ class Settings:
         layers: which layers; by default all. The others keep their fast attention.
         measures: which of ``weight``, ``norm``, ``effective`` and, with a backward pass,
             ``gradient``; then all of them look at what the objective lets the model see, some
-            tokens being masked.
+            tokens being masked; and ``attribution``, one row for each layer, at the place of its
+            first head.
+        attribution: how contributions are computed, if they are among the measures; by default
+            they are estimated.
         value_bias: whether T of effective attention has the value bias in it.
         batch_tokens: tokens in a batch, padding included. The result does not depend on it.
         seed: where segments are cut.
@@ -45,6 +49,7 @@ class Settings:
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
     measures: tuple[str, ...] = MEASURES
+    attribution: AttributionSettings | None = None
     value_bias: ValueBias = "include"
     batch_tokens: int = BATCH_TOKENS
     seed: int = 0
@@ -60,13 +65,7 @@ class Settings:
             raise UnknownNameError(
                 "treatment of the value bias", self.value_bias, ("include", "exclude")
             )
-        for measure in self.measures:
-            if measure not in (*MEASURES, GRADIENT):
-                raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
-        if not self.measures or len(set(self.measures)) < len(self.measures):
-            raise UsageError(
-                f"measures is {self.measures!r}; name at least one, and each of them once."
-            )
+        demand_measures(self.measures)
 
 
 def sample_settings(settings: Settings, subject: Subject) -> Settings:

@@ -23,9 +23,9 @@ _DARK: dict[str, _Stops] = {
     "other": ("#1b2522", "#204c40", "#2f8069", "#6cbfa3", "#d3f2e5"),
     "change": ("#a9ceff", "#3f7cc0", "#24272b", "#b8721f", "#ffd39a"),
 }
-# Gradients are green as well: they never share a figure with what belongs to no measure.
+# Green as well: they never share a figure with what belongs to no measure.
 for _ramps in (_LIGHT, _DARK):
-    _ramps["gradient"] = _ramps["other"]
+    _ramps["gradient"] = _ramps["attribution"] = _ramps["other"]
 THEMES = {"light": _LIGHT, "dark": _DARK}
 
 SERIES: dict[str, dict[str, str]] = {
@@ -41,6 +41,7 @@ SERIES: dict[str, dict[str, str]] = {
         "norm": "#c06a12",
         "effective": "#a04a96",
         "gradient": "#2c8069",
+        "attribution": "#801500",
     },
     "dark": {
         "cls": "#56b4e9",
@@ -54,6 +55,7 @@ SERIES: dict[str, dict[str, str]] = {
         "norm": "#e6a04e",
         "effective": "#d590cc",
         "gradient": "#6cbfa3",
+        "attribution": "#e0826a",
     },
 }
 """The colour of each category, neighbour and measure, the same in every figure."""

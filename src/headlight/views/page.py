@@ -13,6 +13,7 @@ _LABELS = {
     "norm": "norm",
     "effective": "effective",
     "merged_norm": "merged norm (no head)",
+    "attribution": "contribution of input tokens (no head)",
 }
 
 

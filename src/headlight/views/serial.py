@@ -12,7 +12,7 @@ One object, without white space, numbers rounded to four significant digits::
         categories    list of "cls", "sep", "punctuation" or "other"
         words         list of word numbers; -1 for special tokens
     weight, norm, effective     [layer][head][query][key]
-    merged_norm                 [layer][query][key]
+    merged_norm, attribution    [layer][query][key]
     vector_norm                 [layer][head][key]
     input_norm                  [layer][key]
     entropy                     [layer][head][query], in nats
@@ -37,6 +37,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "norm": ("layer", "head", "query", "key"),
     "effective": ("layer", "head", "query", "key"),
     "merged_norm": ("layer", "query", "key"),
+    "attribution": ("layer", "query", "key"),
     "vector_norm": ("layer", "head", "key"),
     "input_norm": ("layer", "key"),
     "entropy": ("layer", "head", "query"),

@@ -15,7 +15,7 @@ from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percen
 from headlight.views.serial import DIMENSIONS
 from headlight.views.words import printable
 
-LINK_MEASURES = ("weight", "norm", "effective", "merged_norm")
+LINK_MEASURES = ("weight", "norm", "effective", "merged_norm", "attribution")
 """The measures of pairs of tokens, by which links can be ranked."""
 
 
@@ -37,11 +37,11 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
 
 
 def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableType:
-    """The strongest links of a reading: per head, or per layer for ``merged_norm``.
+    """The strongest links of a reading: per head, or per layer where a measure has no heads.
 
     Args:
         reading: One reading.
-        measure: ``weight``, ``norm``, ``effective`` or ``merged_norm``.
+        measure: ``weight``, ``norm``, ``effective``, ``merged_norm`` or ``attribution``.
         top: How many links of each head are shown.
 
     Raises:

@@ -47,6 +47,7 @@ MARKERS = {
     "norm": "s",
     "effective": "D",
     "gradient": "v",
+    "attribution": "P",
 }
 _MARKER_CYCLE = ("o", "s", "^", "D", "v", "P", "X", "*")
 

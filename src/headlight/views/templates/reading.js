@@ -3,25 +3,26 @@
 const reading = JSON.parse(document.getElementById("reading").textContent);
 const byId = (id) => document.getElementById(id);
 const STEPS = 21;
-const SCALES = { weight: "weight", norm: "norm", merged_norm: "other", effective: "effective" };
+const SCALES = { weight: "weight", norm: "norm", merged_norm: "other", effective: "effective", attribution: "other" };
 const EXPLANATIONS = {
   weight: "Attention weight α: the share of its attention that the row's token gives to the column's token.",
   norm: "Weighted norm ‖αf(x)‖: how long a vector the head really moves from the column's token to the row's.",
   merged_norm: "Merged norm ‖Σαf(x)‖: the same with all heads of the layer summed first, so there is no head to choose.",
+  attribution: "Contribution: the share of the column's input token in what the row's hidden token depends on, at the output of the layer (all heads, and the layers below).",
   effective: "Effective attention A⊥: the part of the weight that can change the head's output; it can be negative, which is shown as 0.",
 };
 const queries = reading.queries.tokens, keys = reading.keys.tokens;
 const state = { layer: 0, head: 0, measure: "weight", query: 0, key: 0, pinned: false };
 
 const measured = () => document.querySelector('input[name="measure"]:checked')?.value;
-const perLayer = () => state.measure === "merged_norm";
-const table = (layer, head) => perLayer() ? reading.merged_norm[layer] : reading[state.measure][layer][head];
+const perLayer = () => ["merged_norm", "attribution"].includes(state.measure);
+const table = (layer, head) => perLayer() ? reading[state.measure][layer] : reading[state.measure][layer][head];
 const largest = (rows) => rows.reduce((most, row) => row.reduce((m, v) => (v !== null && v > m ? v : m), most), 0);
 
 // Each map is coloured up to its own maximum, so that its pattern can be seen.
 const top = (rows) => largest(rows) || 1;
 const step = (value, high) => Math.round(Math.min(Math.max(value / high, 0), 1) * (STEPS - 1));
-const shown = (value) => value === null ? "not observed" : state.measure === "weight" ? `${(100 * value).toFixed(1)}%` : String(Number(value.toPrecision(3)));
+const shown = (value) => value === null ? "not observed" : ["weight", "attribution"].includes(state.measure) ? `${(100 * value).toFixed(1)}%` : String(Number(value.toPrecision(3)));
 
 function colours() {
   const style = getComputedStyle(document.documentElement);
