@@ -10,19 +10,54 @@ from headlight.errors import UsageError
 
 if TYPE_CHECKING:
     from headlight.capture import Subject
+    from headlight.capture.attribution import AttributionSettings
 
 LAYER_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
 def load(
-    model: str | None, revision: str | None, device: str, dtype: str, trust_remote_code: bool
+    model: str | None,
+    revision: str | None,
+    device: str,
+    dtype: str,
+    trust_remote_code: bool,
+    head: str = "none",
 ) -> "Subject":
     """The model, ready to be captured."""
     from headlight.capture import load_subject
 
     return load_subject(
-        model, revision=revision, device=device, dtype=dtype, trust_remote_code=trust_remote_code
+        model,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        trust_remote_code=trust_remote_code,
+        head=head,
     )
+
+
+def attribution_settings(
+    *, wanted: bool, exact: bool, probes: int | None
+) -> "AttributionSettings | None":
+    """How contributions of input tokens are computed, if they are.
+
+    Raises:
+        UsageError: the options contradict one another, or say how to do what is not asked for.
+    """
+    if exact and probes is not None:
+        raise UsageError("--exact contributions need no --probes; choose one of the two.")
+    if not wanted:
+        if exact or probes is not None:
+            raise UsageError(
+                "--exact and --probes say how contributions are computed, and they are not asked "
+                "for; add the measure attribution."
+            )
+        return None
+    from headlight.capture.attribution import AttributionSettings
+
+    if exact:
+        return AttributionSettings(method="exact")
+    return AttributionSettings() if probes is None else AttributionSettings(probes=probes)
 
 
 def layer_numbers(spec: str | None) -> tuple[int, ...] | None:

@@ -49,6 +49,7 @@ class Measure(StrEnum):
     WEIGHT = "weight"
     NORM = "norm"
     EFFECTIVE = "effective"
+    ATTRIBUTION = "attribution"
 
 
 class PaperName(StrEnum):
@@ -86,4 +87,11 @@ KindOption = Annotated[
 ]
 BiasOption = Annotated[
     ValueBias, typer.Option(help="Whether T of effective attention holds the value bias.")
+]
+Exact = Annotated[
+    bool, typer.Option("--exact", help="Compute contributions exactly, and not by random probes.")
+]
+Probes = Annotated[
+    int | None,
+    typer.Option(min=1, help="Random probes for an input token, of estimated contributions."),
 ]

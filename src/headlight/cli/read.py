@@ -6,15 +6,23 @@ from typing import Annotated
 
 import typer
 
-from headlight.cli.arguments import command_line, layer_numbers, load, printable
+from headlight.cli.arguments import (
+    attribution_settings,
+    command_line,
+    layer_numbers,
+    load,
+    printable,
+)
 from headlight.cli.options import (
     BiasOption,
     Device,
+    Exact,
     KindOption,
     Layers,
     Measure,
     ModelName,
     Precision,
+    Probes,
     Revision,
     Trust,
     ValueBias,
@@ -35,6 +43,8 @@ READ_EXAMPLES = """
 
   headlight read "The cat sat." --model gpt2 --json cat.json
 
+  headlight read "The cat sat." --measure attribution  [dim]what input tokens contribute[/dim]
+
   echo "The cat sat." | headlight read -
 """
 
@@ -53,6 +63,8 @@ def read(
     kind: KindOption = None,
     layers: Layers = None,
     value_bias: BiasOption = ValueBias.INCLUDE,
+    exact: Exact = False,
+    probes: Probes = None,
     revision: Revision = None,
     device: Device = "auto",
     dtype: Precision = "float32",
@@ -62,6 +74,9 @@ def read(
     for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
         _demand_place(path, suffix)
     chosen = layer_numbers(layers)
+    attribution = attribution_settings(
+        wanted=measure is Measure.ATTRIBUTION, exact=exact, probes=probes
+    )
     text = _text(text)
 
     from rich.console import Console
@@ -76,6 +91,7 @@ def read(
         kind=kind.value if kind else None,
         layers=chosen,
         value_bias=value_bias.value,
+        attribution=attribution or False,
         command=command_line(),
     )
     from headlight.views import reading_terminal

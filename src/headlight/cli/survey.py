@@ -5,16 +5,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.cli.arguments import command_line, layer_numbers, load, printable
+from headlight.cli.arguments import (
+    attribution_settings,
+    command_line,
+    layer_numbers,
+    load,
+    names,
+    printable,
+)
 from headlight.cli.options import (
     BiasOption,
     Device,
+    Exact,
     KindOption,
     Layers,
     LoneUnits,
     ModelName,
     Overflow,
     Precision,
+    Probes,
     Revision,
     SegmentIds,
     Trust,
@@ -35,6 +44,8 @@ SURVEY_EXAMPLES = """
   headlight survey corpus.txt.gz --model bert-base-uncased --out run/
 
   headlight survey wiki/ --pairs --max-examples 992    [dim]as Clark and Kobayashi did[/dim]
+
+  headlight survey wiki/ --measures weight,attribution --max-examples 50
 
   headlight survey hf:imdb:train:text --out imdb/ --resume
 """
@@ -73,6 +84,15 @@ def survey(
     ] = None,
     kind: KindOption = None,
     layers: Layers = None,
+    measures: Annotated[
+        str,
+        typer.Option(
+            help="Of weight, norm and effective; and of gradient, which runs a language model "
+            "backward, and attribution, of input tokens, which costs most."
+        ),
+    ] = "weight,norm,effective",
+    exact: Exact = False,
+    probes: Probes = None,
     value_bias: BiasOption = ValueBias.INCLUDE,
     segment_ids: Annotated[
         SegmentIds, typer.Option(help="Segment ids of pairs; zeros as in Clark's released maps.")
@@ -101,6 +121,7 @@ def survey(
     from headlight.surveys import Folder, Settings, sample_settings, survey as run_survey
     from headlight.surveys.write import write_report
 
+    wanted = tuple(names(measures))
     settings = Settings(
         pairs=pairs,
         max_length=max_length,
@@ -110,13 +131,18 @@ def survey(
         max_examples=max_examples,
         kind=kind.value if kind else None,
         layers=layer_numbers(layers),
+        measures=wanted,
+        attribution=attribution_settings(
+            wanted="attribution" in wanted, exact=exact, probes=probes
+        ),
         value_bias=value_bias.value,
         batch_tokens=batch_tokens,
         seed=seed,
     )
     folder = Folder(path=out, resume=resume, overwrite=overwrite)
     folder.demand_free()
-    subject = load(model, revision, device, dtype, trust_remote_code)
+    head = "language_model" if "gradient" in wanted else "none"
+    subject = load(model, revision, device, dtype, trust_remote_code, head)
     if opened is None:
         settings = sample_settings(settings, subject)
     result = run_survey(
