@@ -1,12 +1,14 @@
 """The model as users meet it: load, read, survey."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import xarray
 
-from headlight.capture import Kind, Subject, load_subject
+from headlight.capture import Kind, Replacements, Subject, attention_replaced, load_subject
+from headlight.capture.attribution import AttributionSettings
 from headlight.corpora import Corpus, Source
 from headlight.measures import ValueBias
 from headlight.reading import Reading, read
@@ -24,9 +26,36 @@ class Model(Subject):
         kind: Kind | None = None,
         layers: Iterable[int] | None = None,
         value_bias: ValueBias = "include",
+        attribution: bool | AttributionSettings = False,
     ) -> Reading:
         """Every measure of every head on one text, or two; see `headlight.reading.read`."""
-        return read(self, text, pair, kind=kind, layers=layers, value_bias=value_bias)
+        return read(
+            self,
+            text,
+            pair,
+            kind=kind,
+            layers=layers,
+            value_bias=value_bias,
+            attribution=attribution,
+        )
+
+    @contextmanager
+    def with_attention(
+        self, replacements: Replacements, *, kind: Kind | None = None
+    ) -> Iterator[None]:
+        """Within the block the model works with attention matrices of yours.
+
+        ``with model.with_attention({3: matrices, (4, 1): lambda weight, site: weight.flip(-1)})``
+        replaces all heads of layer 3 and one of layer 4; everything that is done with the model in
+        the block, reading and surveys included, sees the new weights.  For the shapes and the rules
+        see `headlight.capture.attention_replaced`.
+
+        Raises:
+            UsageError: there is no such kind, layer or head, or a shape does not fit.
+            CaptureError: a capture is open already, or a layer to be changed was never run.
+        """
+        with attention_replaced(self, replacements, kind=kind):
+            yield
 
 
 def load(

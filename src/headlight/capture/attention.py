@@ -5,11 +5,15 @@ it.  For the sites asked for it runs the model's own eager function, so that sof
 position biases and windows stay the model's business, and hands on what it saw.  For all others,
 for other models that share the configuration, and for other threads it computes what would have
 been computed without Headlight.
+
+Attention can also be replaced here, beneath whoever listens, so that a capture sees what the model
+then works with (`headlight.capture.replacement`).
 """
 
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
@@ -37,6 +41,22 @@ class Listener(Protocol):
         ...
 
 
+@runtime_checkable
+class Replacing(Protocol):
+    """Whoever puts other weights in the place of a model's own."""
+
+    active: bool
+    """Whether it does so at the moment."""
+
+    def arrive(self, module: nn.Module) -> None:
+        """The attention of `module` is about to run once."""
+        ...
+
+    def around(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
+        """`own`, but `eager` and then other weights where they are replaced."""
+        ...
+
+
 @dataclass
 class _Held:
     """A configuration that names the door, what it named before, and for how many captures."""
@@ -47,6 +67,7 @@ class _Held:
 
 
 _listeners: WeakKeyDictionary[nn.Module, tuple[int, Listener]] = WeakKeyDictionary()
+_replacers: WeakKeyDictionary[nn.Module, tuple[int, Replacing]] = WeakKeyDictionary()
 _held: dict[int, _Held] = {}
 _lock = threading.Lock()
 
@@ -81,6 +102,41 @@ def forget(model: nn.Module) -> None:
             _listeners.pop(module, None)
 
 
+def is_listened_to(model: nn.Module) -> bool:
+    """Whether somebody listens to a part of `model`, in any thread."""
+    return any(module in _listeners for module in model.modules())
+
+
+def replace_by(model: nn.Module, replacer: Replacing | None) -> None:
+    """Let `replacer` see to all modules of `model` in this thread, instead of any other."""
+    with _lock:
+        for module in model.modules():
+            if replacer is None:
+                _replacers.pop(module, None)
+            else:
+                _replacers[module] = threading.get_ident(), replacer
+
+
+def replacer_of(module: nn.Module) -> Replacing | None:
+    """Who replaces the attention of `module` in this thread; None if nobody does."""
+    thread, replacer = _replacers.get(module, (None, None))
+    active = replacer is not None and replacer.active and thread == threading.get_ident()
+    return replacer if active else None
+
+
+@contextmanager
+def unreplaced(model: nn.Module) -> Iterator[None]:
+    """The attention of `model` is its own within the block, whatever replaces it outside."""
+    replacers = {replacer_of(module) for module in model.modules()} - {None}
+    try:
+        for replacer in replacers:
+            replacer.active = False  # type: ignore[union-attr]
+        yield
+    finally:
+        for replacer in replacers:
+            replacer.active = True  # type: ignore[union-attr]
+
+
 def hold(configs: Iterable[Any]) -> None:
     """Make the configurations name the door; models that share one may each hold it."""
     with _lock:
@@ -103,11 +159,16 @@ def release(configs: Iterable[Any]) -> None:
 
 
 def eager_function(module: nn.Module) -> AttentionFunction:
-    """The eager attention of the file that defines `module`.
+    """The eager attention of the file that defines `module`, with weights replaced if they are.
 
     Raises:
         UnsupportedModelError: that file has none.
     """
+    eager, replacer = _eager_beside(module), replacer_of(module)
+    return replacer.around(eager, eager) if replacer else eager
+
+
+def _eager_beside(module: nn.Module) -> AttentionFunction:
     for ancestor in type(module).__mro__:
         function = getattr(sys.modules[ancestor.__module__], "eager_attention_forward", None)
         if function is not None:
@@ -126,12 +187,16 @@ def own_function(module: nn.Module) -> AttentionFunction:
     config: Any = getattr(module, "config", None)
     held = _held.get(id(config))
     named = held.implementation if held else getattr(config, "_attn_implementation", None)
-    if named == "sdpa":
-        return ALL_ATTENTION_FUNCTIONS["sdpa"]  # type: ignore[no-any-return]
-    return eager_function(module)
+    own: AttentionFunction = (
+        ALL_ATTENTION_FUNCTIONS["sdpa"] if named == "sdpa" else _eager_beside(module)
+    )
+    replacer = replacer_of(module)
+    return replacer.around(_eager_beside(module), own) if replacer else own
 
 
 def _attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+    if (replacer := replacer_of(module)) is not None:
+        replacer.arrive(module)
     thread, listener = _listeners.get(module, (None, None))
     if listener is None or thread != threading.get_ident():
         return own_function(module)(module, *arguments, **options)

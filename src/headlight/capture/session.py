@@ -39,7 +39,7 @@ def door_opened(model: nn.Module, listener: Listener) -> Iterator[None]:
             f"this {type(model).__name__} is being captured already; close the first capture "
             "before opening another, or load the model twice."
         )
-    configs = _configs(model)
+    configs = configurations(model)
     hold(configs)
     try:
         yield
@@ -48,7 +48,7 @@ def door_opened(model: nn.Module, listener: Listener) -> Iterator[None]:
         forget(model)
 
 
-def _configs(model: nn.Module) -> list[Any]:
+def configurations(model: nn.Module) -> list[Any]:
     """Every distinct configuration that a part of the model reads its attention setting from."""
     found: dict[int, Any] = {}
     for module in model.modules():

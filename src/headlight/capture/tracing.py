@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from headlight.capture.attention import eager_function
+from headlight.capture.attention import eager_function, unreplaced
 from headlight.capture.record import Kind, Projection, Site
 from headlight.capture.session import door_opened
 from headlight.errors import UnsupportedModelError
@@ -125,6 +125,11 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
         UnsupportedModelError: no attention passes the interface, fewer modules than the
             configuration promises, or one whose context does not reach a linear map unchanged.
     """
+    with unreplaced(model):
+        return _trace(model, inputs)
+
+
+def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
     tracer = Tracer()
     linears = [module for module in model.modules() if isinstance(module, Linear)]
     hooks = [module.register_forward_hook(tracer.linear) for module in linears]

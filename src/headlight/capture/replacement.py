@@ -1,0 +1,260 @@
+"""Attention matrices of one's own in the forward pass, through the same door as capture.
+
+Where attention is replaced, the model's own weights are computed first, so that a replacement may
+depend on them; then the context is formed anew as A V, with the values that the model made.  All
+other attention stays what it was, fast kernels included.  Gradients flow through the new weights to
+whatever they were made from.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from headlight.capture.attention import (
+    AttentionFunction,
+    hold,
+    is_listened_to,
+    register,
+    release,
+    replace_by,
+    replacer_of,
+)
+from headlight.capture.record import Kind, Site
+from headlight.capture.session import configurations
+from headlight.capture.subject import Subject
+from headlight.errors import CaptureError, UsageError
+from headlight.shapes import Value, Weight
+
+Replacement = Tensor | np.ndarray | Callable[[Tensor, Site], Tensor]
+"""New weights, or a function of the old ones and of where they are."""
+Replacements = Mapping[int | tuple[int, int], Replacement]
+"""By layer, or by layer and head; both count from 0."""
+
+_Change = Callable[[Tensor, Site], Tensor]
+
+
+@contextmanager
+def attention_replaced(
+    subject: Subject, replacements: Replacements, *, kind: Kind | None = None
+) -> Iterator[None]:
+    """Within the block, the model works with these attention matrices instead of its own.
+
+    A key of `replacements` is a layer, or a pair of layer and head; heads are changed after their
+    layer.  A value is a tensor that broadcasts to the weights of the layer, ``batch head query
+    key``, or of the head, ``batch query key``, with its own queries and keys; or a function that is
+    given these weights and the `Site`, and returns new ones.  Weights are taken as they are: they
+    need not be positive, add up to 1, or respect a mask, though keys that a query cannot see should
+    be left at 0.
+
+    Blocks may be nested; the inner one is given what the outer one has made.  A capture that is
+    opened inside the block records the new weights, and gradients with respect to them.  Nothing
+    is differentiated unless the caller does so, and nothing prevents it.
+
+    Args:
+        subject: the model, in evaluation mode.
+        replacements: see above.
+        kind: of attention; by default the first of ``encoder``, ``decoder`` and ``cross`` that the
+            model has.
+
+    Raises:
+        UsageError: there is no such kind, layer or head, or new weights have another shape than
+            those that they replace; the latter when the model runs.
+        CaptureError: a capture is open on the model already; or, at the end of the block, the model
+            was run and some of the attention to be replaced was not part of it.
+    """
+    model = subject.transformer
+    changes = _changes(subject, replacements, kind or subject.kinds[0])
+    if is_listened_to(model):
+        raise CaptureError(
+            f"{subject.name} is being captured; replace its attention first, and open the capture "
+            "inside."
+        )
+    outer = replacer_of(model)
+    before = outer.changes_before(changes) if isinstance(outer, Replacer) else changes
+    replacer = Replacer(subject.sites, before)
+    register()
+    configs = configurations(model)
+    hold(configs)
+    hooks = replacer.hooks(model)
+    replace_by(model, replacer)
+    try:
+        yield
+    finally:
+        replacer.active = False  # for a capture that outlives the block
+        replace_by(model, outer)
+        for hook in hooks:
+            hook.remove()
+        release(configs)
+        if isinstance(outer, Replacer):
+            outer.note_used(replacer)
+    replacer.demand_used(changes, subject.name)
+
+
+class Replacer:
+    """Puts new weights in the place of a model's own, pass after pass.
+
+    Args:
+        sites: all attention of the model, in the order in which it runs.
+        changes: what becomes of the weights of some of them, one change after the other.
+    """
+
+    def __init__(self, sites: list[Site], changes: Mapping[Site, list[_Change]]) -> None:
+        self.active = True
+        self._sites = sites
+        self._changes = changes
+        self._runs: dict[nn.Module, list[Site]] = {}
+        for site in sites:
+            self._runs.setdefault(site.module, []).append(site)
+        self._seen: dict[nn.Module, int] = {}
+        self._used: set[Site] = set()
+        self._current: Site | None = None
+        self._depth = 0
+        self._passes = 0
+        self._thread = threading.get_ident()
+
+    def changes_before(self, later: Mapping[Site, list[_Change]]) -> dict[Site, list[_Change]]:
+        """These changes, followed by others.
+
+        Raises:
+            CaptureError: the sites are not of the same trace.
+        """
+        if any(site not in self._sites for site in later):
+            raise CaptureError(
+                "the attention of this model is replaced already, through another object of it; "
+                "use the same object for both."
+            )
+        sites = {*self._changes, *later}
+        return {site: [*self._changes.get(site, ()), *later.get(site, ())] for site in sites}
+
+    def hooks(self, model: nn.Module) -> list[Any]:
+        """Hooks that notice when the model, or a model inside it, begins to run and ends."""
+        whole = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
+        begin = [each.register_forward_pre_hook(self._begin) for each in whole]
+        # Also after an exception, or the next pass would seem to be a part of this one.
+        end = [each.register_forward_hook(self._end, always_call=True) for each in whole]
+        return [*begin, *end]
+
+    def _begin(self, *_: Any) -> None:
+        if not self._is_ours():
+            return
+        if not self._depth:
+            self._seen.clear()
+            self._passes += self.active
+        self._depth += 1
+
+    def _end(self, *_: Any) -> None:
+        if self._is_ours():
+            self._depth -= 1
+
+    def _is_ours(self) -> bool:
+        """Whether this is the thread that opened the block; other threads run as always."""
+        return threading.get_ident() == self._thread
+
+    def arrive(self, module: nn.Module) -> None:
+        """The attention of `module` is about to run once.
+
+        Raises:
+            CaptureError: it runs more often than when it was traced.
+        """
+        runs, number = self._runs.get(module, []), self._seen.get(module, 0)
+        self._seen[module] = number + 1
+        if len(runs) == 1:
+            number = 0  # also where a part of the model is run by itself
+        if number >= len(runs):
+            raise CaptureError(
+                f"{type(module).__name__} ran more often than in the traced pass, so it is not "
+                "known which layer this is; run the whole model, as it was traced."
+            )
+        self._current = runs[number]
+
+    def around(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
+        """`own`, but `eager` and then other weights where they are replaced."""
+        return partial(self._attend, eager, own)
+
+    def _attend(
+        self,
+        eager: AttentionFunction,
+        own: AttentionFunction,
+        module: nn.Module,
+        *arguments: Any,
+        **options: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        site = self._current
+        changes = self._changes.get(site, []) if site is not None and self.active else []
+        if site is None or not changes:
+            return own(module, *arguments, **options)
+        context, weight = eager(module, *arguments, **options)
+        assert weight is not None  # noqa: S101 - tracing has seen it
+        changed = weight
+        for change in changes:
+            changed = change(changed, site)
+        if weight.requires_grad and not changed.requires_grad:
+            changed = changed + 0 * weight  # so that a loss can be differentiated by them
+        self._used.add(site)
+        return _context(changed, arguments[2]).reshape(context.shape), changed
+
+    def note_used(self, inner: "Replacer") -> None:
+        """What ran while another one stood in for this one."""
+        self._used |= inner._used
+        self._passes += inner._passes
+
+    def demand_used(self, sites: Iterable[Site], name: str) -> None:
+        """Some pass must have run each of these sites, if there was any pass.
+
+        Raises:
+            CaptureError: it was not so.
+        """
+        missed = [site for site in sites if site not in self._used]
+        if self._passes and missed:
+            raise CaptureError(
+                f"{name} was run, and its {missed[0].kind} layer {missed[0].layer} was not: the "
+                "attention there was not replaced; run the part of the model that has it."
+            )
+
+
+def _context(weight: Weight, value: Value) -> Tensor:
+    """A V, as ``batch query head head_dim``; grouped heads share values."""
+    repeats = weight.shape[1] // value.shape[1]
+    repeated = value.repeat_interleave(repeats, dim=1) if repeats > 1 else value
+    return (weight @ repeated).transpose(1, 2)
+
+
+def _changes(subject: Subject, replacements: Replacements, kind: Kind) -> dict[Site, list[_Change]]:
+    """By site: first of its whole layer, then of its heads."""
+    found: dict[Site, list[_Change]] = {}
+    by_layer = {site.layer: site for site in subject.sites_of(kind)}
+    for key in sorted(replacements, key=lambda key: isinstance(key, tuple)):
+        layer, head = key if isinstance(key, tuple) else (key, None)
+        site = by_layer.get(layer) or subject.sites_of(kind, [layer])[0]  # which refuses
+        if head is not None and not 0 <= head < site.heads:
+            raise UsageError(
+                f"{kind} layer {layer} of {subject.name} has no head {head}: its heads are 0 to "
+                f"{site.heads - 1}."
+            )
+        change = partial(_changed, replacement=replacements[key], head=head)
+        found.setdefault(site, []).append(change)
+    return found
+
+
+def _changed(weight: Weight, site: Site, *, replacement: Replacement, head: int | None) -> Weight:
+    """The weights of a layer, all of them or those of one head replaced."""
+    part = weight if head is None else weight[:, head]
+    given = replacement(part, site) if callable(replacement) else torch.as_tensor(replacement)
+    fits = given.ndim >= 2 and given.shape[-2:] == part.shape[-2:] and given.ndim <= part.ndim
+    leading = zip(given.shape[-3::-1], part.shape[-3::-1], strict=False)
+    if not fits or any(size not in (1, whole) for size, whole in leading):
+        place = f"{site.kind} layer {site.layer}" + ("" if head is None else f", head {head}")
+        axes = "batch, head, query, key" if head is None else "batch, query, key"
+        raise UsageError(
+            f"the attention given for {place} has the shape {tuple(given.shape)}, and that of the "
+            f"model has {tuple(part.shape)} ({axes}) on this input; give one that broadcasts to it."
+        )
+    given = given.to(weight).expand(part.shape)
+    return given if head is None else torch.select_scatter(weight, given, 1, head)

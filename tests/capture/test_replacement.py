@@ -1,0 +1,314 @@
+"""Attention matrices of one's own in the forward pass, on every architecture of the table."""
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from architectures import ARCHITECTURES
+from headlight.capture import LayerRecord, OwnObjective, Subject, attention_replaced
+from headlight.encode.batch import collate
+from headlight.encode.encoded import Encoded
+from headlight.errors import CaptureError, UsageError
+from tiny_models import Architecture, Inputs
+
+KINDS = ("encoder", "decoder", "cross")
+
+
+class Trouble(Exception):  # noqa: N818 - not an error of anyone's
+    """Raised on purpose."""
+
+
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(11)
+
+
+def made(name: str) -> tuple[Subject, Inputs]:
+    row: Architecture = next(row for row in ARCHITECTURES if row.name == name)
+    return Subject(row.build(), name=name), row.inputs(generator(), "none")
+
+
+def run(subject: Subject, inputs: Inputs) -> Tensor:
+    with torch.no_grad():
+        output: Tensor = subject.transformer(**inputs).last_hidden_state
+    return output
+
+
+def records(subject: Subject, inputs: Inputs, kind: str) -> list[LayerRecord]:
+    seen: list[LayerRecord] = []
+    with subject.capture(subject.sites_of(kind)) as recorder:
+        recorder.visit = seen.append
+        run(subject, inputs)
+    return seen
+
+
+def settings(subject: Subject) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, module in subject.transformer.named_modules():
+        found[name] = [dict(value) for key, value in vars(module).items() if "_hooks" in key]
+        config = getattr(module, "config", None)
+        found[f"{name}: implementation"] = getattr(config, "_attn_implementation_internal", None)
+    return found
+
+
+@pytest.mark.parametrize("name", [row.name for row in ARCHITECTURES])
+def test_weights_in_the_place_of_themselves_change_nothing(name: str) -> None:
+    subject, inputs = made(name)
+    output, before = run(subject, inputs), settings(subject)
+    for kind in subject.kinds:
+        weights = {each.site.layer: each.weight for each in records(subject, inputs, kind)}
+        with attention_replaced(subject, weights, kind=kind):
+            again = run(subject, inputs)
+        torch.testing.assert_close(again, output, rtol=1e-4, atol=2e-5)
+    assert settings(subject) == before
+    assert torch.equal(run(subject, inputs), output)
+
+
+@pytest.mark.parametrize("name", [row.name for row in ARCHITECTURES])
+def test_what_is_projected_is_the_new_weights_times_the_values_of_the_model(name: str) -> None:
+    """By loops over heads, groups and all; and a head left alone has its own weights."""
+    subject, inputs = made(name)
+    kind = subject.kinds[-1]
+    before = records(subject, inputs, kind)[0]
+    site = before.site
+    shape = before.weight.shape
+    wanted = torch.rand(shape[2:], generator=generator())
+    given: list[Tensor] = []
+    hook = site.projection.module.register_forward_pre_hook(
+        lambda _, inputs: given.append(inputs[0])
+    )
+    with attention_replaced(subject, {(site.layer, 1): wanted}, kind=kind):
+        run(subject, inputs)
+    hook.remove()
+    number = [each for each in subject.sites if each.projection.module is site.projection.module]
+    context = given[number.index(site)].reshape(shape[0], shape[2], site.heads, site.head_dim)
+    for head in range(site.heads):
+        value = before.value[:, head * site.kv_heads // site.heads]
+        weight = wanted.expand(shape[0], -1, -1) if head == 1 else before.weight[:, head]
+        torch.testing.assert_close(context[:, :, head], weight @ value, rtol=1e-4, atol=1e-5)
+
+
+def test_a_function_is_given_the_weights_of_the_layer_or_of_the_head_and_where_they_are() -> None:
+    subject, inputs = made("Llama")
+    before = records(subject, inputs, "decoder")
+    given: list[tuple[Tensor, int]] = []
+
+    def same(weight: Tensor, site: Any) -> Tensor:
+        given.append((weight, site.layer))
+        return weight
+
+    with attention_replaced(subject, {(1, 2): same, 0: same}):
+        run(subject, inputs)
+    assert [layer for _, layer in given] == [0, 1]
+    assert torch.equal(given[0][0], before[0].weight)
+    torch.testing.assert_close(given[1][0], before[1].weight[:, 2])
+
+
+@pytest.mark.parametrize("name", ["BERT", "Llama", "T5", "BART", "ALBERT"])
+def test_gradients_flow_to_what_the_weights_were_made_from(name: str) -> None:
+    subject, inputs = made(name)
+    subject = Subject(subject.transformer.double(), name=name)
+    kind = subject.kinds[-1]
+    shape = records(subject, inputs, kind)[1].weight.shape
+    logits = torch.randn(shape[1:], generator=generator(), dtype=torch.float64)
+
+    def output_of(given: Tensor) -> Tensor:
+        with attention_replaced(subject, {1: given.softmax(-1)}, kind=kind):
+            output: Tensor = subject.transformer(**inputs).last_hidden_state
+        return output.sum(-1).square().sum()
+
+    leaf = logits.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(output_of(leaf), leaf)
+    assert gradient.abs().min() > 0
+    # These normalise in float32 whatever they are asked for.
+    size, tolerance = (1e-2, 2e-2) if name in ("Llama", "T5") else (1e-5, 1e-5)
+    step = torch.zeros_like(logits)
+    step[1, 2, 1] = size
+    with torch.no_grad():
+        slope = (output_of(logits + step) - output_of(logits - step)) / (2 * size)
+    torch.testing.assert_close(gradient[1, 2, 1], slope, rtol=tolerance, atol=tolerance**2)
+
+
+def test_a_shared_module_is_replaced_in_the_layer_asked_for_only() -> None:
+    subject, inputs = made("ALBERT")
+    assert subject.sites[0].module is subject.sites[1].module
+    with attention_replaced(subject, {1: lambda weight, _: weight.flip(-1)}):
+        run(subject, inputs)  # a second pass begins from the first layer again
+        first, second = records(subject, inputs, "encoder")
+    before = records(subject, inputs, "encoder")
+    assert torch.equal(first.weight, before[0].weight)
+    torch.testing.assert_close(second.weight, before[1].weight.flip(-1))
+
+
+@pytest.mark.parametrize("name", ["BERT", "T5"])
+def test_a_capture_inside_sees_the_new_weights_of_all_sites(name: str) -> None:
+    """Also those whose attention it does not record, which keep their fast function."""
+    subject, inputs = made(name)
+    with attention_replaced(subject, {0: lambda weight, _: weight.flip(2)}):
+        output = run(subject, inputs)
+        (record,) = (
+            each for each in records(subject, inputs, subject.kinds[0]) if each.site.layer == 0
+        )
+        with subject.capture(subject.sites[1:2]) as recorder:
+            recorder.visit = lambda _: None
+            captured = run(subject, inputs)
+    plain = records(subject, inputs, subject.kinds[0])[0]
+    torch.testing.assert_close(record.weight, plain.weight.flip(2))
+    torch.testing.assert_close(captured, output)
+    assert not torch.allclose(captured, run(subject, inputs), atol=1e-3)
+
+
+def test_blocks_can_be_nested_and_the_inner_one_is_given_what_the_outer_one_made() -> None:
+    subject, inputs = made("T5")
+    even = {0: lambda weight, _: torch.full_like(weight, 1 / weight.shape[-1])}
+    given: list[Tensor] = []
+
+    def seen(weight: Tensor, _: Any) -> Tensor:
+        given.append(weight)
+        return weight
+
+    with (
+        attention_replaced(subject, even, kind="encoder"),
+        attention_replaced(subject, {0: seen}, kind="encoder"),
+        attention_replaced(subject, even, kind="cross"),
+    ):
+        run(subject, inputs)
+        cross = records(subject, inputs, "cross")[0]
+    assert (given[0] == 1 / 12).all()
+    assert (cross.weight == 1 / 12).all()
+
+
+def test_the_gradient_of_weights_that_replace_others_can_be_captured() -> None:
+    subject, _ = made("BERT")
+    batch = collate([Encoded("text", (5, 6, 7, 8), (0,) * 4, (3,) * 4, (0, 1, 2, 3))], pad_id=0)
+    objective = OwnObjective(lambda output, _: output.last_hidden_state[:, 0, 0], name="first")
+    seen: dict[int, LayerRecord] = {}
+    fixed = torch.eye(4)
+    with attention_replaced(subject, {0: fixed}), subject.capture() as recorder:
+        recorder.visit = lambda record: seen.update({record.site.layer: record})
+        subject.run_backward(batch, objective)
+    found = seen[0].gradient
+    assert found is not None
+    assert torch.equal(seen[0].weight, fixed.expand(1, 4, 4, 4))
+
+    def loss(step: float) -> float:
+        changed = fixed.expand(4, 4, 4).clone()
+        changed[2, 1, 3] += step
+        with attention_replaced(subject, {0: changed}), torch.no_grad():
+            output = subject.transformer(**subject.inputs(batch)).last_hidden_state
+        return float(output[0, 0, 0])
+
+    slope = (loss(1e-2) - loss(-1e-2)) / 2e-2
+    assert float(found[0, 2, 1, 3]) == pytest.approx(slope, rel=2e-2, abs=1e-4)
+
+
+def test_other_threads_are_not_touched() -> None:
+    subject, inputs = made("BERT")
+    output = run(subject, inputs)
+    found: list[Tensor] = []
+    with attention_replaced(subject, {0: lambda weight, _: weight.flip(2)}):
+        thread = threading.Thread(target=lambda: found.append(run(subject, inputs)))
+        thread.start()
+        thread.join()
+        assert not torch.allclose(run(subject, inputs), output, atol=1e-3)
+    torch.testing.assert_close(found[0], output)
+
+
+def test_the_model_is_as_it_was_after_an_exception() -> None:
+    subject, inputs = made("ALBERT")
+    output, before = run(subject, inputs), settings(subject)
+
+    def raising(*_: Any) -> Tensor:
+        raise Trouble
+
+    def block() -> None:
+        with attention_replaced(subject, {1: raising}):
+            run(subject, inputs)
+
+    with pytest.raises(Trouble):
+        block()
+    assert settings(subject) == before
+    assert torch.equal(run(subject, inputs), output)
+
+
+def test_a_pass_after_a_failed_one_counts_from_the_first_layer() -> None:
+    subject, inputs = made("ALBERT")
+    failing = [True]
+
+    def sometimes(weight: Tensor, _: Any) -> Tensor:
+        if failing:
+            raise Trouble
+        return weight.flip(-1)
+
+    with attention_replaced(subject, {0: sometimes}):
+        with pytest.raises(Trouble):
+            run(subject, inputs)
+        failing.clear()
+        seen = records(subject, inputs, "encoder")
+    before = records(subject, inputs, "encoder")
+    torch.testing.assert_close(seen[0].weight, before[0].weight.flip(-1))
+
+
+@pytest.mark.parametrize(
+    ("replacements", "message"),
+    [
+        ({7: torch.eye(12)}, "no encoder layer 7"),
+        ({-1: torch.eye(12)}, "no encoder layer -1"),
+        ({(0, 4): torch.eye(12)}, "no head 4: its heads are 0 to 3"),
+        ({0: torch.eye(3)}, r"layer 0 has the shape \(3, 3\), and that .* \(2, 4, 12, 12\)"),
+        ({0: torch.ones(3, 12, 12)}, "broadcasts"),
+        ({0: torch.ones(1, 1, 1, 12, 12)}, "broadcasts"),
+        ({(0, 1): torch.ones(4, 12, 12)}, r"layer 0, head 1 has the shape \(4, 12, 12\)"),
+        ({0: torch.ones(12)}, "broadcasts"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(replacements: Any, message: str) -> None:
+    subject, inputs = made("BERT")
+    before = settings(subject)
+
+    def block() -> None:
+        with attention_replaced(subject, replacements):
+            run(subject, inputs)
+
+    with pytest.raises(UsageError, match=message):
+        block()
+    assert settings(subject) == before
+
+
+def test_attention_is_not_replaced_under_a_capture_that_is_open() -> None:
+    subject, _ = made("BERT")
+
+    def block() -> None:
+        with subject.capture(), attention_replaced(subject, {0: torch.eye(12)}):
+            pass
+
+    with pytest.raises(CaptureError, match="replace its attention first"):
+        block()
+
+
+def test_a_layer_that_was_never_run_is_not_passed_over() -> None:
+    subject, inputs = made("T5")
+
+    def block() -> None:
+        with (
+            attention_replaced(subject, {0: lambda weight, _: weight}, kind="cross"),
+            torch.no_grad(),
+        ):
+            subject.transformer.get_encoder()(input_ids=inputs["input_ids"])
+
+    with pytest.raises(CaptureError, match="its cross layer 0 was not"):
+        block()
+
+
+def test_a_part_of_the_model_may_be_used_through_another_object() -> None:
+    """Its sites are traced within the block, by the model's own attention."""
+    subject, inputs = made("T5")
+    with attention_replaced(subject, {0: torch.eye(12)}):
+        encoder = subject.encoder()
+        seen: list[LayerRecord] = []
+        with encoder.capture() as recorder, torch.no_grad():
+            recorder.visit = seen.append
+            encoder.transformer(input_ids=inputs["input_ids"])
+    assert torch.equal(seen[0].weight, torch.eye(12).expand(2, 4, 12, 12))
