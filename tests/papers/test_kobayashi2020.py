@@ -5,13 +5,16 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+import xarray
 
 from headlight.capture import load_subject
 from headlight.papers import find_paper
 from headlight.papers.kobayashi2020 import published
 from headlight.surveys import Settings, survey
+from headlight.papers.kobayashi2020.findings import rows_of
 from papers.material import folder_of_data, saved_model
 from surveys.command import Command
+from surveys.subjects import saved
 
 PLANS = find_paper("kobayashi2020").plans
 LENGTH = 48
@@ -105,3 +108,55 @@ def test_the_published_averages_are_consistent():
             assert row.variation == pytest.approx(row.deviation / row.mean, abs=0.011)
     pairs = [count for count, _ in published.TABLE_2.values()]
     assert pairs[1] == 2 * pairs[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "kind"), [("llama", None), ("bart", "cross"), ("bart", "decoder")]
+)
+def test_other_kinds_of_attention(headlight, text, tmp_path, family, kind):
+    model, out = saved(family, tmp_path / "model"), tmp_path / "out"
+    given = ["--kind", kind] if kind else []
+    code, _, said = headlight("reproduce", "kobayashi2020", "--model", str(model), "--text", str(text),
+                              "--out", str(out), "--max-length", "24", "--max-examples", "4", *given)  # fmt: skip
+    assert code == 0, said
+    kinds = {"llama": "decoder", "bart": kind}
+    found = xarray.load_dataset(out / "results" / "norms.nc", engine="h5netcdf")
+    assert found.attrs["kind"] == kinds[family]
+    assert "sink" in found["key_category"] or family == "bart"
+    assert "does not hold" in (out / "findings.csv").read_text()
+
+
+def test_the_order_of_the_vocabulary_can_be_the_ranks(headlight, model, text, tmp_path):
+    out = tmp_path / "out"
+    code, _, said = headlight("reproduce", "kobayashi2020", "--model", str(model), "--text", str(text),
+                              "--out", str(out), "--max-length", "24", "--max-examples", "2",
+                              "--frequency-ranks", "ids", "--only", "figure-6")  # fmt: skip
+    assert code == 0, said
+    assert "Ranks: vocabulary ids, exclusions: paper" in (out / "index.html").read_text()
+
+
+def test_a_paper_about_encoders_refuses_another_kind(headlight, text):
+    code, _, said = headlight("reproduce", "clark2019", "--text", str(text), "--kind", "cross")
+    assert code == 2
+    assert "leave out --kind" in said
+
+
+def test_the_rules_of_the_findings():
+    """A result in which lengths differ, [SEP] is cancelled, and frequency goes with α."""
+    names = ("cls", "sep", "punctuation", "other")
+    by_category = (("layer", "head", "key_category"), [[[0.0, 0.6, 0.1, 0.3]]])
+    norms = (("layer", "head", "key_category"), [[[0.0, 0.1, 0.2, 0.7]]])
+    found = xarray.Dataset(
+        {
+            "vector_norm_cv": (("layer", "head"), [[0.3]]),
+            "weight_total": by_category,
+            "weighted_norm_total": norms,
+            "correlation": ("key_category", [-0.5, -0.5, -0.5, 0.0]),
+            "frequency_correlation": ("quantity", [-0.6, 0.5]),
+            "token_count": ("key_category", [0, 2, 2, 2]),
+        },
+        coords={"key_category": list(names), "quantity": ["weight", "norm"]},
+    )
+    verdicts = [row["here"] for row in rows_of(found)]
+    assert verdicts == ["holds", "holds", "does not hold", "does not hold"]

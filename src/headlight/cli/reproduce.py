@@ -9,6 +9,7 @@ from headlight.cli.arguments import command_line, names, printable
 from headlight.cli.options import (
     Broken,
     Device,
+    Kind,
     ModelName,
     PaperName,
     Precision,
@@ -33,6 +34,8 @@ REPRODUCE_EXAMPLES = """
   headlight reproduce clark2019 --only table-1,figure-5 --dependency en_ewt-ud-dev.conllu --resume
 
   headlight reproduce kobayashi2020 --model bert-base-uncased --text wiki/
+
+  headlight reproduce kobayashi2020 --model Helsinki-NLP/opus-mt-de-en --text wiki/ --kind cross
 
   headlight reproduce brunner2020 --pairs hf:glue:mrpc:validation --compare ./fine-tuned
 """
@@ -74,8 +77,8 @@ def reproduce(
     frequency_ranks: Annotated[
         str | None,
         typer.Option(
-            help="Lines of rank, count and token id, for this tokenizer. Default: counted in the "
-            "text."
+            help="File with lines of rank, count and token id, for this tokenizer; or ids, the "
+            "order of its vocabulary. Default: corpus, counted in the text."
         ),
     ] = None,
     pairs: Annotated[
@@ -109,6 +112,10 @@ def reproduce(
     ] = "weight,norm,effective,gradient",
     max_examples: Annotated[int, typer.Option(min=1, help="Segments of text.")] = 992,
     max_length: Annotated[int, typer.Option(min=8, help="Tokens per segment of text.")] = 128,
+    kind: Annotated[
+        Kind | None,
+        typer.Option(help="Which attention, of kobayashi2020. Default: the first the model has."),
+    ] = None,
     max_sentences: Annotated[
         int | None, typer.Option(min=1, help="Sentences of each treebank. Default: all.")
     ] = None,
@@ -153,6 +160,7 @@ def reproduce(
         return
     wanted = None if only is None else tuple(names(only))
     chosen.chosen(wanted)  # complains before anything slow
+    chosen.demand_kind(kind)
 
     from headlight.papers.sources import Sources
     from headlight.papers.study import Options, Place
@@ -171,6 +179,7 @@ def reproduce(
         measures=tuple(names(measures)),
         max_examples=max_examples,
         max_length=max_length,
+        kind=kind.value if kind else None,
         segment_ids=segment_ids.value if segment_ids else chosen.segment_ids,
         max_sentences=max_sentences,
         overlap=overlap,

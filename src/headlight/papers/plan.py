@@ -56,6 +56,7 @@ class Paper:
         introduction: what it is, and how names and numbers are to be read.
         plans: its exhibits, in the order of the page.
         segment_ids: of pairs of paragraphs, as its authors set them: ``zeros`` or ``pair``.
+        of_any_kind: whether its exhibits can be made of any kind of attention, decoders' too.
     """
 
     name: str
@@ -63,6 +64,19 @@ class Paper:
     introduction: str
     plans: tuple[Plan, ...]
     segment_ids: str = "pair"
+    of_any_kind: bool = False
+
+    def demand_kind(self, kind: str | None) -> None:
+        """Complain where a kind of attention is asked for that the exhibits do not know.
+
+        Raises:
+            UsageError: they are of the first kind that the model has.
+        """
+        if kind is not None and not self.of_any_kind:
+            raise UsageError(
+                f"the exhibits of {self.name} are of the first attention that a model has, in an "
+                "encoder-decoder of its encoder; leave out --kind."
+            )
 
     def chosen(self, names: tuple[str, ...] | None) -> list[Plan]:
         """The exhibits of these names, in the paper's order; by default all.

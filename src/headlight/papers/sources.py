@@ -32,8 +32,8 @@ class Sources:
             `dependency` is.
         coreference: annotated documents.
         word_vectors: a file of word vectors; None for the model's own input embeddings.
-        frequency_ranks: a file of the ranks of this very tokenizer's tokens; None to count them in
-            the text.
+        frequency_ranks: a file of the ranks of this very tokenizer's tokens, or ``ids`` for the
+            order of its vocabulary; None or ``corpus`` to count them in the text.
         pairs: sentence pairs, each a source for `headlight.corpora.open_sentence_pairs`.
     """
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import xarray
 
-from headlight.capture import Subject, load_subject
+from headlight.capture import Kind, Subject, load_subject
 from headlight.errors import MissingHeadError, ResultError, UnknownNameError, UsageError
 from headlight.measures import GRADIENT, MEASURES
 from headlight.papers.sources import Sources
@@ -28,6 +28,8 @@ class Options:
             ``gradient``; the last needs a language-model head.
         max_examples: segments of text.
         max_length: tokens in a segment of text, special ones included.
+        kind: the attention that is looked at, ``encoder``, ``decoder`` or ``cross``; by default the
+            first that the model has.
         segment_ids: of pairs of paragraphs: ``zeros``, as in the released maps of Clark et al., or
             ``pair``, as in the code of Kobayashi et al. and in BERT's training.
         max_sentences: sentences of each treebank; by default all.
@@ -44,6 +46,7 @@ class Options:
     measures: tuple[str, ...] = (*MEASURES, GRADIENT)
     max_examples: int = 992
     max_length: int = 128
+    kind: Kind | None = None
     segment_ids: str = "pair"
     max_sentences: int | None = None
     overlap: int | None = None
@@ -83,6 +86,11 @@ class Study:
     progress: bool = True
     compared: Subject | None = None
     _made: dict[str, xarray.Dataset] = field(default_factory=dict, repr=False)
+
+    @property
+    def kind(self) -> Kind:
+        """The attention that is looked at."""
+        return self.options.kind or self.subject.kinds[0]
 
     @property
     def tokenizer(self) -> Any:
@@ -232,7 +240,7 @@ def open_study(
     subject = language_model.base() if language_model else load_subject(model, **loading)
     if subject.tokenizer is None:
         raise UsageError(f"{subject.name} has no tokenizer, and a paper's data is text.")
-    if subject.has_decoder_inputs:  # the exhibits read single texts
+    if subject.has_decoder_inputs and options.kind in (None, "encoder"):
         subject, language_model = subject.encoder(), None
     twin = None if compared is None else _compared(compared, subject, loading)
     return Study(subject, language_model, sources, options, folder, compared=twin)

@@ -18,7 +18,7 @@ def text_settings(study: Study) -> Settings:
         segment_ids=options.segment_ids,
         max_examples=options.max_examples,
         seed=options.seed,
-        kind=study.subject.kinds[0],
+        kind=study.kind,
     )
 
 
@@ -34,7 +34,7 @@ def text_name(study: Study) -> str:
 
 def model_note(study: Study) -> str:
     """Which model this is, beside the paper's."""
-    sites = study.subject.sites_of(study.subject.kinds[0])
+    sites = study.subject.sites_of(study.kind)
     return (
         f"The model is {study.subject.name}, {len(sites)} layers of "
         f"{max(site.heads for site in sites)} heads; the paper's is BERT-base, 12 layers of 12."

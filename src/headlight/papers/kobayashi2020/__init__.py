@@ -12,6 +12,7 @@ from headlight.papers.kobayashi2020.categories import (
     no_op_report,
 )
 from headlight.papers.kobayashi2020.dispersion import table_1, table_4
+from headlight.papers.kobayashi2020.findings import findings
 from headlight.papers.kobayashi2020.pairs import figure_5, figure_6, table_2
 from headlight.papers.kobayashi2020.singular import figure_9
 from headlight.papers.plan import Paper, Plan
@@ -24,6 +25,7 @@ PAPER = Paper(
     "the paper, from 1: head 2-4 is the fourth head of the second layer. Everywhere else in "
     "Headlight they count from 0. Section 5, word alignment, is not among them.",
     plans=(
+        Plan("findings", "Which findings hold", findings),
         Plan("table-1", "Dispersion of ‖f(x)‖", table_1),
         Plan("figure-3", "Weights and norms by kind of token", figure_3),
         Plan("table-2", "Do weights and norms cancel out?", table_2),
@@ -37,4 +39,5 @@ PAPER = Paper(
         Plan("figure-12", "α and ‖f(x)‖ of the other tokens, head by head", figure_12),
         Plan("no-op", "Where much weight moves little", no_op_report),
     ),
+    of_any_kind=True,
 )

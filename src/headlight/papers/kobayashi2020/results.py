@@ -1,6 +1,7 @@
 """The results that the exhibits of Kobayashi et al. share, each made once."""
 
 from pathlib import Path
+from typing import Any
 
 import xarray
 
@@ -19,22 +20,38 @@ LABELS = {
 }
 
 
+COUNTED, IDS = "corpus", "ids"
+"""Frequency ranks that come from no file: counted in the text, or the order of the vocabulary."""
+
+
 def studied(study: Study) -> xarray.Dataset:
     """Weights and norms of the text, in one pass."""
-    ranks = study.sources.frequency_ranks
+    source = study.sources.frequency_ranks
+    file = source if source not in (None, COUNTED, IDS) else None
 
     def make(run: Path) -> xarray.Dataset:
         return norm_study(
             text_source(study),
             study.subject,
             text_settings(study),
-            ranks=FrequencyRanks.read(ranks, study.tokenizer) if ranks else None,
+            ranks=_ranks(source, study.tokenizer),
             folder=Folder(path=run, resume=True),
             progress=study.progress,
         )
 
-    states = [file_state(text_source(study)), file_state(ranks) if ranks else None]
+    states = [file_state(text_source(study)), file_state(file) if file else source]
     return study.kept("norms", "norms", make, text=states)
+
+
+def _ranks(source: str | None, tokenizer: Any) -> FrequencyRanks | None:
+    """As the option says; None to count them in the text."""
+    if source in (None, COUNTED):
+        return None
+    return (
+        FrequencyRanks.of_ids(tokenizer)
+        if source == IDS
+        else FrequencyRanks.read(source, tokenizer)
+    )
 
 
 def categories(found: xarray.Dataset) -> list[str]:

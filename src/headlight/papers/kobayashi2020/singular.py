@@ -88,7 +88,7 @@ def decomposed(study: Study) -> xarray.Dataset:
     """All singular values of all heads; a layer with fewer heads or smaller ones is filled up."""
 
     def make(_: Path) -> xarray.Dataset:
-        sites = study.subject.sites_of(study.subject.kinds[0])
+        sites = study.subject.sites_of(study.kind)
         found = []
         for site in sites:
             map_of_values = value_map(study.subject, site)
