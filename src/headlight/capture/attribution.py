@@ -3,12 +3,20 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headlight.capture.attribution_estimate import Found, estimate, exact
+from headlight.capture.attribution_forward import refusing
+from headlight.capture.attribution_probes import generator_of
+from headlight.capture.attribution_reverse import summed
+from headlight.capture.attribution_run import prepared
+from headlight.capture.attribution_texts import Places, single_texts
 from headlight.capture.record import Kind
 from headlight.capture.subject import Subject
 from headlight.encode.batch import Batch
+from headlight.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +40,14 @@ class AttributionSettings:
     seed: int = 0
     embeddings: Literal["sum", "output"] = "sum"
     memory: int = 2**30
+
+    def __post_init__(self) -> None:
+        if self.probes < 2:
+            raise UsageError(
+                f"probes must be at least 2, so that their spread can be seen, not {self.probes}."
+            )
+        if self.memory < 1:
+            raise UsageError(f"memory must be a positive number of bytes, not {self.memory}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +74,64 @@ def attribute(
 ) -> Attribution:
     """Contributions of the input tokens of `batch` to its hidden tokens, at every block.
 
+    Row l of the result is the output of block l; the output of the last block is taken after the
+    final norm where a model has one (GPT-2, Llama, T5).  Every text is run by itself without
+    padding, so what it is batched with changes nothing.  The model must not be captured meanwhile.
+
     Args:
-        subject: the model.
-        batch: texts, padded on either side; padding changes nothing.
+        subject: the model, in float32 or float64.
+        batch: texts, padded on either side.
         settings: exact or estimated, and of what.
-        kind: ``encoder`` and ``decoder`` are a stack's own inputs, ``cross`` the encoder's inputs
-            in the decoder's hidden tokens; default: the only kind the model has, or the encoder's.
-        side: where the batch is padded; targets always are on the right.
+        kind: ``encoder`` and ``decoder`` are a stack's own inputs in its own hidden tokens,
+            ``cross`` the encoder's inputs in the decoder's; default: the first kind of the model.
+        side: where the batch is padded; it is read off the batch itself, so either will do.
+
+    Raises:
+        UsageError: the model has no such kind, is in training mode or in half precision, or the
+            batch has no text for its decoder.
+        UnsupportedModelError: an operation of the model has no forward-mode derivative.
+        CaptureError: the model is being captured, or a hidden token does not depend on the input.
     """
-    raise NotImplementedError
+    kind = _demand_fitting(subject, batch, kind)
+    found = [_attribute_one(subject, text, settings, kind) for text in single_texts(batch)]
+    places = Places.of(batch, kind)
+    dtype = subject.transformer.dtype
+    errors = [one.standard_error for one in found if one.standard_error is not None]
+    return Attribution(
+        places.spread([one.contribution for one in found]).to(dtype),
+        places.spread(errors).to(dtype) if errors else None,
+    )
+
+
+def _attribute_one(
+    subject: Subject, text: Batch, settings: AttributionSettings, kind: Kind
+) -> Found:
+    with prepared(subject, text, kind, settings.embeddings) as run, refusing(subject.name):
+        if settings.definition == "summed":
+            return summed(run, settings.memory)
+        if settings.method == "exact":
+            return exact(run, settings.memory)
+        generator = generator_of(text, settings.seed)
+        return estimate(run, settings.probes, generator, settings.memory)
+
+
+def _demand_fitting(subject: Subject, batch: Batch, kind: Kind | None) -> Kind:
+    chosen = kind or subject.kinds[0]
+    subject.sites_of(chosen)
+    if any(module.training for module in subject.transformer.modules()):
+        raise UsageError(
+            f"{subject.name} is in training mode, where dropout changes it at random; call "
+            "model.eval() first."
+        )
+    if subject.transformer.dtype not in (torch.float32, torch.float64):
+        raise UsageError(
+            f"derivatives of {subject.name} would be of the precision of "
+            f"{str(subject.transformer.dtype).removeprefix('torch.')}, which is too coarse; load it "
+            "in float32."
+        )
+    if chosen != "encoder" and subject.has_decoder_inputs and batch.target_ids is None:
+        raise UsageError(
+            f"the batch has no text for the decoder of {subject.name}; encode pairs of a source "
+            "and a target, or ask for kind='encoder'."
+        )
+    return chosen

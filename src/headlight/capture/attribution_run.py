@@ -1,0 +1,239 @@
+"""A model as a function from a change of its input embeddings to the outputs of its blocks."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from transformers.modeling_outputs import BaseModelOutput
+
+from headlight.capture.attention import eager_function
+from headlight.capture.attribution_texts import without_target
+from headlight.capture.record import Kind
+from headlight.capture.session import door_opened
+from headlight.capture.subject import Subject
+from headlight.encode.batch import Batch
+from headlight.errors import UnsupportedModelError
+
+Embeddings = Literal["sum", "output"]
+
+
+class Eager:
+    """A listener that only sees to it that attention has derivatives: fused kernels have not."""
+
+    def attend(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        """The model's own eager attention."""
+        return eager_function(module)(module, *arguments, **options)
+
+
+@dataclass
+class Run:
+    """One text, ready to run through a model as often as wanted.
+
+    Attributes:
+        model: what runs.
+        arguments: of its forward pass.
+        states: the field of its output that holds the hidden states.
+        source: the stack whose input embeddings are changed.
+        attention: the first attention module of that stack.
+        tokens: how many input tokens it has.
+    """
+
+    model: Any
+    arguments: Mapping[str, Any]
+    states: str
+    source: Any
+    attention: nn.Module
+    tokens: int
+    embedded: Tensor = field(init=False)
+    """x, before any change."""
+    _change: Tensor | None = field(default=None, init=False)
+    _waiting: bool = field(default=False, init=False)
+
+    def hidden(
+        self, change: Float[Tensor, "key dimension"] | None = None
+    ) -> tuple[Float[Tensor, "query d_model"], ...]:
+        """The output of every block, when `change` is added to x; the last is after a final norm.
+
+        Raises:
+            UnsupportedModelError: the model gives no hidden states.
+        """
+        return tuple(state[0] for state in self.states_of(change)[1:])
+
+    def states_of(self, change: Tensor | None) -> tuple[Tensor, ...]:
+        """All hidden states, the first of which is what the first block is given."""
+        self._change, self._waiting = change, True
+        try:
+            output = self.model(**self.arguments, output_hidden_states=True)
+        finally:
+            self._change, self._waiting = None, False
+        states = output.get(self.states)
+        if states is None or len(states) < 2:
+            raise UnsupportedModelError(
+                f"{type(self.model).__name__} does not return the hidden states of its blocks, so "
+                "nothing can be attributed to them."
+            )
+        return tuple(states)
+
+    def changed(self, embedded: Tensor) -> Tensor:
+        """What the model goes on with in place of `embedded`; only its first use counts.
+
+        An encoder and a decoder may share one embedding module, layers may share one block.
+        """
+        if not self._waiting:
+            return embedded
+        self._waiting = False
+        if self._change is None:
+            self.embedded = embedded
+            return embedded
+        return embedded + self._change
+
+
+@contextmanager
+def prepared(
+    subject: Subject, text: Batch, kind: Kind, embeddings: Embeddings = "sum"
+) -> Iterator[Run]:
+    """A text without padding and a model that takes changes of it, for the time of the block.
+
+    Raises:
+        UnsupportedModelError: the place of the input embeddings cannot be found.
+        CaptureError: the model is being captured.
+    """
+    model = subject.base().transformer
+    with (
+        torch.inference_mode(mode=False),
+        torch.no_grad(),
+        without_logits(model),
+        door_opened(model, Eager()),
+    ):
+        run = _run(subject, model, text, kind)
+        with _changing(run, embeddings):
+            run.hidden()
+            _demand_embedded(run)
+            yield run
+
+
+def _run(subject: Subject, model: Any, text: Batch, kind: Kind) -> Run:
+    arguments = subject.inputs(text)
+    first = next(
+        site.module
+        for site in subject.sites
+        if site.kind == ("encoder" if kind == "cross" else kind)
+    )
+    if not subject.has_decoder_inputs:
+        tokens = text.input_ids.shape[1]
+        return Run(model, arguments, "hidden_states", model, first, tokens)
+    encoder = model.get_encoder()
+    if kind == "encoder":
+        arguments = Subject(encoder).inputs(without_target(text))
+        return Run(encoder, arguments, "hidden_states", encoder, first, text.input_ids.shape[1])
+    assert text.target_ids is not None  # noqa: S101 - was demanded
+    if kind == "cross":
+        tokens = text.input_ids.shape[1]
+        return Run(model, arguments, "decoder_hidden_states", encoder, first, tokens)
+    read = encoder(**Subject(encoder).inputs(without_target(text)))[
+        0
+    ]  # the same whatever is changed
+    del arguments["input_ids"]
+    arguments["encoder_outputs"] = BaseModelOutput(last_hidden_state=read)
+    decoder, tokens = model.get_decoder(), text.target_ids.shape[1]
+    return Run(model, arguments, "decoder_hidden_states", decoder, first, tokens)
+
+
+@contextmanager
+def _changing(run: Run, embeddings: Embeddings) -> Iterator[None]:
+    hook = _at_sum(run) if embeddings == "sum" else _at_output(run)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _at_sum(run: Run) -> Any:
+    """After the token embeddings: what is added to them (positions, segments) has derivative 1."""
+    module = run.source.get_input_embeddings()
+    return module.register_forward_hook(lambda _, __, output: run.changed(output))
+
+
+def _at_output(run: Run) -> Any:
+    """Before the outermost module around the first attention that is given hidden state 0."""
+    block, place = _first_reader(run)
+
+    def replace(
+        _: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if isinstance(place, str):
+            return arguments, {**options, place: run.changed(options[place])}
+        changed = run.changed(arguments[place])
+        return (*arguments[:place], changed, *arguments[place + 1 :]), options
+
+    return block.register_forward_pre_hook(replace, with_kwargs=True)
+
+
+def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
+    given: list[tuple[nn.Module, int | str, Tensor]] = []
+
+    def note(module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        named = [*enumerate(arguments), *options.items()]
+        given.extend((module, place, value) for place, value in named if _is_state(value))
+
+    around = [module for module in run.source.modules() if _holds(module, run.attention)]
+    hooks = [module.register_forward_pre_hook(note, with_kwargs=True) for module in around]
+    states: tuple[Tensor, ...] = ()
+    try:
+        states = _embedded_states(run)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for module, place, value in given:
+        if value.shape == states[0].shape and torch.equal(value, states[0]):
+            return module, place
+    raise UnsupportedModelError(
+        f"no block of {type(run.model).__name__} is given the first of its hidden states, so the "
+        "output of the embeddings cannot be found; use embeddings='sum'."
+    )
+
+
+def _embedded_states(run: Run) -> tuple[Tensor, ...]:
+    """The states of the stack whose inputs are changed, which is not always the one looked at."""
+    if run.states == "decoder_hidden_states" and "encoder_outputs" not in run.arguments:
+        output = run.model(**run.arguments, output_hidden_states=True)
+        return tuple(output.get("encoder_hidden_states") or ())
+    return run.states_of(None)
+
+
+def _is_state(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 3
+
+
+def _holds(module: nn.Module, part: nn.Module) -> bool:
+    return any(inner is part for inner in module.modules())
+
+
+def _demand_embedded(run: Run) -> None:
+    embedded = getattr(run, "embedded", None)
+    if embedded is None or embedded.shape[:2] != (1, run.tokens):
+        raise UnsupportedModelError(
+            f"{type(run.model).__name__} does not read one vector for every token from its input "
+            "embeddings, so nothing can be attributed to them."
+        )
+
+
+@contextmanager
+def without_logits(model: Any) -> Iterator[None]:
+    """Leave out the projection on the vocabulary, which a model may have in its base as well."""
+    head = model.get_output_embeddings()
+    if head is None:
+        yield
+        return
+    cut: Callable[..., Any] = lambda _, arguments: (arguments[0][:, :0], *arguments[1:])  # noqa: E731
+    hook = head.register_forward_pre_hook(cut)
+    try:
+        yield
+    finally:
+        hook.remove()
