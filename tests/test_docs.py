@@ -13,7 +13,7 @@ import xarray
 
 import headlight
 from headlight.cli import app
-from headlight.corpora import FORMATS
+from headlight.corpora import FORMATS, PAIR_FORMATS
 from headlight.surveys import head_distances
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,6 +64,13 @@ def test_a_layer_says_what_is_public(package: str) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_is_described(format: str) -> None:
     assert f"| `{format}` |" in (DOCS / "corpora.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("format", PAIR_FORMATS)
+def test_every_format_of_sentence_pairs_is_described(format: str) -> None:
+    page = (DOCS / "corpora.md").read_text(encoding="utf-8")
+    section = page.partition("### Sentence pairs")[2].partition("### ")[0]
+    assert re.search(rf"^\|.*`{format}`.*\|", section, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])

@@ -47,6 +47,39 @@ def test_a_training_part_is_never_evaluated(tmp_path: Path) -> None:
     assert found.dependency == (str(tmp_path / "treebank/held-out.conllu"),)
 
 
+def test_one_file_of_each_folder_of_sentence_pairs_is_read(tmp_path: Path) -> None:
+    folder = made(
+        tmp_path,
+        "glue_mrpc/msr_paraphrase_train.txt",
+        "glue_mrpc/msr_paraphrase_test.txt",
+        "glue_mrpc/README.md",
+        "CoLA/in_domain_dev.tsv",
+        "CoLA/out_of_domain_dev.tsv",
+        "CoLA/in_domain_train.tsv",
+        "my-mnli/dev_matched.jsonl.xz",
+        "my-mnli/dev_mismatched.jsonl.xz",
+        "pairs_of_ours/everything.csv",
+        "pairs_of_ours/everything.pdf",
+        "chocolate/dev.tsv",
+    )
+    assert Sources.found_in(folder).pairs == tuple(
+        str(folder / name)
+        for name in (
+            "CoLA/in_domain_dev.tsv",
+            "glue_mrpc/msr_paraphrase_test.txt",
+            "my-mnli/dev_matched.jsonl.xz",
+            "pairs_of_ours/everything.csv",
+        )
+    )
+    mine = Sources(pairs=("hf:glue:mrpc",))
+    assert mine.or_else(Sources.found_in(folder)).pairs == ("hf:glue:mrpc",)
+
+
+def test_pairs_for_training_are_better_than_none(tmp_path: Path) -> None:
+    found = Sources.found_in(made(tmp_path, "mrpc/msr_paraphrase_train.txt"))
+    assert found.pairs == (str(tmp_path / "mrpc/msr_paraphrase_train.txt"),)
+
+
 def test_what_is_named_by_hand_goes_before_what_is_found(tmp_path: Path) -> None:
     found = Sources.found_in(
         made(tmp_path, "text/a.txt", "ud_x/x-train.conllu", "ud_x/x-dev.conllu", "a_coref/c.conll")

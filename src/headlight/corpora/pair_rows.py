@@ -41,7 +41,7 @@ def acceptability_rows(lines: Lines) -> Iterator[Row]:
     Raises:
         CorpusError: A row has more or fewer than four fields, or a label is neither 0 nor 1.
     """
-    if sentence_columns(_fields(lines.first())):
+    if "sentence" in _fields(lines.first()):
         yield from tab_rows(lines)
         return
     for line in lines:
