@@ -1,5 +1,7 @@
 """Surveys of a corpus: every head, by weight, norm, effective attention and gradient."""
 
+from headlight.surveys.contributions import contribution_study
+from headlight.surveys.contributions_settings import ContributionOptions
 from headlight.surveys.distances import head_distances
 from headlight.surveys.folder import Folder
 from headlight.surveys.frequency import FrequencyRanks
@@ -12,10 +14,12 @@ from headlight.surveys.survey import survey
 
 __all__ = [
     "SAMPLE",
+    "ContributionOptions",
     "Folder",
     "FrequencyRanks",
     "NormOptions",
     "Settings",
+    "contribution_study",
     "gradient_importance",
     "head_distances",
     "norm_study",

@@ -70,7 +70,7 @@ class Plan:
 
 
 def planned(
-    corpus: Source | Corpus | None,
+    corpus: Source | Corpus | Examples | None,
     subject: Subject,
     settings: Settings,
     *,
@@ -82,7 +82,8 @@ def planned(
 
     Args:
         corpus: a path, glob, ``hf:NAME``, ``-``, texts, or an open corpus; None for the sample
-            corpus that comes with the package.
+            corpus that comes with the package; or examples that were made for this model, of which
+            no setting changes anything but their number.
         subject: the model.
         settings: see `Settings`.
         objective: with one, the model is run backward too, and an encoder-decoder runs whole, also
@@ -96,11 +97,13 @@ def planned(
     """
     if subject.tokenizer is None:
         raise UsageError(f"{subject.name} has no tokenizer, and a survey reads text.")
-    source = SAMPLE if corpus is None else corpus
-    opened = source if isinstance(source, Corpus) else open_corpus(source)
+    opened = corpus if isinstance(corpus, Examples) else _opened(corpus)
     subject, kind, sites = _chosen(subject, settings, whole=objective is not None)
-    examples = _examples(opened, subject, settings)
-    signature = {**_signature(opened, subject, settings, kind, sites), **options}
+    if isinstance(opened, Examples):
+        examples, name = opened, "examples"
+    else:
+        examples, name = _examples(opened, subject, settings), opened.source
+    signature = {**_signature(name, subject, settings, kind, sites), **options}
     if objective:
         signature["objective"] = dict(objective.settings())
     return Plan(stage, subject, kind, sites, examples, settings, objective, signature)
@@ -203,6 +206,11 @@ def attributes(plan: Plan, state: State, title: str, command: str | None = None)
     }
 
 
+def _opened(corpus: Source | Corpus | None) -> Corpus:
+    source = SAMPLE if corpus is None else corpus
+    return source if isinstance(source, Corpus) else open_corpus(source)
+
+
 def _names(tokenizer: Any) -> dict[str, str]:
     """What this tokenizer calls the special tokens that begin and end a text."""
     named = {
@@ -257,7 +265,7 @@ def _examples(corpus: Corpus, subject: Subject, settings: Settings) -> Examples:
 
 
 def _signature(
-    corpus: Corpus, subject: Subject, settings: Settings, kind: Kind, sites: Sequence[Site]
+    corpus: str, subject: Subject, settings: Settings, kind: Kind, sites: Sequence[Site]
 ) -> dict[str, Any]:
     """Everything that must be equal for two runs to be parts of one."""
     attribution = demanded_attribution(settings.measures, settings.attribution)
@@ -269,7 +277,7 @@ def _signature(
         "model": subject.name,
         "revision": subject.revision,
         "dtype": str(subject.transformer.dtype).removeprefix("torch."),
-        "corpus": "the sample corpus" if corpus.source == str(SAMPLE) else corpus.source,
+        "corpus": "the sample corpus" if corpus == str(SAMPLE) else corpus,
     }
 
 

@@ -1,0 +1,143 @@
+"""What input tokens contribute to hidden tokens, over a corpus (Brunner et al. 2020, Section 5)."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from headlight.capture import Subject
+from headlight.capture.attribution import AttributionSettings, attribute
+from headlight.corpora import Corpus, Source
+from headlight.encode import Counts, Encoded, Examples
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+from headlight.measures import ATTRIBUTION
+from headlight.observe import Step, attribution_signature, observe
+from headlight.run import State
+from headlight.surveys.contributions_agreement import AgreementObserver, agreement
+from headlight.surveys.contributions_dataset import STAGE, dataset
+from headlight.surveys.contributions_observer import Asked, ContributionObserver
+from headlight.surveys.contributions_settings import ContributionOptions
+from headlight.surveys.contributions_tags import tag_names
+from headlight.surveys.folder import Folder
+from headlight.surveys.plan import Plan, attributes, conducted, planned
+from headlight.surveys.settings import Settings
+
+EXACT = "exact"
+"""The folder, within that of the run, in which the estimate is compared with what is exact."""
+
+
+def contribution_study(
+    corpus: Source | Corpus | Examples | None,
+    subject: Subject,
+    settings: Settings | None = None,
+    *,
+    options: ContributionOptions | None = None,
+    folder: Folder | None = None,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """How much of a hidden token comes from its own input token, and how much from which others.
+
+    Memory does not grow with the corpus.  Streams and resumes as a `survey` does.  Of tokens with a
+    part of speech the corpus is read once more beforehand, without the model.
+
+    Of a distance or relative position, means are over the tokens that there are: a token at the
+    edge of a text has neighbours on one side only.  Under a causal mask, what comes later is there
+    and contributes nothing.
+
+    Args:
+        corpus: a path, glob, ``hf:NAME``, texts, or an open corpus; None for the sample corpus; or
+            examples, such as `headlight.encode.sentence_pairs` and `headlight.encode.sentences`
+            make.
+        subject: the model.
+        settings: see `Settings`; its ``attribution`` says how contributions are computed, of its
+            measures nothing depends.
+        options: see `ContributionOptions`.
+        folder: see `Folder`; without one nothing is kept.
+        progress: show a bar on standard error.
+
+    Returns:
+        By group of tokens (all, categories, parts of speech) and layer: ``own_mean``, its standard
+        error over tokens, and ``own_box``, the marks of a box plot (Figures 3a and 26 to 37);
+        ``not_largest``, the share of tokens of which another contributes most (P̃, Figure 3b);
+        ``by_distance`` and its share of the sum over layers (Figure 4a); ``neighbour_total`` by
+        relative position, its share among all neighbours within reach, and ``neighbour_count``
+        (Figure 4b); the same of what the class token receives, centred on itself (``cls_…``) and on
+        the first separator (``sep_…``, Figure 18).  Of an estimate also the typical standard error
+        of one own contribution (``own_probe_error``), and how near it comes to what is exact
+        (``exact_…``).  Layers are zero-based: layer l is the output of block l.
+
+    Raises:
+        UsageError: something does not fit together: layers, kinds, lengths, tags, folder.
+        CorpusError: the corpus cannot be read, or holds no example.
+        UnsupportedModelError: the model cannot be differentiated by its input embeddings.
+        RunError: the run in the folder is of another model, corpus or setting.
+    """
+    options = options or ContributionOptions()
+    settings = replace(settings or Settings(), measures=(ATTRIBUTION,))
+    plan = planned(
+        corpus, subject, settings, stage=STAGE, options={"contributions": asdict(options)}
+    )
+    if plan.kind == "cross":
+        raise UsageError(
+            "a token's own contribution is one within a text, and cross-attention goes from one "
+            "text to another; choose encoder or decoder."
+        )
+    tags = tag_names(islice(plan.examples, settings.max_examples), options.tags)
+    plan.examples.counts = Counts()  # of what is observed, which begins now
+    layers = tuple(sorted(site.layer for site in plan.sites))
+    asked = Asked(plan.kind, layers, options, tags)
+    place = folder or Folder()
+
+    def observer(batch: Batch, examples: Sequence[Encoded]) -> ContributionObserver:
+        return ContributionObserver(batch, examples, asked)
+
+    def described(state: State) -> xarray.Dataset:
+        found = _attributes(plan, state)  # before examples are read again
+        compared = _compared(plan, asked, place, progress=progress)
+        found["exact_examples"] = compared.examples if compared else 0
+        agreed = agreement(compared.tally.compute()) if compared else {}
+        return dataset(state.tally, layers, tags, options.reach, found, agreed)
+
+    return conducted(plan, observer, described, folder=place, progress=progress)
+
+
+def _attributes(plan: Plan, state: State) -> dict[str, Any]:
+    return {
+        **attributes(plan, state, "Contributions of input tokens"),
+        "attribution": json.dumps(attribution_signature(plan.attribution)),
+    }
+
+
+def _compared(plan: Plan, asked: Asked, folder: Folder, *, progress: bool) -> State | None:
+    """The estimate against what is exact, on the first examples; None where nothing is estimated.
+
+    It is a pass of its own, with a folder of its own within that of the run.
+    """
+    estimate = plan.attribution
+    assert estimate is not None  # noqa: S101 - it is the measure
+    if estimate.method == "exact" or not asked.options.exact:
+        return None
+
+    def observer(batch: Batch, _: Sequence[Encoded]) -> AgreementObserver:
+        return AgreementObserver(
+            batch, attribute(plan.subject, batch, estimate, kind=plan.kind), asked
+        )
+
+    exact = AttributionSettings(**{**asdict(estimate), "method": "exact"})
+    tokens = plan.settings.batch_tokens
+    inner = replace(folder, path=None if folder.path is None else Path(folder.path) / EXACT)
+    most = min(asked.options.exact, plan.settings.max_examples or asked.options.exact)
+    return observe(
+        plan.examples,
+        Step(plan.subject, plan.sites, observer, tokens, attribution=exact),
+        signature={**plan.signature, "compared": most},
+        folder=inner.made(),
+        resume=folder.resume,
+        max_examples=most,
+        progress=progress,
+    )
