@@ -10,8 +10,8 @@ import xarray
 from headlight.capture import load_subject
 from headlight.papers import find_paper
 from headlight.papers.kobayashi2020 import published
-from headlight.surveys import Settings, survey
 from headlight.papers.kobayashi2020.findings import rows_of
+from headlight.surveys import Settings, survey
 from papers.material import folder_of_data, saved_model
 from surveys.command import Command
 from surveys.subjects import saved
@@ -110,6 +110,14 @@ def test_the_published_averages_are_consistent():
     assert pairs[1] == 2 * pairs[0]
 
 
+def small(headlight, model: Path, text: Path, out: Path, *more: str) -> tuple[int, str]:
+    """A reproduction of a few short segments."""
+    given = ["--model", str(model), "--text", str(text), "--out", str(out)]
+    few = ["--max-length", "24", "--max-examples", "4"]
+    code, _, said = headlight("reproduce", "kobayashi2020", *given, *few, *more)
+    return code, said
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "kind"), [("llama", None), ("bart", "cross"), ("bart", "decoder")]
@@ -117,8 +125,7 @@ def test_the_published_averages_are_consistent():
 def test_other_kinds_of_attention(headlight, text, tmp_path, family, kind):
     model, out = saved(family, tmp_path / "model"), tmp_path / "out"
     given = ["--kind", kind] if kind else []
-    code, _, said = headlight("reproduce", "kobayashi2020", "--model", str(model), "--text", str(text),
-                              "--out", str(out), "--max-length", "24", "--max-examples", "4", *given)  # fmt: skip
+    code, said = small(headlight, model, text, out, *given)
     assert code == 0, said
     kinds = {"llama": "decoder", "bart": kind}
     found = xarray.load_dataset(out / "results" / "norms.nc", engine="h5netcdf")
@@ -129,9 +136,8 @@ def test_other_kinds_of_attention(headlight, text, tmp_path, family, kind):
 
 def test_the_order_of_the_vocabulary_can_be_the_ranks(headlight, model, text, tmp_path):
     out = tmp_path / "out"
-    code, _, said = headlight("reproduce", "kobayashi2020", "--model", str(model), "--text", str(text),
-                              "--out", str(out), "--max-length", "24", "--max-examples", "2",
-                              "--frequency-ranks", "ids", "--only", "figure-6")  # fmt: skip
+    more = ("--frequency-ranks", "ids", "--only", "figure-6")
+    code, said = small(headlight, model, text, out, *more)
     assert code == 0, said
     assert "Ranks: vocabulary ids, exclusions: paper" in (out / "index.html").read_text()
 
