@@ -1,0 +1,149 @@
+"""Token identity: can the input token be recovered from a hidden token?
+
+Source: Brunner et al. (2020), Section 4 and Appendix B.
+"""
+
+import json
+from collections.abc import Iterable
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import xarray
+
+from headlight.capture import Subject
+from headlight.encode import Encoded
+from headlight.errors import RunError
+from headlight.files import reason
+from headlight.probes.identity_cases import Case, Tokens
+from headlight.probes.identity_dataset import identity_dataset
+from headlight.probes.identity_extraction import extract_vectors, vectors_size
+from headlight.probes.identity_files import save_map
+from headlight.probes.identity_fitting import Fitted
+from headlight.probes.identity_settings import IdentitySettings
+from headlight.probes.identity_study import study
+from headlight.probes.identity_vectors import TokenVectors
+from headlight.result import versions
+
+
+def token_identity(
+    examples: Iterable[Encoded],
+    subject: Subject,
+    settings: IdentitySettings | None = None,
+    *,
+    folder: Path | str | None = None,
+    keep_maps: bool = False,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """How often the nearest neighbour of a mapped hidden token is its input token.
+
+    A token is identified if, of all input tokens of its sequence, x_i is nearest to g(e_i^l); g is
+    the identity, a matrix or an MLP, trained on other sequences.  Words that occur twice differ by
+    their positions; where a model adds none to its embeddings they count as one.
+
+    Args:
+        examples: texts or pairs, for example of `headlight.encode.sentence_pairs`.
+        subject: the model.
+        settings: see `IdentitySettings`.
+        folder: where to keep hidden tokens, and maps; finished hidden tokens are used again.
+            Without a folder large ones are in temporary files.
+        keep_maps: write every map into ``maps`` of the folder, see `load_map`.
+        progress: say on standard error what is done.
+
+    Returns:
+        ``rate`` on the test tokens and ``train_rate``, as shares, by map, loss, offset, fraction,
+        layer and fold; their means and standard errors over folds; ``rate_across`` by tested layer;
+        and how the maps came about: ``parameter`` (the learning rate, or the λ of ridge
+        regression), ``validation_loss``, ``best_epoch``, ``epochs``.  NaN where a naive map would
+        compare vectors of different sizes.
+
+    Raises:
+        CorpusError: there are no examples.
+        UsageError: something does not fit together; see `IdentitySettings`.
+        UnsupportedModelError: the model does not give out its hidden tokens.
+        RunError: the folder holds something else or cannot be used, or training diverged.
+    """
+    settings = settings or IdentitySettings()
+    known = list(examples)
+    if keep_maps and folder is None:
+        raise RunError("maps are kept in a folder; give one.")
+    with ExitStack() as stack:
+        place = None if folder is None else Path(folder)
+        if place is None and vectors_size(known, subject) > settings.memory:
+            place = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+        vectors = extract_vectors(
+            known,
+            subject,
+            embeddings=settings.embeddings,
+            folder=place and place / "tokens",
+            batch_tokens=settings.batch_tokens,
+            progress=progress,
+        )
+        tokens = Tokens(vectors, settings, subject.transformer.device)
+        keep = _keeper(_made(place / "maps"), subject) if keep_maps and place else None
+        outcomes = study(tokens, settings, subject.transformer.device, keep, progress)
+        return identity_dataset(
+            outcomes, tokens.layers, settings, _described(subject, vectors, settings)
+        )
+
+
+def _keeper(folder: Path, subject: Subject) -> Any:
+    def keep(case: Case, layer: int, fitted: Fitted) -> None:
+        name = (
+            f"{case.map}-{case.loss}-offset{case.offset:+}-of-{case.fraction:g}-layer-{layer}"
+            f"-fold-{case.fold}.safetensors"
+        )
+        notes = {
+            "model": subject.name,
+            "revision": subject.revision,
+            "loss": case.loss,
+            "offset": case.offset,
+            "fraction": case.fraction,
+            "fold": case.fold,
+            "layer": layer,
+            "parameter": fitted.parameter,
+            "validation_loss": fitted.loss,
+        }
+        save_map(folder / name, case.map, fitted.weights, notes)
+
+    return keep
+
+
+def _described(
+    subject: Subject, vectors: TokenVectors, settings: IdentitySettings
+) -> dict[str, Any]:
+    """What would have to be repeated to get the same; and by chance how many would be found."""
+    return {
+        "title": "Token identity",
+        "model": subject.name,
+        "revision": subject.revision,
+        "kind": subject.kinds[0],
+        "sequences": len(vectors.lengths),
+        "tokens": int(vectors.lengths.sum()),
+        "chance": float(len(vectors.lengths) / vectors.lengths.sum()),
+        "repeated_inputs": _repeated(vectors),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": json.dumps(versions()),
+    }
+
+
+def _repeated(vectors: TokenVectors) -> int:
+    """Tokens whose input vector occurs more than once in their sequence."""
+    rows = np.ascontiguousarray(vectors.inputs)
+    whole = rows.view(np.dtype((np.void, 4 * rows.shape[1])))[:, 0]
+    number = np.unique(whole, return_inverse=True)[1].reshape(-1)
+    _, where, counts = np.unique(
+        vectors.sequence * len(rows) + number, return_inverse=True, return_counts=True
+    )
+    return int((counts[where.reshape(-1)] > 1).sum())
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise RunError(f"{folder} cannot be made: {reason(problem)}.") from problem
+    return folder
