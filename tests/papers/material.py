@@ -8,6 +8,8 @@ import transformers
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = "the a cat dog bird sees saw it she old small tree by in . ,".split()  # noqa: SIM905
 
+PAIRS = 24
+
 # Word, universal part of speech, governor, relation.
 TREES = [
     [("the", "DET", 2, "det"), ("cat", "NOUN", 3, "nsubj"), ("sees", "VERB", 0, "root"),
@@ -21,13 +23,18 @@ TREES = [
 
 
 def folder_of_data(folder: Path) -> Path:
-    """Text, a treebank, coreference and word vectors, named as `--data` wants."""
+    """Text, a treebank, coreference, word vectors and sentence pairs, named as `--data` wants."""
     _write(folder / "text" / "text.txt", "\n\n".join([_paragraphs()] * 6))
     _write(folder / "ud_ours" / "ours-train.conllu", conllu(TREES * 6))
     _write(folder / "ud_ours" / "ours-dev.conllu", conllu(TREES * 8))
     _write(folder / "our_coref" / "one.conll", conll2012())
     vectors = "\n".join(f"{word} {place}.0 1.0" for place, word in enumerate(WORDS))
     _write(folder / "glove" / "vectors.txt", vectors + "\n")
+    header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+    rows = (f"1\t{n}\t{n}\t{_sentence(n)}\t{_sentence(n + 1)}\n" for n in range(PAIRS))
+    _write(folder / "our_mrpc" / "dev.txt", header + "".join(rows))
+    rows = (f"ours\t1\t\t{_sentence(n)}\n" for n in range(PAIRS))
+    _write(folder / "our_cola" / "dev.tsv", "".join(rows))
     return folder
 
 
@@ -74,6 +81,13 @@ def conll2012() -> str:
             lines.append("\t".join(columns))
         lines += ["", "#end document"]
     return "\n".join(lines) + "\n"
+
+
+def _sentence(number: int) -> str:
+    """One of many sentences, the same for the same number."""
+    subject, other = (WORDS[2 + (number // step) % 4] for step in (1, 4))
+    verb, adjective = WORDS[6 + number % 2], WORDS[10 + number // 2 % 2]
+    return f"the {subject} {verb} a {adjective} {other} ."
 
 
 def _paragraphs() -> str:

@@ -189,6 +189,8 @@ def reproduce(
         attribution_probes=probes,
         exact_pairs=exact_pairs,
     )
+    if any("pairs" in plan.needs for plan in chosen.chosen(wanted)):
+        _demand_pairs(sources.pairs)
     place = Place(out or Path(f"headlight-{paper.value}"), resume=resume, overwrite=overwrite)
     folder = place.made()
 
@@ -208,6 +210,14 @@ def reproduce(
     )
     page = reproduce_paper(chosen, study, wanted, command=command_line(), told=_tell_exhibit)
     typer.echo(f"page: {printable(page)}")
+
+
+def _demand_pairs(sources: tuple[str, ...]) -> None:
+    """Complain before the model is loaded about pairs of which not even the first can be read."""
+    from headlight.corpora import open_sentence_pairs
+
+    for source in sources:
+        next(iter(open_sentence_pairs(source)))
 
 
 def _tell_exhibit(plan: "Plan", exhibit: "Exhibit | None") -> None:
