@@ -67,7 +67,7 @@ class Attribution:
 def attribute(
     subject: Subject,
     batch: Batch,
-    settings: AttributionSettings = AttributionSettings(),  # noqa: B008 - it is frozen
+    settings: AttributionSettings = AttributionSettings(),
     *,
     kind: Kind | None = None,
     side: str = "right",
@@ -125,9 +125,8 @@ def _demand_fitting(subject: Subject, batch: Batch, kind: Kind | None) -> Kind:
         )
     if subject.transformer.dtype not in (torch.float32, torch.float64):
         raise UsageError(
-            f"derivatives of {subject.name} would be of the precision of "
-            f"{str(subject.transformer.dtype).removeprefix('torch.')}, which is too coarse; load it "
-            "in float32."
+            f"{str(subject.transformer.dtype).removeprefix('torch.')} is too coarse for the "
+            f"derivatives of {subject.name}; load it in float32."
         )
     if chosen != "encoder" and subject.has_decoder_inputs and batch.target_ids is None:
         raise UsageError(

@@ -24,7 +24,7 @@ class Found:
 
 
 def exact(run: Run, memory: int) -> Found:
-    """Contributions from Frobenius norms of ∂e_j/∂x_i: every dimension of every token is changed."""
+    """Contributions from ‖∂e_j/∂x_i‖_F: every dimension of every token is changed."""
     tokens, dimensions = run.embedded.shape[1:]
     squares: Tensor | None = None
     for part in portions(run, tokens * dimensions, memory):

@@ -1,6 +1,6 @@
 """A model as a function from a change of its input embeddings to the outputs of its blocks."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -10,25 +10,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
-from headlight.capture.attention import eager_function
+from headlight.capture.attribution_conditions import differentiable
 from headlight.capture.attribution_texts import without_target
 from headlight.capture.record import Kind
-from headlight.capture.session import door_opened
 from headlight.capture.subject import Subject
 from headlight.encode.batch import Batch
 from headlight.errors import UnsupportedModelError
 
 Embeddings = Literal["sum", "output"]
-
-
-class Eager:
-    """A listener that only sees to it that attention has derivatives: fused kernels have not."""
-
-    def attend(
-        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
-    ) -> tuple[Tensor, Tensor | None]:
-        """The model's own eager attention."""
-        return eager_function(module)(module, *arguments, **options)
 
 
 @dataclass
@@ -105,12 +94,7 @@ def prepared(
         CaptureError: the model is being captured.
     """
     model = subject.base().transformer
-    with (
-        torch.inference_mode(mode=False),
-        torch.no_grad(),
-        without_logits(model),
-        door_opened(model, Eager()),
-    ):
+    with torch.inference_mode(mode=False), torch.no_grad(), differentiable(model):
         run = _run(subject, model, text, kind)
         with _changing(run, embeddings):
             run.hidden()
@@ -182,8 +166,10 @@ def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
         named = [*enumerate(arguments), *options.items()]
         given.extend((module, place, value) for place, value in named if _is_state(value))
 
-    around = [module for module in run.source.modules() if _holds(module, run.attention)]
-    hooks = [module.register_forward_pre_hook(note, with_kwargs=True) for module in around]
+    hooks = [
+        module.register_forward_pre_hook(note, with_kwargs=True)
+        for module in _around(run.source, run.attention)
+    ]
     states: tuple[Tensor, ...] = ()
     try:
         states = _embedded_states(run)
@@ -211,6 +197,16 @@ def _is_state(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 3
 
 
+def _around(stack: nn.Module, attention: nn.Module) -> list[nn.Module]:
+    """What holds the first attention, and the first of the blocks, which may have none."""
+    holders = [module for module in stack.modules() if _holds(module, attention)]
+    return holders + [
+        holder[0]
+        for holder in holders
+        if isinstance(holder, nn.ModuleList) and holder[0] not in holders
+    ]
+
+
 def _holds(module: nn.Module, part: nn.Module) -> bool:
     return any(inner is part for inner in module.modules())
 
@@ -222,18 +218,3 @@ def _demand_embedded(run: Run) -> None:
             f"{type(run.model).__name__} does not read one vector for every token from its input "
             "embeddings, so nothing can be attributed to them."
         )
-
-
-@contextmanager
-def without_logits(model: Any) -> Iterator[None]:
-    """Leave out the projection on the vocabulary, which a model may have in its base as well."""
-    head = model.get_output_embeddings()
-    if head is None:
-        yield
-        return
-    cut: Callable[..., Any] = lambda _, arguments: (arguments[0][:, :0], *arguments[1:])  # noqa: E731
-    hook = head.register_forward_pre_hook(cut)
-    try:
-        yield
-    finally:
-        hook.remove()
