@@ -7,6 +7,7 @@ from typing import Any
 
 import xarray
 
+from headlight.alternatives import Alternatives, AlternativeSettings, alternatives
 from headlight.capture import Kind, Replacements, Subject, attention_replaced, load_subject
 from headlight.capture.attribution import AttributionSettings
 from headlight.corpora import Corpus, Source
@@ -56,6 +57,26 @@ class Model(Subject):
         """
         with attention_replaced(self, replacements, kind=kind):
             yield
+
+    def alternatives(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        layer: int,
+        head: int,
+        n: int = 1,
+        kind: Kind | None = None,
+        **settings: Any,
+    ) -> Alternatives:
+        """Other attention matrices of one head with which the model puts out the same.
+
+        See `headlight.alternatives.alternatives`, and for the settings (``method``, ``distance``,
+        ``total_variation``, ``precision``, ``seed`` and others)
+        `headlight.alternatives.AlternativeSettings`.
+        """
+        chosen = AlternativeSettings(**settings)
+        return alternatives(self, text, pair, place=(layer, head), n=n, kind=kind, settings=chosen)
 
 
 def load(

@@ -4,6 +4,7 @@ from headlight.measures.divergence import distributions, divergence
 from headlight.measures.effective import Effective, effective
 from headlight.measures.entropy import entropy
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
+from headlight.measures.null_space import NullSpaces, null_spaces
 from headlight.measures.scores import (
     ALL_MEASURES,
     ATTRIBUTION,
@@ -23,6 +24,7 @@ __all__ = [
     "NORM_POOLINGS",
     "Effective",
     "NormPooling",
+    "NullSpaces",
     "Scores",
     "ValueBias",
     "demand_measures",
@@ -32,6 +34,7 @@ __all__ = [
     "entropy",
     "input_norm",
     "merged_norm",
+    "null_spaces",
     "vector_norm",
     "weighted_norm",
     "word_score",

@@ -13,6 +13,7 @@ from headlight.errors import CaptureError, UnknownNameError, UsageError
 from headlight.measures import norm as norms
 from headlight.measures.effective import Effective, effective_of_rows
 from headlight.measures.entropy import entropy
+from headlight.measures.null_space import NullSpaces, null_spaces
 from headlight.measures.precision import back_to, double, single
 from headlight.shapes import Score, Value, Weight
 
@@ -153,15 +154,28 @@ class Scores:
         return norms.compressed(self.record.value, self.record.site.projection.factor)
 
     @cached_property
+    def rows(self) -> Float[Tensor, "batch head key head_dim"]:
+        """The rows of T as `transformed` vectors, with the value bias or without it."""
+        if self._value_bias == "include":
+            return self.transformed
+        factor = self.record.site.projection.factor
+        return norms.compressed(self._value_without_bias(), factor)
+
+    @cached_property
+    def null_spaces(self) -> NullSpaces:
+        """How many dimensions of attention change nothing in the output."""
+        width = self.record.site.projection.weight.shape[2]
+        return null_spaces(self.rows, width, self.record.visible)
+
+    @cached_property
     def _effective(self) -> Effective:
         record, projection = self.record, self.record.site.projection
-        rows = (
-            self.transformed
-            if self._value_bias == "include"
-            else norms.compressed(self._value_without_bias(), projection.factor)
-        )
         return effective_of_rows(
-            record.weight, rows, projection.weight.shape[2], record.visible, self._precision
+            record.weight,
+            self.rows,
+            projection.weight.shape[2],
+            record.visible,
+            self._precision,
         )
 
     def _value_without_bias(self) -> Value:

@@ -1,0 +1,179 @@
+"""Find alternatives, and try them on the model."""
+
+import copy
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import torch
+import xarray
+from torch import Tensor
+
+from headlight.alternatives.result import Alternatives
+from headlight.alternatives.search import Found, Map, Search
+from headlight.alternatives.settings import AlternativeSettings
+from headlight.capture import Kind, LayerRecord, Replacements, Site, Subject, attention_replaced
+from headlight.encode import Encoded, encode_one
+from headlight.encode.batch import Batch, collate
+from headlight.errors import UsageError
+from headlight.result import FORMAT, versions
+
+
+def alternatives(
+    subject: Subject,
+    text: str,
+    pair: str | None = None,
+    *,
+    place: tuple[int, int],
+    n: int = 1,
+    kind: Kind | None = None,
+    settings: AlternativeSettings | None = None,
+) -> Alternatives:
+    """Other attention of one head on one text, or a pair, which the output cannot tell.
+
+    Keys that a query cannot see stay at 0.  Row by row, as far as the settings say; a row that has
+    no alternative stays as it is, and if no row has any, there is no alternative, which is a
+    result.
+
+    Args:
+        subject: the model, in evaluation mode.
+        text: what it reads.
+        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
+        place: layer and head, from 0.
+        n: how many.
+        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.
+        settings: see `AlternativeSettings`.
+
+    Raises:
+        UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or query; or
+            scipy is needed and not installed.
+    """
+    settings = settings or AlternativeSettings()
+    if n < 1:
+        raise UsageError(f"n must be at least 1, not {n}.")
+    subject, example = _prepared(subject, text, pair, kind, settings)
+    chosen = kind or subject.kinds[0]
+    (site,) = subject.sites_of(chosen, [place[0]])
+    if not 0 <= place[1] < site.heads:
+        raise UsageError(
+            f"{chosen} layer {site.layer} of {subject.name} has no head {place[1]}: its heads are "
+            f"0 to {site.heads - 1}."
+        )
+    batch = collate([example], pad_id=0, device=subject.transformer.device)
+    found = Search(_record(subject, batch, site), place[1], settings).run(n)
+    tried = _tried(subject, batch, site, place[1], found)
+    attributes = {
+        "title": "Alternative attention",
+        "text": text,
+        "pair": pair or "",
+        "model": subject.name,
+        "revision": subject.revision,
+        "kind": chosen,
+        "layer": place[0],
+        "head": place[1],
+        "head_dim": site.head_dim,
+        **tried,
+        "settings": json.dumps(asdict(settings)),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": json.dumps(versions()),
+        "format": FORMAT,
+        "stage": "alternatives",
+    }
+    return Alternatives(_dataset(found, _tokens(example, chosen, subject), attributes))
+
+
+def _prepared(
+    subject: Subject,
+    text: str,
+    pair: str | None,
+    kind: Kind | None,
+    settings: AlternativeSettings,
+) -> tuple[Subject, Encoded]:
+    """The part of the model that runs, in the precision asked for, and what it reads."""
+    if subject.tokenizer is None:
+        raise UsageError(f"{subject.name} has no tokenizer, and alternatives need text.")
+    if subject.has_decoder_inputs and pair is None:
+        if kind in ("decoder", "cross"):
+            raise UsageError(f"{kind} attention of {subject.name} needs a second text; give one.")
+        subject = subject.encoder()
+    if settings.precision == "float64":
+        exact: Any = copy.deepcopy(subject.transformer)
+        subject = Subject(exact.double(), subject.tokenizer, subject.name, subject.revision)
+    tokenizer: Any = subject.tokenizer
+    start = subject.decoder_start
+    example = encode_one(tokenizer, text, pair, max_length=subject.longest, decoder_start=start)
+    return subject, example
+
+
+def _record(subject: Subject, batch: Batch, site: Site) -> LayerRecord:
+    records: list[LayerRecord] = []
+    with subject.capture([site]) as recorder:
+        recorder.visit = records.append
+        subject.run(batch)
+    return records[0]
+
+
+def _tried(subject: Subject, batch: Batch, site: Site, head: int, found: Found) -> dict[str, Any]:
+    """How much the outputs of the model change: with each alternative, and by rounding alone."""
+    name, output = _output(subject, batch)
+
+    def difference(attention: Map) -> float:
+        given: Replacements = {(site.layer, head): torch.from_numpy(attention)}
+        with attention_replaced(subject, given, kind=site.kind):
+            return float((_output(subject, batch)[1] - output).abs().max())
+
+    return {
+        "output": name,
+        "output_size": float(output.abs().max()),
+        "output_difference": [difference(each) for each in found.attention],
+        "rounding": difference(found.original),
+    }
+
+
+def _output(subject: Subject, batch: Batch) -> tuple[str, Tensor]:
+    """The logits, or the last hidden states of a model without a head; and what they are called."""
+    with torch.inference_mode():
+        output: Any = subject.transformer(**subject.inputs(batch))
+    logits = getattr(output, "logits", None)
+    if logits is not None:
+        return "logits", logits.double()
+    return "last hidden states", output.last_hidden_state.double()
+
+
+def _tokens(example: Encoded, kind: Kind, subject: Subject) -> tuple[list[str], list[str]]:
+    """Of the attending and of the attended text."""
+    tokenizer: Any = subject.tokenizer
+    source = tokenizer.convert_ids_to_tokens(list(example.ids))
+    if kind == "encoder" or not example.target:
+        return source, source
+    target = tokenizer.convert_ids_to_tokens(list(example.target))
+    return target, (source if kind == "cross" else target)
+
+
+def _dataset(
+    found: Found, tokens: tuple[list[str], list[str]], attributes: dict[str, Any]
+) -> xarray.Dataset:
+    differences = np.array(attributes.pop("output_difference"), dtype=np.float64)
+    changes = 0.5 * np.abs(found.attention - found.original).sum(-1)
+    variables = {
+        "original": (("query", "key"), found.original),
+        "attention": (("alternative", "query", "key"), found.attention),
+        "total_variation": (("alternative", "query"), changes),
+        "output_difference": ("alternative", differences),
+        "asked": ("query", found.asked),
+        "exists": ("query", found.exists),
+        "bound": ("query", found.bound),
+        "rank": ("query", found.rank),
+        "rank_with_ones": ("query", found.rank_with_ones),
+        "keys": ("query", found.keys),
+    }
+    coordinates = {
+        "alternative": np.arange(len(found.attention)),
+        "query": np.arange(len(tokens[0])),
+        "key": np.arange(len(tokens[1])),
+        "query_token": ("query", tokens[0]),
+        "key_token": ("key", tokens[1]),
+    }
+    return xarray.Dataset(variables, coords=coordinates, attrs=attributes)

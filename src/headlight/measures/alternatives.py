@@ -1,0 +1,185 @@
+"""Other attention of the same output, within the simplex (Brunner et al. 2020, Section 3.3).
+
+One row of attention at a time: a ≥ 0 over the keys that its query sees.  Its alternatives are the
+polytope of all x ≥ 0 with x [T, 1] = a [T, 1].  In float64.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from headlight.errors import UsageError
+
+Row = Float64[np.ndarray, " key"]
+Matrix = Float64[np.ndarray, "key column"]
+
+SMALLEST = 1e-9
+"""Total variation and solutions of linear programs below this are rounding."""
+STEPS = 50
+"""Linearisations at most; they end by themselves after a few."""
+PRECISION = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+@dataclass(frozen=True, eq=False)
+class RowAlternatives:
+    """The alternatives of one row of attention.
+
+    Attributes:
+        row: a, at least 0.
+        basis: orthonormal columns that span those of [T, 1] on the same keys.
+    """
+
+    row: Row
+    basis: Matrix
+
+    @cached_property
+    def exist(self) -> bool:
+        """Whether there is any x but a itself.
+
+        A key of weight 0 can only gain.  So there are alternatives if LN([T, 1]) has a direction
+        in which all such keys stay, or a direction in which they gain.
+        """
+        return bool(self._null_basis_of_support.shape[1]) or self._gain is not None
+
+    def random(self, generator: np.random.Generator) -> Row:
+        """λ_max ã for a random direction ã of LN([T, 1]), Eq. 7; zero if there is no alternative.
+
+        Keys with a weight of exactly 0 stay at 0, since most directions would not be possible at
+        all otherwise; unless they can only gain all together.
+        """
+        null = self._null_basis_of_support
+        if not null.shape[1]:
+            return np.zeros_like(self.row) if self._gain is None else self._gain
+        direction = np.zeros_like(self.row)
+        direction[self._support] = null @ generator.standard_normal(null.shape[1])
+        return largest_step(self.row, direction) * direction
+
+    def farthest(self, generator: np.random.Generator, starts: int) -> list[Row]:
+        """Changes x − a that are local maxima of the total variation, the largest first.
+
+        The total variation is convex, so its maximum lies at one of the very many corners.  From
+        every start, linear programs maximise its linearisation at the last corner, by which it
+        never falls, until it stands still.  The first start takes as much weight from where a has
+        it as can be; the others are corners in random directions.
+
+        Source: the construction asked for by Section 3.3; the method is ours.
+        """
+        if not self.exist:
+            return [np.zeros_like(self.row)] * starts
+        objectives = [self.row, *generator.standard_normal((starts - 1, len(self.row)))]
+        changes = [self._climb(self._minimum(objective)) - self.row for objective in objectives]
+        return sorted(changes, key=total_variation, reverse=True)
+
+    def bound(self, *, tight: bool = False) -> float:
+        """What the total variation of no alternative exceeds, by linear programming.
+
+        TV = Σ max(a − x, 0), and over l ≤ x ≤ u each summand lies below the chord between its ends.
+        Maximising the sum of the chords is one linear program.  l and u are 0 and the sum of the
+        row; or, ``tight``, the least and greatest weight of every key, by two programs each.
+        """
+        if not self.exist:
+            return 0.0
+        lowest, highest = self._ranges() if tight else (0.0 * self.row, 0.0 * self.row + self.total)
+        slope = (self.row - lowest) / np.maximum(highest - lowest, SMALLEST)
+        least = float(slope @ (self._minimum(slope) - lowest))
+        return max(float((self.row - lowest).sum()) - least, 0.0)
+
+    @property
+    def total(self) -> float:
+        """The sum of the row."""
+        return float(self.row.sum())
+
+    @property
+    def _support(self) -> Bool[np.ndarray, " key"]:
+        return self.row > 0
+
+    @cached_property
+    def _null_basis_of_support(self) -> Matrix:
+        """Directions of LN([T, 1]) in which keys of weight 0 stay: orthonormal columns."""
+        return null_basis(self.basis[self._support])
+
+    @cached_property
+    def _gain(self) -> Row | None:
+        """The largest change by which the keys of weight 0 gain, if they can."""
+        unused = (~self._support).astype(np.float64)
+        if not unused.any():
+            return None
+        change = self._minimum(-unused) - self.row
+        return change if total_variation(change) > SMALLEST else None
+
+    def _climb(self, corner: Row) -> Row:
+        """Corners of ever larger total variation."""
+        for _ in range(STEPS):
+            following = self._minimum(np.where(corner > self.row, -1.0, 1.0))
+            gained = total_variation(following - self.row) - total_variation(corner - self.row)
+            if gained <= SMALLEST:
+                break
+            corner = following
+        return corner
+
+    def _ranges(self) -> tuple[Row, Row]:
+        units = np.eye(len(self.row))
+        lowest = np.array([self._minimum(unit) @ unit for unit in units])
+        highest = np.array([self._minimum(-unit) @ unit for unit in units])
+        return np.minimum(lowest, self.row), np.maximum(highest, self.row)
+
+    def _minimum(self, objective: Row) -> Row:
+        """The alternative that minimises a linear objective, by HiGHS."""
+        found = _linprog(
+            objective,
+            A_eq=self.basis.T,
+            b_eq=self.basis.T @ self.row,
+            method="highs",
+            options=PRECISION,
+        )
+        if found.x is None:  # a itself is feasible; only rounding can deny it
+            return self.row.copy()
+        solution: Row = np.maximum(found.x, 0.0)
+        return solution
+
+
+def column_basis(columns: Matrix, width: int) -> Matrix:
+    """Orthonormal columns that span the given ones.
+
+    Args:
+        columns: [T, 1] as `headlight.measures.null_space.with_ones` gives it, for one head.
+        width: how many columns [T, 1] has itself, for the rank tolerance of numpy.
+    """
+    left, values, _ = np.linalg.svd(columns, full_matrices=False)
+    tolerance = values.max(initial=0.0) * max(len(columns), width) * np.finfo(np.float64).eps
+    return left[:, values > tolerance]
+
+
+def null_basis(basis: Matrix) -> Matrix:
+    """Orthonormal columns of what is orthogonal to the columns of some rows of a basis."""
+    left, values, _ = np.linalg.svd(basis)
+    rank = int((values > max(basis.shape, default=1) * np.finfo(np.float64).eps * 8).sum())
+    found: Matrix = left[:, rank:]
+    return found
+
+
+def largest_step(row: Row, direction: Row) -> float:
+    """λ_max = min over ã_i < 0 of −a_i / ã_i; 0 for no direction at all.
+
+    Source: Brunner et al. (2020), Section 3.3.
+    """
+    falls = direction < 0
+    return float((row[falls] / -direction[falls]).min(initial=np.inf)) if falls.any() else 0.0
+
+
+def total_variation(change: Row) -> float:
+    """Half the sum of the absolute changes: for distributions from 0 to 1."""
+    return 0.5 * float(np.abs(change).sum())
+
+
+def _linprog(*arguments: Any, **options: Any) -> Any:
+    try:
+        from scipy.optimize import linprog
+    except ImportError as problem:
+        raise UsageError(
+            "linear programs need scipy, which is not installed; pip install 'headlight[papers]'."
+        ) from problem
+    return linprog(*arguments, **options)

@@ -1,0 +1,104 @@
+"""How much of attention the output of a head cannot tell (Brunner et al. 2020, Section 3).
+
+The output is A T, with T = [f(x_1); …] of at most head_dim independent rows.  A change of a row of
+A by anything in the left null space LN(T) goes unnoticed.  A change by anything in LN([T, 1]), T
+with a column of ones, leaves the sum of the row as it is too: small ones stay distributions.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headlight.measures.effective import effective_of_rows
+from headlight.measures.row_space import row_space
+from headlight.shapes import Visible
+
+
+@dataclass(frozen=True, eq=False)
+class NullSpaces:
+    """Ranks and null spaces, for every query, or one for all where all see the same keys.
+
+    Attributes:
+        keys: how many keys the query sees: d_s.
+        rank: of T.
+        rank_with_ones: of [T, 1].
+        head_dim: d_v.
+    """
+
+    keys: Int[Tensor, "batch #query"]
+    rank: Int[Tensor, "batch head #query"]
+    rank_with_ones: Int[Tensor, "batch head #query"]
+    head_dim: int
+
+    @property
+    def dimension(self) -> Int[Tensor, "batch head #query"]:
+        """Of LN(T): d_s − rank(T)."""
+        return self.keys[:, None] - self.rank
+
+    @property
+    def dimension_with_ones(self) -> Int[Tensor, "batch head #query"]:
+        """Of LN([T, 1]): the dimensions in which alternatives within the simplex lie."""
+        return self.keys[:, None] - self.rank_with_ones
+
+    @property
+    def bound(self) -> Int[Tensor, "batch #query"]:
+        """max(d_s − d_v, 0), which dim LN(T) cannot be below (Eq. 6)."""
+        return (self.keys - self.head_dim).clamp_min(0)
+
+    @property
+    def bound_with_ones(self) -> Int[Tensor, "batch #query"]:
+        """max(d_s − d_v − 1, 0), the same for LN([T, 1]) (Section 3.3)."""
+        return (self.keys - self.head_dim - 1).clamp_min(0)
+
+
+def with_ones(
+    rows: Float[Tensor, "batch head key head_dim"],
+) -> Float[Tensor, "batch head key columns"]:
+    """[T, 1] in as many columns as it needs, T and the column being of one length.
+
+    The column space, and so the left null space, is that of [T, 1] with T in d_model columns, and
+    with the value bias or without it: the bias adds a multiple of the column of ones to the others.
+    """
+    length = rows.norm(dim=(-2, -1), keepdim=True)
+    scaled = rows / length.clamp_min(torch.finfo(rows.dtype).tiny)
+    ones = torch.full_like(rows[..., :1], rows.shape[-2] ** -0.5)
+    return torch.cat([scaled, ones], dim=-1)
+
+
+def null_spaces(
+    rows: Float[Tensor, "batch head key head_dim"], width: int, visible: Visible | None = None
+) -> NullSpaces:
+    """Ranks and null spaces of T and [T, 1] for every head, on the keys that each query sees.
+
+    A singular value counts as zero below s_max · max(keys, columns) · ε of float64, as in numpy's
+    ``matrix_rank``.
+
+    Args:
+        rows: of T, as `headlight.measures.norm.compressed` gives them, float64.
+        width: d_model, the number of columns of T.
+        visible: which keys each query may attend to; None for all.
+
+    Source: Brunner et al. (2020), Sections 3.2 and 3.3, Eq. 6.
+    """
+    seen = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
+    if visible is not None:
+        seen = visible.to(rows.device).expand(rows.shape[0], -1, -1)
+    return NullSpaces(
+        keys=seen.sum(-1),
+        rank=_ranks(rows, width, seen),
+        rank_with_ones=_ranks(with_ones(rows), width + 1, seen),
+        head_dim=rows.shape[-1],
+    )
+
+
+def _ranks(
+    rows: Float[Tensor, "batch head key columns"], width: int, seen: Visible
+) -> Int[Tensor, "batch head #query"]:
+    if seen.shape[1] > 1:
+        heads = rows.shape[1]
+        nothing = torch.zeros_like(seen[:, None], dtype=rows.dtype).repeat(1, heads, 1, 1)
+        return effective_of_rows(nothing, rows, width, seen).rank
+    here = seen[:, 0, None].expand(rows.shape[:3])
+    return row_space(rows * here[..., None], here, width)[1][..., None]
