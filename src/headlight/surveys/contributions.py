@@ -66,10 +66,10 @@ def contribution_study(
         ``not_largest``, the share of tokens of which another contributes most (P̃, Figure 3b);
         ``by_distance`` and its share of the sum over layers (Figure 4a); ``neighbour_total`` by
         relative position, its share among all neighbours within reach, and ``neighbour_count``
-        (Figure 4b); the same of what the class token receives, centred on itself (``cls_…``) and on
-        the first separator (``sep_…``, Figure 18).  Of an estimate also the typical standard error
-        of one own contribution (``own_probe_error``), and how near it comes to what is exact
-        (``exact_…``).  Layers are zero-based: layer l is the output of block l.
+        (Figure 4b); the same of what the class token receives of others, centred on itself
+        (``cls_…``) and on the first separator (``sep_…``, Figure 18). Of an estimate also the
+        typical standard error of one own contribution (``own_probe_error``), and how near it comes
+        to what is exact (``exact_…``). Layers are zero-based: layer l is the output of block l.
 
     Raises:
         UsageError: something does not fit together: layers, kinds, lengths, tags, folder.

@@ -117,9 +117,9 @@ class ContributionObserver:
         classes, separators = (first_of(self._category, code) for code in (CLS, SEP))
         text = torch.arange(len(classes), device=classes.device)
         received = contribution[:, text, classes.clamp_min(0)]
-        without = classes < 0
+        others = present & (torch.arange(present.shape[1], device=text.device) != classes[:, None])
         for name, centre in (("cls", classes), ("sep", separators)):
-            sums = centred(received, present, centre.masked_fill(without, -1), reach)
+            sums = centred(received, others & (classes >= 0)[:, None], centre, reach)
             self._found[name] = _summed(sums)
 
     def _tokens(self, values: Tensor) -> np.ndarray:
