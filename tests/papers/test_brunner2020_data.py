@@ -6,6 +6,7 @@ import pytest
 
 from headlight.errors import ModelError, UnknownNameError, UsageError
 from headlight.papers.brunner2020.datasets import (
+    main_set,
     pair_examples,
     pair_note,
     pair_sets,
@@ -51,6 +52,7 @@ def test_sets_of_one_name_are_told_apart(study, data, tmp_path):
         ("mrpc", mrpc), ("cola", cola), ("cola-2", cola), ("pairs", str(other)),
     ]  # fmt: skip
     assert [pair_title(name) for name in sets] == ["MRPC", "CoLA", "CoLA (2)", "pairs"]
+    assert main_set(study) == "mrpc"
     assert "none of the paper's sets" in pair_note(study, "pairs", 1, 7)
 
 
@@ -76,10 +78,14 @@ def test_the_note_says_what_was_read_and_what_the_paper_reads(study):
 def test_what_needs_pairs_or_a_second_model_says_so(study):
     plan = Plan("figure-13", "", lambda study, desk: None, needs=("pairs", "compared"))  # type: ignore[arg-type,return-value]
     assert plan.missing(study) is None
+    assert Plan("figure-38", "", plan.make, ("cola",)).missing(study) is None
+    assert Plan("figure-39", "", plan.make, ("mnli",)).missing(study) == NEEDS["mnli"]
     study.compared = None
     assert plan.missing(study) == NEEDS["compared"]
     study.sources = Sources()
     assert "--pairs" in str(plan.missing(study))
+    with pytest.raises(UsageError, match="--pairs"):
+        main_set(study)
 
 
 def test_a_second_model_has_the_vocabulary_of_the_first(model, tmp_path):

@@ -12,6 +12,8 @@ NEEDS = {
     "dependency": "no treebank was given (--dependency)",
     "coreference": "no coreference corpus was given (--coreference)",
     "pairs": "no sentence pairs were given (--pairs)",
+    "cola": "no sentences of CoLA were given (--pairs)",
+    "mnli": "no sentence pairs of MNLI were given (--pairs)",
     "compared": "no second model was given (--compare)",
     "gradient": "the model has no language-model head, or gradient is not among --measures",
 }
@@ -40,6 +42,8 @@ class Plan:
             "dependency": bool(study.sources.dependency),
             "coreference": bool(study.sources.coreference),
             "pairs": bool(study.sources.pairs),
+            "cola": "cola" in study.sources.tasks,
+            "mnli": "mnli" in study.sources.tasks,
             "compared": study.compared is not None,
             "gradient": study.wants_gradient,
         }

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 
 from headlight.corpora.compression import without_compression
 from headlight.corpora.files import COMPANIONS
-from headlight.corpora.sentence_pairs import task_of
+from headlight.corpora.sentence_pairs import open_sentence_pairs, task_of
 from headlight.errors import CorpusError
 
 TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}
@@ -80,6 +81,15 @@ class Sources:
                 "--word-vectors and --pairs."
             )
         return found
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """What each of `pairs` is: ``mrpc``, ``cola``, ``mnli`` or ``pairs``.
+
+        Raises:
+            CorpusError: one of them cannot be read, or is in no known format.
+        """
+        return tuple(open_sentence_pairs(source).name for source in self.pairs)
 
     def or_else(self, other: "Sources") -> "Sources":
         """These, and those of another where these are missing; treebanks go together."""

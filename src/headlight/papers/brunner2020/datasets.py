@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headlight.corpora import SentencePair, SentencePairs, open_sentence_pairs
 from headlight.encode import Examples, sentence_pairs
-from headlight.errors import UnknownNameError
+from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.brunner2020.published import PAIR_SETS
 from headlight.papers.study import Study
 
@@ -21,12 +21,23 @@ def pair_sets(study: Study) -> dict[str, str]:
     Of two with the same name the second is called ``mrpc-2``.
     """
     named: dict[str, str] = {}
-    for source in study.sources.pairs:
-        task = open_sentence_pairs(source).name
+    for source, task in zip(study.sources.pairs, study.sources.tasks, strict=True):
         names = (task, *(f"{task}-{number}" for number in range(2, len(study.sources.pairs) + 1)))
         named[next(name for name in names if name not in named)] = source
     order = [*TITLES, *named]
     return dict(sorted(named.items(), key=lambda item: order.index(item[0].partition("-")[0])))
+
+
+def main_set(study: Study) -> str:
+    """The set of the figures of Sections 4 and 5: MRPC, as in the paper, or the first there is.
+
+    Raises:
+        UsageError: there is none.
+    """
+    sets = pair_sets(study)
+    if not sets:
+        raise UsageError("there are no sentence pairs; name some with --pairs.")
+    return next(iter(sets))
 
 
 def pair_title(name: str) -> str:
