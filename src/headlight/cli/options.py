@@ -60,6 +60,13 @@ class PaperName(StrEnum):
     BRUNNER_2020 = "brunner2020"
 
 
+class Solver(StrEnum):
+    """How linear maps are found."""
+
+    ADAM = "adam"
+    RIDGE = "ridge"
+
+
 class Broken(StrEnum):
     """What becomes of annotations that contradict themselves."""
 

@@ -15,6 +15,7 @@ from headlight.cli.options import (
     Precision,
     Revision,
     SegmentIds,
+    Solver,
     Trust,
 )
 
@@ -129,11 +130,17 @@ def reproduce(
     ] = None,
     max_pairs: Annotated[int, typer.Option(min=1, help="Examples of each --pairs.")] = 408,
     probes: Annotated[
-        int, typer.Option(min=1, help="Random probes for a token, where attribution is estimated.")
+        int, typer.Option(min=2, help="Random probes for a token, where attribution is estimated.")
     ] = 16,
     exact_pairs: Annotated[
         int, typer.Option(min=0, help="Examples of which attribution is exact as well.")
     ] = 20,
+    folds: Annotated[
+        int, typer.Option(min=1, help="Random splits of the pairs on which tokens are identified.")
+    ] = 10,
+    solver: Annotated[
+        Solver, typer.Option(help="Of linear maps that identify tokens; ridge is much quicker.")
+    ] = Solver.ADAM,
     segment_ids: Annotated[
         SegmentIds | None,
         typer.Option(help="Segment ids of pairs. Default: as the paper's authors set them."),
@@ -188,6 +195,8 @@ def reproduce(
         max_pairs=max_pairs,
         attribution_probes=probes,
         exact_pairs=exact_pairs,
+        folds=folds,
+        solver=solver.value,
     )
     if any("pairs" in plan.needs for plan in chosen.chosen(wanted)):
         _demand_pairs(sources.pairs)

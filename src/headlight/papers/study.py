@@ -13,6 +13,7 @@ from headlight.capture import Kind, Subject, load_subject
 from headlight.errors import MissingHeadError, ResultError, UnknownNameError, UsageError
 from headlight.measures import GRADIENT, MEASURES
 from headlight.papers.sources import Sources
+from headlight.probes.identity_settings import SOLVERS
 from headlight.result import load, save
 
 RESULTS = "results"
@@ -41,6 +42,8 @@ class Options:
         max_pairs: examples of each set of sentence pairs.
         attribution_probes: random probes for each input token by which attribution is estimated.
         exact_pairs: examples of each set of which attribution is computed exactly as well.
+        folds: random splits of the pairs on which tokens are identified.
+        solver: of the linear maps that identify tokens: ``adam``, as in the paper, or ``ridge``.
     """
 
     measures: tuple[str, ...] = (*MEASURES, GRADIENT)
@@ -55,6 +58,8 @@ class Options:
     max_pairs: int = 408
     attribution_probes: int = 16
     exact_pairs: int = 20
+    folds: int = 10
+    solver: str = "adam"
 
     def __post_init__(self) -> None:
         for measure in self.measures:
@@ -62,6 +67,8 @@ class Options:
                 raise UnknownNameError("measure", measure, (*MEASURES, GRADIENT))
         if not self.measures:
             raise UsageError("no measure is asked for; name at least one with --measures.")
+        if self.solver not in SOLVERS:
+            raise UnknownNameError("solver", self.solver, SOLVERS)
 
 
 @dataclass(eq=False)
