@@ -1,0 +1,155 @@
+"""Appendix C.5: own contributions by part of speech (Figures 26 to 37)."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.papers.brunner2020.contribution import box_of
+from headlight.papers.brunner2020.contribution_results import contributed_by_tags, method_note
+from headlight.papers.brunner2020.published_contribution import (
+    FIRST_LAYER_CLASS,
+    FIRST_LAYER_REST,
+)
+from headlight.papers.desk import Desk
+from headlight.papers.naming import percent
+from headlight.papers.study import Study
+from headlight.papers.text import model_note
+from headlight.surveys.contributions_tags import GROUPS
+from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.pictures import BoxPanel, boxes
+
+CONTENT = (
+    "NN", "NNS", "NNP", "NNPS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "JJ", "JJR", "JJS",
+    "RB", "RBR", "RBS", "NOUN", "PROPN", "VERB", "ADJ", "ADV",
+)  # fmt: skip
+"""Nouns, verbs, adjectives and adverbs, of the Penn Treebank and of Universal Dependencies."""
+
+FUNCTION = (
+    "DT", "PDT", "WDT", "IN", "PRP", "PRP$", "WP", "WP$", "CC", "TO", "POS", "SYM", "RP",
+    "DET", "ADP", "PRON", "CCONJ", "SCONJ", "PART",
+)  # fmt: skip
+"""Determiners, prepositions, pronouns, conjunctions, particles and symbols."""
+
+FEWEST = 20
+"""A part of speech with fewer tokens is in the table alone."""
+
+SPECIAL = {"cls": "[CLS]", "sep": "[SEP]"}
+
+
+def figure_26(study: Study, desk: Desk) -> Exhibit:
+    """Own contributions by part of speech, in every layer."""
+    found = contributed_by_tags(study)
+    groups = ordered_groups(found)
+    panels = [
+        BoxPanel(
+            f"Layer {int(layer) + 1}",
+            [
+                box_of(_label(group), found["own_box"].sel(group=group, layer=layer))
+                for group in groups
+            ],
+            percent=True,
+            limits=(0, 1),
+        )
+        for layer in found["layer"].values
+    ]
+    return Exhibit(
+        name=desk.exhibit,
+        title="Contribution of a token to itself, by part of speech",
+        source="Brunner et al. (2020), Figures 26 to 37 and Appendix C.5",
+        explanation="As Figure 3a, for the pieces of words of each part of speech, ordered by the "
+        f"last layer's median. Parts of speech with fewer than {FEWEST} pieces are not drawn.",
+        pictures=[
+            desk.picture(
+                boxes(panels, columns=1 if len(groups) > 16 else 2),
+                "Own contributions by part of speech, layer by layer.",
+                "Order in the last layer: " + ", ".join(map(_label, groups)) + ".",
+            )
+        ],
+        tables=[desk.table(_medians(found), "Median own contribution by layer, in percent")],
+        comparisons=_compared(found, groups),
+        notes=[
+            model_note(study),
+            f"The treebank is {found.attrs['documents']} sentences of "
+            f"{Path(study.sources.dependency[0]).name} with its own {found.attrs['tags'].upper()} "
+            "tags; the paper's are MRPC, tagged by the Stanford tagger, and it does not say how "
+            "pieces of words are counted: here each piece has the tag of its word.",
+            method_note(study, found),
+        ],
+        files=desk.written,
+    )
+
+
+def ordered_groups(found: xarray.Dataset) -> list[str]:
+    """Parts of speech and special tokens that are frequent, by the last layer's median."""
+    medians = found["own_box"].sel(mark="median").isel(layer=-1)
+    names = _tags(found)
+    candidates = [*SPECIAL, *names]
+    frequent = [
+        name for name in candidates if int(found["own_count"].sel(group=name)) >= FEWEST
+    ] or names
+    return sorted(frequent, key=lambda name: -float(medians.sel(group=name)))
+
+
+def _tags(found: xarray.Dataset) -> list[str]:
+    """The groups that are parts of speech, which come after those that every text has."""
+    return [str(name) for name in found["group"].values[len(GROUPS) :]]
+
+
+def _label(group: str) -> str:
+    return SPECIAL.get(group, group)
+
+
+def _medians(found: xarray.Dataset) -> pandas.DataFrame:
+    """All groups, the largest of the last layer first."""
+    medians = 100 * found["own_box"].sel(mark="median")
+    names = [*SPECIAL, *_tags(found)]
+    names.sort(key=lambda name: -np.nan_to_num(float(medians.sel(group=name).isel(layer=-1))))
+    columns = {
+        f"layer {int(layer) + 1}": [float(medians.sel(group=n, layer=layer)) for n in names]
+        for layer in found["layer"].values
+    }
+    counts = [int(found["own_count"].sel(group=name)) for name in names]
+    return pandas.DataFrame({"group": list(map(_label, names)), "tokens": counts, **columns})
+
+
+def _compared(found: xarray.Dataset, groups: list[str]) -> list[Comparison]:
+    """What the paper says of the first and of the last layer."""
+    medians = found["own_box"].sel(mark="median")
+    first, last = medians.isel(layer=0), medians.isel(layer=-1)
+    speech = [float(first.sel(group=name)) for name in groups if name not in SPECIAL]
+    content, function = (_mean(found, last, names) for names in (CONTENT, FUNCTION))
+    has_class = int(found["own_count"].sel(group="cls")) > 0
+    return [
+        Comparison(
+            "layer 1: median of [CLS]",
+            f"> {FIRST_LAYER_CLASS:g}%",
+            percent(float(first.sel(group="cls"))) if has_class else None,
+            "%",
+        ),
+        Comparison(
+            "layer 1: largest median of a part of speech",
+            f"< {FIRST_LAYER_REST:g}%",
+            percent(max(speech)),
+            "%",
+        ),
+        Comparison(
+            "last layer: nouns, verbs, adjectives, adverbs minus determiners, prepositions, "
+            "pronouns and their like",
+            "> 0",
+            None if content is None or function is None else 100 * (content - function),
+            "%",
+            "medians, averaged over tokens",
+            digits=2,
+        ),
+    ]
+
+
+def _mean(found: xarray.Dataset, medians: xarray.DataArray, names: tuple[str, ...]) -> float | None:
+    """The mean of the medians of some parts of speech, each as heavy as it is frequent."""
+    there = [name for name in names if name in found["group"].values]
+    weight = found["own_count"].sel(group=there)
+    if not there or float(weight.sum()) == 0:
+        return None
+    return float((medians.sel(group=there) * weight).sum() / weight.sum())
