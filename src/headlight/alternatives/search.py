@@ -135,7 +135,7 @@ class Search:
         )
         return seen
 
-    def _basis(self, seen: Bool[np.ndarray, " key"]) -> Matrix:
+    def _basis(self, seen: Bool[np.ndarray, " key"]) -> Float64[np.ndarray, "seen column"]:
         """Of the columns of [T, 1] on the keys that are seen; most queries share theirs."""
         name = seen.tobytes()
         if name not in self._bases:

@@ -1,7 +1,6 @@
 """Which alternatives are looked for."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from headlight.errors import UnknownNameError, UsageError
 
@@ -35,7 +34,7 @@ class AlternativeSettings:
     queries: tuple[int, ...] | None = None
     starts: int = 4
     certify: bool = False
-    precision: Literal["model", "float64"] = "model"
+    precision: str = "model"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -49,5 +48,7 @@ class AlternativeSettings:
             raise UsageError(
                 f"total_variation must be above 0 and at most 1, not {self.total_variation}."
             )
-        if self.starts < 1:
-            raise UsageError(f"starts must be at least 1, not {self.starts}.")
+        if self.starts < 1 or self.seed < 0:
+            raise UsageError(
+                f"starts must be at least 1 and seed at least 0, not {self.starts} and {self.seed}."
+            )

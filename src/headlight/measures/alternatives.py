@@ -15,6 +15,7 @@ from headlight.errors import UsageError
 
 Row = Float64[np.ndarray, " key"]
 Matrix = Float64[np.ndarray, "key column"]
+Directions = Float64[np.ndarray, "key direction"]
 
 SMALLEST = 1e-9
 """Total variation and solutions of linear programs below this are rounding."""
@@ -97,7 +98,7 @@ class RowAlternatives:
         return self.row > 0
 
     @cached_property
-    def _null_basis_of_support(self) -> Matrix:
+    def _null_basis_of_support(self) -> Directions:
         """Directions of LN([T, 1]) in which keys of weight 0 stay: orthonormal columns."""
         return null_basis(self.basis[self._support])
 
@@ -141,7 +142,7 @@ class RowAlternatives:
         return solution
 
 
-def column_basis(columns: Matrix, width: int) -> Matrix:
+def column_basis(columns: Float64[np.ndarray, "key spanning"], width: int) -> Matrix:
     """Orthonormal columns that span the given ones.
 
     Args:
@@ -153,11 +154,11 @@ def column_basis(columns: Matrix, width: int) -> Matrix:
     return left[:, values > tolerance]
 
 
-def null_basis(basis: Matrix) -> Matrix:
+def null_basis(basis: Matrix) -> Directions:
     """Orthonormal columns of what is orthogonal to the columns of some rows of a basis."""
     left, values, _ = np.linalg.svd(basis)
     rank = int((values > max(basis.shape, default=1) * np.finfo(np.float64).eps * 8).sum())
-    found: Matrix = left[:, rank:]
+    found: Directions = left[:, rank:]
     return found
 
 
