@@ -10,7 +10,7 @@ from headlight.papers.brunner2020.contribution_results import (
     counterparts,
     main_set,
 )
-from headlight.papers.brunner2020.datasets import pair_sets, pair_title
+from headlight.papers.brunner2020.datasets import pair_title
 from headlight.papers.brunner2020.published_contribution import NOT_LARGEST, OWN_MEDIANS
 from headlight.papers.desk import Desk
 from headlight.papers.naming import percent
@@ -46,8 +46,6 @@ def own_contribution(study: Study, desk: Desk, name: str, source: str) -> Exhibi
         source: where the paper has it.
     """
     title = f"Contribution of a token to itself, {pair_title(name)}"
-    if name not in pair_sets(study):
-        return missing_set(desk, name, title, source)
     found = contributed(study, name)
     frame = _by_layer(found)
     return Exhibit(
@@ -82,16 +80,6 @@ def own_contribution(study: Study, desk: Desk, name: str, source: str) -> Exhibi
         comparisons=_compared(found, frame, published=name.startswith("mrpc")),
         notes=contribution_notes(study, name, found),
         files=desk.written,
-    )
-
-
-def missing_set(desk: Desk, name: str, title: str, source: str) -> Exhibit:
-    """An exhibit of a set of pairs that was not given."""
-    return Exhibit(
-        name=desk.exhibit,
-        title=title,
-        source=f"Brunner et al. (2020), {source}",
-        explanation=f"{pair_title(name)} was not given; name its files with --pairs.",
     )
 
 

@@ -4,14 +4,13 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.brunner2020.contribution import missing_set
 from headlight.papers.brunner2020.contribution_results import (
     contributed,
     contribution_notes,
     main_set,
     shown_layers,
 )
-from headlight.papers.brunner2020.datasets import pair_sets, pair_title
+from headlight.papers.brunner2020.datasets import pair_title
 from headlight.papers.brunner2020.published_contribution import NEAREST
 from headlight.papers.desk import Desk
 from headlight.papers.study import Study
@@ -55,8 +54,6 @@ def neighbours(study: Study, desk: Desk, name: str, source: str) -> Exhibit:
         source: where the paper has it.
     """
     title = f"Contribution of context, {pair_title(name)}"
-    if name not in pair_sets(study):
-        return missing_set(desk, name, title, source)
     found = contributed(study, name)
     share = found["by_distance_share"]
     desk.keep(_by_place(found, "neighbour"), "b")
