@@ -61,13 +61,17 @@ CASES = [
 
 @pytest.mark.parametrize(("family", "kind"), CASES)
 def test_alternatives_leave_the_logits_as_they_are(family: str, kind: str | None) -> None:
-    """In float64 to 1e-9, and in the precision of the model to 1e-5."""
+    """In float64 to 1e-9, and in the precision of the model to 1e-5.
+
+    Llama takes its softmax in float32 also in float64, which its fast attention does not.
+    """
     subject = model(family)
     pair = OTHER if family in ("bart", "t5") else None
     exact = subject.alternatives(LONG, pair, layer=1, head=2, n=2, kind=kind, precision="float64")
     in_the_simplex(exact)
     assert exact.dataset.attrs["output"] == "logits"
-    assert float(exact.output_difference.max()) < 1e-9
+    assert float(exact.output_difference.max()) < 1e-9 + 1.01 * exact.dataset.attrs["rounding"]
+    assert exact.dataset.attrs["rounding"] < (1e-6 if family == "llama" else 1e-12)
     single = subject.alternatives(LONG, pair, layer=1, head=2, kind=kind)
     in_the_simplex(single)
     assert float(single.output_difference.max()) < 1e-5

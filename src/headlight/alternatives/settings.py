@@ -24,7 +24,8 @@ class AlternativeSettings:
         starts: of the search for the farthest, at least; the best are kept.
         certify: also bound the total variation tightly, by two linear programs per key and row.
         precision: that of the ``model``, or ``float64`` for a copy of the model in it, in which
-            equal outputs are equal to some 1e-12.
+            equal outputs are equal to some 1e-12, unless the model takes its softmax in float32
+            all the same.
         seed: of the directions.
     """
 
