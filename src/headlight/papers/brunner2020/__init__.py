@@ -7,8 +7,8 @@ from headlight.papers.brunner2020.contribution_neighbours import (
     figure_41,
     figure_43,
 )
-from headlight.papers.brunner2020.contribution_speech import figure_26
-from headlight.papers.brunner2020.contribution_tokens import figure_19
+from headlight.papers.brunner2020.contribution_tags import figure_26
+from headlight.papers.brunner2020.contribution_tracked import figure_19
 from headlight.papers.plan import Paper, Plan
 
 PAPER = Paper(
