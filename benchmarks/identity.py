@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from headlight.probes.identity_cases import Case, Tokens
 from headlight.probes.identity_fitting import fit
-from headlight.probes.identity_settings import LEARNING_RATES, IdentitySettings, Recipe
+from headlight.probes.identity_settings import LEARNING_RATES, IdentitySettings, MapRecipe
 from headlight.probes.identity_study import study
 from headlight.probes.identity_vectors import TokenVectors
 
@@ -41,7 +41,7 @@ def vectors(layers: int = SAMPLED) -> TokenVectors:
 
 def settings(loss: str, **recipe: object) -> IdentitySettings:
     """Linear maps of one fold."""
-    made = Recipe(epochs=EPOCHS, patience=PATIENCE, **recipe)  # type: ignore[arg-type]
+    made = MapRecipe(epochs=EPOCHS, patience=PATIENCE, **recipe)  # type: ignore[arg-type]
     return IdentitySettings(maps=("linear",), losses=(loss,), folds=1, recipe=made)
 
 

@@ -5,6 +5,9 @@ from headlight.probes.coreference import coreference_heads
 from headlight.probes.coreference_settings import CoreferenceSettings
 from headlight.probes.dependency import dependency_heads
 from headlight.probes.dependency_settings import DependencySettings
+from headlight.probes.identity import token_identity
+from headlight.probes.identity_files import load_map
+from headlight.probes.identity_settings import IdentitySettings, MapRecipe
 from headlight.probes.parser import parse_probes
 from headlight.probes.parser_dataset import probe_table
 from headlight.probes.parser_settings import PROBES, ProbeSettings
@@ -16,11 +19,14 @@ __all__ = [
     "RECIPES",
     "CoreferenceSettings",
     "DependencySettings",
+    "IdentitySettings",
+    "MapRecipe",
     "ProbeSettings",
     "RandomControl",
     "Recipe",
     "coreference_heads",
     "dependency_heads",
+    "load_map",
     "load_probe",
     "parse_probes",
     "probe_table",

@@ -12,7 +12,7 @@ from headlight.errors import RunError
 from headlight.probes.identity_cases import Case, Tokens
 from headlight.probes.identity_models import Model, first_weights, model_of
 from headlight.probes.identity_ridge import ridge_maps
-from headlight.probes.identity_settings import IdentitySettings, Recipe
+from headlight.probes.identity_settings import IdentitySettings, MapRecipe
 from headlight.probes.identity_splits import Pairs, order
 from headlight.probes.identity_training import Course, Material, train
 from headlight.probes.identity_validation import Validation
@@ -39,7 +39,7 @@ class Fitted:
     epochs: int = 0
 
 
-def fit(tokens: Tokens, case: Case, settings: IdentitySettings, recipe: Recipe) -> list[Fitted]:
+def fit(tokens: Tokens, case: Case, settings: IdentitySettings, recipe: MapRecipe) -> list[Fitted]:
     """One map for each layer of the case, with the learning rate or λ that suits it best.
 
     Raises:
@@ -69,7 +69,7 @@ def fit(tokens: Tokens, case: Case, settings: IdentitySettings, recipe: Recipe) 
 
 
 def predicted(
-    fitted: Fitted, hidden: Float[Tensor, "token model"], recipe: Recipe
+    fitted: Fitted, hidden: Float[Tensor, "token model"], recipe: MapRecipe
 ) -> Float[Tensor, "token input"]:
     """What a map makes of hidden tokens; in float64 where float32 is multiplied inexactly."""
     exact = torch.float32 if recipe.precision == "highest" else torch.float64

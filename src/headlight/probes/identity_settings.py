@@ -23,7 +23,7 @@ RIDGES = tuple(10.0**power for power in range(-9, 2))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
+class MapRecipe:
     """How the maps are trained (Brunner et al. 2020, Appendix B.1).
 
     Attributes:
@@ -89,7 +89,7 @@ class IdentitySettings:
     layers: tuple[int, ...] | None = None
     across: bool = False
     folds: int = 10
-    recipe: Recipe = Recipe()
+    recipe: MapRecipe = MapRecipe()
     search: str = "all"
     ridges: tuple[float, ...] = RIDGES
     embeddings: str = "output"

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 
+from headlight.observe.allocator import keep_freed_memory
 from headlight.probes.identity_cases import Case, Tokens
 from headlight.probes.identity_fitting import Fitted, fit, predicted
-from headlight.probes.identity_settings import IdentitySettings, Recipe
+from headlight.probes.identity_settings import IdentitySettings, MapRecipe
 from headlight.run.progress import Lines
 
 Keep = Callable[[Case, int, Fitted], None]
@@ -51,6 +52,7 @@ def study(
     each core its caches and makes results the same for any number of threads.
     """
     outcomes: list[Outcome] = []
+    keep_freed_memory()  # every step asks for the same few blocks
     with _precision(settings.recipe.precision), _workers(device) as pool:
         for kind, loss in product(settings.maps, settings.losses):
             recipe = settings.recipe
@@ -62,7 +64,7 @@ def study(
                     f"{kind}, {loss}: {sum(len(case.layers) for case in cases)} maps"
                 )
 
-            def judged(case: Case, recipe: Recipe = recipe) -> list[Outcome]:
+            def judged(case: Case, recipe: MapRecipe = recipe) -> list[Outcome]:
                 return _judged(tokens, case, settings, recipe, keep)
 
             for found in pool.map(judged, cases):
@@ -75,7 +77,7 @@ def _searches(settings: IdentitySettings, kind: str) -> bool:
     return trained and settings.search == "one" and len(settings.recipe.rates) > 1
 
 
-def _searched(tokens: Tokens, kind: str, loss: str, settings: IdentitySettings) -> Recipe:
+def _searched(tokens: Tokens, kind: str, loss: str, settings: IdentitySettings) -> MapRecipe:
     """The recipe with one learning rate, that which suits the highest layer best."""
     highest = (max(tokens.layers),)
     case = Case(kind, loss, settings.offsets[0], settings.fractions[0], 0, highest)
@@ -88,7 +90,7 @@ def _cases(
     loss: str,
     tokens: Tokens,
     settings: IdentitySettings,
-    recipe: Recipe,
+    recipe: MapRecipe,
     device: torch.device,
 ) -> Iterator[Case]:
     """Every offset, fraction and fold; layers one by one, or together where that is faster."""
@@ -102,7 +104,7 @@ def _cases(
             yield Case(kind, loss, offset, fraction, fold, some)
 
 
-def _fitting(kind: str, tokens: Tokens, settings: IdentitySettings, recipe: Recipe) -> int:
+def _fitting(kind: str, tokens: Tokens, settings: IdentitySettings, recipe: MapRecipe) -> int:
     """How many layers' maps fit into the memory together, with what they are trained on."""
     width, goal = tokens.hidden(0).shape[1], tokens.goals(0).shape[1]
     hidden = recipe.hidden if kind == "mlp" else 0
@@ -117,7 +119,7 @@ def _judged(
     tokens: Tokens,
     case: Case,
     settings: IdentitySettings,
-    recipe: Recipe,
+    recipe: MapRecipe,
     keep: Keep | None,
 ) -> list[Outcome]:
     """Fit the maps of a case and see how often they find a token."""
@@ -135,7 +137,7 @@ def _judged(
 
 
 def _outcome(
-    tokens: Tokens, case: Case, fitted: Fitted | None, settings: IdentitySettings, recipe: Recipe
+    tokens: Tokens, case: Case, fitted: Fitted | None, settings: IdentitySettings, recipe: MapRecipe
 ) -> Outcome:
     parts = tokens.parts(case)
     (layer,) = case.layers

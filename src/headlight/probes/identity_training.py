@@ -16,7 +16,7 @@ from torch.optim.adam import adam
 
 from headlight.probes.identity_losses import prepared
 from headlight.probes.identity_models import Model, Weights
-from headlight.probes.identity_settings import Recipe
+from headlight.probes.identity_settings import MapRecipe
 from headlight.probes.identity_validation import Validation
 
 Rows = Float[Tensor, "token dim"]
@@ -77,25 +77,35 @@ class Stack:
     means: Weights = field(default_factory=list)
     squares: Weights = field(default_factory=list)
     steps: int = 0
+    _places: dict[int, list[tuple[int, int]]] = field(init=False, repr=False)
+    _parts: dict[int, list[list[Tensor]]] = field(init=False, repr=False)
+    _counts: dict[int, list[Tensor]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.means = self.means or [torch.zeros_like(tensor) for tensor in self.weights]
         self.squares = self.squares or [torch.zeros_like(tensor) for tensor in self.weights]
+        self._places = self._by_rate()
+        self._parts = {
+            rate: [_parts(side, places) for side in (self.weights, self.means, self.squares)]
+            for rate, places in self._places.items()
+        }
+        self._counts = {rate: _counts(found[0], self.steps) for rate, found in self._parts.items()}
 
     def update(self, gradient: Weights, rates: Sequence[float]) -> None:
         """One step of Adam, maps of one learning rate together."""
-        for number in sorted({number for row in self.rates for number in row}):
-            places = [
-                (row, column.index(number))
-                for row, column in enumerate(self.rates)
-                if number in column
-            ]
-            parts = [
-                [tensor[place] for tensor in tensors for place in places]
-                for tensors in (self.weights, gradient, self.means, self.squares)
-            ]
-            _adam(parts, self.steps, rates[number])
+        for number, places in self._places.items():
+            weights, means, squares = self._parts[number]
+            counts = self._counts[number]
+            _adam(weights, _parts(gradient, places), means, squares, counts, rates[number])
         self.steps += 1
+
+    def _by_rate(self) -> dict[int, list[tuple[int, int]]]:
+        """Where in the table the maps of each learning rate stand."""
+        places: dict[int, list[tuple[int, int]]] = {}
+        for row, column in enumerate(self.rates):
+            for place, rate in enumerate(column):
+                places.setdefault(rate, []).append((row, place))
+        return places
 
     def without(self, stopped: Callable[[int, int], bool]) -> list["Stack"]:
         """The maps that go on, in stacks with rows of equal length."""
@@ -131,7 +141,7 @@ def train(
     training: Material,
     validation: Validation,
     loss: str,
-    recipe: Recipe,
+    recipe: MapRecipe,
     orders: Callable[[int], Int64[np.ndarray, " token"]],
 ) -> list[list[Course]]:
     """Train one map for each group and learning rate.
@@ -200,17 +210,31 @@ def _note(
             courses[group][rate].note(float(losses[row, place]), weights)
 
 
-def _adam(parts: Sequence[list[Tensor]], steps: int, rate: float) -> None:
+def _parts(tensors: Weights, places: Sequence[tuple[int, int]]) -> list[Tensor]:
+    return [tensor[place] for tensor in tensors for place in places]
+
+
+def _counts(parts: Sequence[Tensor], steps: int) -> list[Float[Tensor, ""]]:
+    """Of each tensor how often it has been updated; Adam counts on from there."""
+    return [torch.tensor(float(steps), device=part.device) for part in parts]
+
+
+def _adam(
+    weights: list[Tensor],
+    gradient: list[Tensor],
+    means: list[Tensor],
+    squares: list[Tensor],
+    counts: list[Float[Tensor, ""]],
+    rate: float,
+) -> None:
     """Adam in one pass over each tensor, as ``torch.optim.Adam`` does it where it is fused."""
-    weights, gradient, means, squares = parts
-    taken = [torch.tensor(float(steps), device=weights[0].device) for _ in weights]
     adam(
         weights,
         gradient,
         means,
         squares,
         [],
-        taken,
+        counts,
         fused=True,
         amsgrad=False,
         beta1=0.9,

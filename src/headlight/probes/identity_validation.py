@@ -11,8 +11,8 @@ from headlight.probes.identity_losses import prepared, value
 from headlight.probes.identity_models import Linear, Model, Weights
 
 Rows = Float[Tensor, "token dim"]
-TOKENS = 1024
-"""Tokens of which predictions are in memory at a time."""
+TOKENS = 256
+"""Tokens of which predictions are in memory at a time; few enough for a cache."""
 
 
 class Validation:
