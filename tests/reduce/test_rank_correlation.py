@@ -256,3 +256,20 @@ def test_what_cannot_be_ranked_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         RankCorrelation().update_columns(first, second, entry)
+
+
+def test_trillions_of_pairs() -> None:
+    """Merged with itself over and over; neither ρ nor the bound knows how often pairs occur."""
+    generator = np.random.default_rng(5)
+    first, second = generator.random((2, 500)).astype(np.float32)
+    once = RankCorrelation()
+    once.update(first, second)
+    many = once.copy()
+    for _ in range(32):
+        many = many.merge(many)
+    one, other = once.compute(), many.compute()
+    assert other["count"] == 500 * 2**32
+    assert other["correlation"] == pytest.approx(one["correlation"], abs=1e-9)
+    assert other["error_bound"] == pytest.approx(one["error_bound"], rel=0.05)
+    exact = spearmanr(first, second).statistic
+    assert abs(other["correlation"] - exact) <= other["error_bound"]

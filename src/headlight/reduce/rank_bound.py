@@ -45,7 +45,7 @@ class Ranks:
     @staticmethod
     def of(bins: Parts, counts: Counts, only: Int32[np.ndarray, "part place"]) -> "Ranks":
         """Ranks from how often each code was seen, and whether by one number alone."""
-        count, total = counts.astype(np.float64), counts.sum()
+        count, total = counts.astype(np.float64), float(counts.sum())  # total² is no int64
         middle = (np.cumsum(counts).reshape(counts.shape) - counts / 2) / total - 0.5
         least = float((middle**2 * count).sum()) / total
         several = np.where(only == SEVERAL, count, 0.0)
