@@ -68,7 +68,11 @@ def with_ones(
 
 
 def null_spaces(
-    rows: Float[Tensor, "batch head key head_dim"], width: int, visible: Visible | None = None
+    rows: Float[Tensor, "batch head key head_dim"],
+    width: int,
+    visible: Visible | None = None,
+    *,
+    rank: Int[Tensor, "batch head #query"] | None = None,
 ) -> NullSpaces:
     """Ranks and null spaces of T and [T, 1] for every head, on the keys that each query sees.
 
@@ -79,6 +83,7 @@ def null_spaces(
         rows: of T, as `headlight.measures.norm.compressed` gives them, float64.
         width: d_model, the number of columns of T.
         visible: which keys each query may attend to; None for all.
+        rank: of T, where it is known already.
 
     Source: Brunner et al. (2020), Sections 3.2 and 3.3, Eq. 6.
     """
@@ -87,7 +92,7 @@ def null_spaces(
         seen = visible.to(rows.device).expand(rows.shape[0], -1, -1)
     return NullSpaces(
         keys=seen.sum(-1),
-        rank=_ranks(rows, width, seen),
+        rank=_ranks(rows, width, seen) if rank is None else rank.to(rows.device),
         rank_with_ones=_ranks(with_ones(rows), width + 1, seen),
         head_dim=rows.shape[-1],
     )

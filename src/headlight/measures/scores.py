@@ -165,7 +165,8 @@ class Scores:
     def null_spaces(self) -> NullSpaces:
         """How many dimensions of attention change nothing in the output."""
         width = self.record.site.projection.weight.shape[2]
-        return null_spaces(self.rows, width, self.record.visible)
+        known = self.rank if "_effective" in vars(self) else None
+        return null_spaces(self.rows, width, self.record.visible, rank=known)
 
     @cached_property
     def _effective(self) -> Effective:

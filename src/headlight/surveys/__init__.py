@@ -5,6 +5,7 @@ from headlight.surveys.contributions_settings import ContributionOptions
 from headlight.surveys.distances import head_distances
 from headlight.surveys.folder import Folder
 from headlight.surveys.frequency import FrequencyRanks
+from headlight.surveys.identifiability import IdentifiabilityOptions, identifiability_study
 from headlight.surveys.importance import gradient_importance
 from headlight.surveys.norms import norm_study
 from headlight.surveys.norms_settings import NormOptions
@@ -17,11 +18,13 @@ __all__ = [
     "ContributionOptions",
     "Folder",
     "FrequencyRanks",
+    "IdentifiabilityOptions",
     "NormOptions",
     "Settings",
     "contribution_study",
     "gradient_importance",
     "head_distances",
+    "identifiability_study",
     "norm_study",
     "sample_settings",
     "survey",

@@ -23,12 +23,11 @@ from headlight.pool import (
 from headlight.reduce import Accumulator, Grouped, Moments, Tally
 from headlight.result import CATEGORIES
 from headlight.shapes import Score
+from headlight.surveys.raw_effective import comoments, correlation
 
 OFFSETS = (-1, 0, 1)
 QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
 """Whose queries are averaged; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
-CONSTANT = 1e-6
-"""Below this share of the mean square a variance is the rounding of sums in float32."""
 LENGTH_BIN = 8
 """Documents of so many neighbouring lengths share a bin of the correlation by length."""
 
@@ -84,17 +83,17 @@ class Observer:
             seen |= self._norms(scores)
         if "effective" in self._measures:
             seen["rank"] = scores.rank.amax(-1).double()
-            seen["comoments"] = self._comoments(scores)
+            seen["comoments"] = comoments(scores, self._present, self._key_lengths)
 
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
         layers = [self._seen[layer] for layer in sorted(self._seen)]
         seen = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
-        comoments = seen.pop("comoments", None)
+        sums = seen.pop("comoments", None)
         found: dict[str, Accumulator] = {name: moments(rows) for name, rows in seen.items()}
-        if comoments is not None:
-            found["correlation_by_head"] = moments(_pearson(comoments))
-            found["correlation"] = self._by_length(_pearson(np.nansum(comoments, axis=(1, 2))))
+        if sums is not None:
+            found["correlation_by_head"] = moments(correlation(sums))
+            found["correlation"] = self._by_length(correlation(np.nansum(sums, axis=(1, 2))))
         found["token_share"] = moments(array(self._tokens(self._key_members)))
         found["entropy_uniform"] = moments(np.log(array(self._key_lengths)))
         return Tally(found)
@@ -128,26 +127,6 @@ class Observer:
         if scores.record.input is not None:
             found["input_norm"] = self._tokens(scores.input_norm)
         return found
-
-    def _comoments(self, scores: Scores) -> Float[Tensor, "batch head sum=5"]:
-        """n, Σx, Σy, Σx² and Σy² of raw (x) and effective (y) attention over visible cells.
-
-        Σxy is Σy², because y is a projection of x: ⟨a, P a⟩ = ⟨P a, P a⟩. Cells that cannot be seen
-        are zero in both and add nothing but to n.
-        """
-        raw, effective, visible = scores.weight.float(), scores.effective, scores.record.visible
-        seen = self._key_members.sum((1, 2))[:, None] if visible is None else visible.sum(-1)
-        count = (self._present * seen).sum(-1, dtype=torch.float64)
-        sums = [
-            (rows.double() * self._present[:, None]).sum(-1)
-            for rows in (
-                raw.sum(-1),
-                effective.sum(-1),
-                raw.norm(dim=-1).double().square(),
-                effective.norm(dim=-1).double().square(),
-            )
-        ]
-        return torch.stack([count[:, None].expand(raw.shape[:2]), *sums], dim=-1)
 
     def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
         """The keys of all documents in one row, padding left out."""
@@ -193,13 +172,3 @@ def moments(rows: np.ndarray) -> Moments:
     found = Moments(rows.shape[1:])
     found.update(rows)
     return found
-
-
-def _pearson(sums: np.ndarray) -> np.ndarray:
-    """Correlation of x with its projection y, from n, Σx, Σy, Σx², Σy²; NaN if one is constant."""
-    n, x, y, xx, yy = np.moveaxis(sums, -1, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first, second = xx - x * x / n, yy - y * y / n
-        correlation = (yy - x * y / n) / np.sqrt(first * second)
-    varies = (first > CONSTANT * xx) & (second > CONSTANT * yy)
-    return np.clip(np.where(varies, correlation, np.nan), -1.0, 1.0)

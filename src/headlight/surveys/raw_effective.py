@@ -1,0 +1,49 @@
+"""How effective attention goes together with raw attention (Brunner et al. 2020, Figure 1a)."""
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from headlight.measures import Scores
+
+CONSTANT = 1e-6
+"""Below this share of the mean square a variance is the rounding of sums in float32."""
+
+
+def comoments(
+    scores: Scores, present: Float[Tensor, "batch query"], lengths: Int64[Tensor, " batch"]
+) -> Float[Tensor, "batch head sum=5"]:
+    """n, Σx, Σy, Σx² and Σy² of raw (x) and effective (y) attention over visible cells.
+
+    Σxy is Σy², because y is a projection of x: ⟨a, P a⟩ = ⟨P a, P a⟩. Cells that cannot be seen
+    are zero in both and add nothing but to n.
+
+    Args:
+        scores: of one layer.
+        present: 1 for queries, 0 for padding.
+        lengths: keys of each text, padding left out.
+    """
+    raw, effective, visible = scores.weight.float(), scores.effective, scores.record.visible
+    seen = lengths[:, None] if visible is None else visible.sum(-1)
+    count = (present * seen).sum(-1, dtype=torch.float64)
+    sums = [
+        (rows.double() * present[:, None]).sum(-1)
+        for rows in (
+            raw.sum(-1),
+            effective.sum(-1),
+            raw.norm(dim=-1).double().square(),
+            effective.norm(dim=-1).double().square(),
+        )
+    ]
+    return torch.stack([count[:, None].expand(raw.shape[:2]), *sums], dim=-1)
+
+
+def correlation(sums: np.ndarray) -> np.ndarray:
+    """Pearson's r of x with its projection y, from `comoments`; NaN if one is constant."""
+    n, x, y, xx, yy = np.moveaxis(sums, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first, second = xx - x * x / n, yy - y * y / n
+        found = (yy - x * y / n) / np.sqrt(first * second)
+    varies = (first > CONSTANT * xx) & (second > CONSTANT * yy)
+    return np.clip(np.where(varies, found, np.nan), -1.0, 1.0)
