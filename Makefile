@@ -61,7 +61,7 @@ pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA
 
 reproduction: $(VENV)/.installed-dev ## reproduce a paper and write its page: make reproduction PAPER=clark2019 DATA=folder
 	@test -n "$(PAPER)" -a -n "$(DATA)" || { echo "Name paper and data: make reproduction PAPER=clark2019 DATA=folder"; exit 2; }
-	$(bin)/python scripts/reproduction.py "$(PAPER)" "$(DATA)" --out build/$(PAPER)
+	$(bin)/python scripts/reproduction.py "$(PAPER)" "$(DATA)" --out build/$(PAPER) $(if $(COMPARE),--compare "$(COMPARE)")
 
 clean: ## remove what was made, except the environment and build/pretrain
 	rm -rf build/demo build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

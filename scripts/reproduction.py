@@ -1,6 +1,8 @@
 """Reproduce a paper on the embedded model, and write its small tables as a page of the docs.
 
 python scripts/reproduction.py clark2019 DATA --out build/clark2019
+
+What is made already in the folder is used again, so an interrupted reproduction goes on.
 """
 
 import argparse
@@ -41,7 +43,8 @@ def main() -> None:
         else:
             missing.append(plan)
 
-    study = open_study(None, sources, Options(segment_ids=paper.segment_ids), arguments.out)
+    options = Options(segment_ids=paper.segment_ids)
+    study = open_study(None, sources, options, arguments.out, compared=arguments.compare)
     reproduce(paper, study, told=tell, command=f"python scripts/reproduction.py {paper.name} DATA")
     text = "\n".join(_page(paper.title, paper.name, made, missing))
     path = DOCS / f"{paper.name}.md"
@@ -55,6 +58,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paper")
     parser.add_argument("data", type=Path, help="folder of data")
+    parser.add_argument("--compare", help="the embedded model after fine-tuning, see fine_tune.py")
     parser.add_argument("--out", type=Path, required=True, help="folder of the reproduction")
     return parser.parse_args()
 
