@@ -53,7 +53,9 @@ def estimate(run: Run, probes: int, generator: np.random.Generator, memory: int)
     for part in portions(run, tokens * probes, memory):
         change = torch.arange(part.start, min(part.stop, tokens * probes))
         parts.append(squared_moves(run, frame[change % probes], change // probes).double())
-    samples = torch.cat(parts, 1).unflatten(1, (tokens, probes)).permute(0, 3, 1, 2)
+    found = torch.cat(parts, 1)
+    layers, _, queries = found.shape
+    samples = found.reshape(layers, tokens, probes, queries).permute(0, 3, 1, 2)
     left = 1 - probes / dimensions  # of the directions: what was tried is known exactly
     return shares_of_samples(samples, left)
 

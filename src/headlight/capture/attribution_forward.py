@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.func import jvp, vmap
 from transformers.pytorch_utils import Conv1D
 
+from headlight.capture.attribution_rules import ShortRules
 from headlight.capture.attribution_run import Run
 from headlight.errors import UnsupportedModelError
 
@@ -38,7 +39,8 @@ def squared_moves(
     tangents[torch.arange(len(keys)), 0, keys] = changes
 
     def moved(tangent: Tensor) -> Tensor:
-        _, moves = jvp(run.hidden, (still,), (tangent,))
+        with ShortRules():
+            moves = jvp(run.hidden, (still,), (tangent,))[1]
         return torch.stack([move.square().sum(-1) for move in moves])
 
     found: Tensor = vmap(moved, out_dims=1)(tangents)

@@ -35,7 +35,7 @@ def summed(run: Run, memory: int) -> Found:
 def _gradients(run: Run, state: Tensor, change: Tensor, memory: int) -> Float[Tensor, "query key"]:
     which = torch.eye(len(state)).to(state)
     portion = max(1, memory // bytes_of_a_change(run))
-    rows = [_sizes(state.sum(-1), change, part) for part in which.split(portion)]
+    rows = [_sizes(state.sum(-1), change, part) for part in torch.split(which, portion)]
     size = torch.cat(rows)
     _demand_varying(state, change, size)
     return size

@@ -163,7 +163,7 @@ def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
     given: list[tuple[nn.Module, int | str, Tensor]] = []
 
     def note(module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        named = [*enumerate(arguments), *options.items()]
+        named: list[tuple[int | str, Any]] = [*enumerate(arguments), *options.items()]
         given.extend((module, place, value) for place, value in named if _is_state(value))
 
     hooks = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -30,7 +31,9 @@ def single_texts(batch: Batch) -> Iterator[Batch]:
 
 def without_target(batch: Batch) -> Batch:
     """What an encoder reads of a batch."""
-    targets = {field.name: None for field in fields(batch) if field.name.startswith("target")}
+    targets: dict[str, Any] = {
+        field.name: None for field in fields(batch) if field.name.startswith("target")
+    }
     return replace(batch, **targets)
 
 
