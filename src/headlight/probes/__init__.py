@@ -33,4 +33,5 @@ __all__ = [
     "random_control",
     "recipe",
     "save_probe",
+    "token_identity",
 ]

@@ -1,0 +1,191 @@
+"""The results that the exhibits on token identity share, each made once."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray
+
+from headlight.capture import Subject
+from headlight.papers.brunner2020.datasets import (
+    pair_examples,
+    pair_length,
+    pair_note,
+    pair_sets,
+    pair_source,
+)
+from headlight.papers.brunner2020.published import MNLI_IDENTITY_EXAMPLES
+from headlight.papers.brunner2020.published_identity import FRACTIONS, FRACTIONS_LAYER, LAYERS
+from headlight.papers.study import Study, file_state
+from headlight.papers.text import model_note
+from headlight.probes import IdentitySettings, MapRecipe, token_identity
+
+EPOCHS = 50
+"""Passes over the training tokens at most; the paper names no limit."""
+
+MLP_FOLDS = 3
+"""Splits on which MLPs are trained at most: each takes ten times as long as a linear map."""
+
+OFFSETS = (-3, -2, -1, 1, 2, 3)
+
+MAP_TITLES = {"naive": "naive", "linear": "linear", "mlp": "MLP"}
+LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
+
+
+def same_layer(study: Study, name: str, kind: str) -> xarray.Dataset:
+    """Maps of a kind, trained and tested on the same layer; the learning rate is searched."""
+    folds = study.options.folds if kind != "mlp" else min(study.options.folds, MLP_FOLDS)
+    return _made(study, name, f"same-{kind}", kind, folds=folds)
+
+
+def across_layers(study: Study, kind: str, loss: str) -> xarray.Dataset:
+    """Maps of a kind, trained on each layer and tested on all."""
+    name, rates = main_set(study), searched(study, kind, loss)
+    return _made(
+        study, name, f"across-{kind}-{loss}", kind, losses=(loss,), across=True, rates=rates
+    )
+
+
+def single_layers(study: Study, name: str, kind: str) -> xarray.Dataset:
+    """Maps of a kind from each layer to the one below."""
+    return _made(study, name, f"single-{kind}", kind, target="below")
+
+
+def single_layers_compared(study: Study, name: str) -> xarray.Dataset:
+    """The naive maps from each layer to the one below, in the second model."""
+    if study.compared is None:
+        raise ValueError("the plan of this exhibit asks for a second model")
+    return _made(study, name, "single-compared", "naive", subject=study.compared, target="below")
+
+
+def neighbours(study: Study, kind: str, loss: str) -> xarray.Dataset:
+    """Maps of a kind to the input tokens up to three positions before and behind."""
+    name, rates = main_set(study), searched(study, kind, loss)
+    return _made(
+        study, name, f"neighbours-{kind}-{loss}", kind, losses=(loss,), offsets=OFFSETS, rates=rates
+    )
+
+
+def by_fraction(study: Study) -> xarray.Dataset:
+    """MLPs of the layer that stands where the paper's layer 11 does, on less and less data."""
+    rates = searched(study, "mlp", "l2")
+    layers = same_layer(study, main_set(study), "mlp")["layer"].values
+    layer = int(layers[round(FRACTIONS_LAYER / LAYERS * (len(layers) - 1))])
+    return _made(
+        study,
+        main_set(study),
+        "fractions",
+        "mlp",
+        losses=("l2",),
+        layers=(layer,),
+        fractions=tuple(FRACTIONS),
+        rates=rates,
+    )
+
+
+def searched(study: Study, kind: str, loss: str) -> tuple[float, ...] | None:
+    """The learning rate that was best for maps of the same layer; None where none is used."""
+    found = same_layer(study, main_set(study), kind)
+    if str(found["solver"].sel(map=kind).item()) != "adam":
+        return None
+    values = found["parameter"].sel(map=kind, loss=loss).values
+    return (float(np.nanmedian(values)),)
+
+
+def main_set(study: Study) -> str:
+    """MRPC, as in the paper; else the first set there is."""
+    return next(iter(pair_sets(study)))
+
+
+def _made(
+    study: Study,
+    name: str,
+    title: str,
+    kind: str,
+    *,
+    subject: Subject | None = None,
+    rates: Sequence[float] | None = None,
+    **choices: Any,
+) -> xarray.Dataset:
+    """A study of one kind of map, in a folder where all of them share the hidden tokens."""
+    subject = subject or study.subject
+    settings = _settings(study, kind, rates, choices)
+    source = file_state(pair_source(study, name))
+    about = {"pairs": source, "maps": settings.signature(), "of": [subject.name, subject.revision]}
+    # Hidden tokens of another model, or of other pairs, are kept beside these.
+    extent = [_limit(study, name), pair_length(study)]
+    mark = sha256(json.dumps([*about["of"], source, extent]).encode()).hexdigest()[:8]
+
+    def make(run: Path) -> xarray.Dataset:
+        return token_identity(
+            pair_examples(study, name, limit=_limit(study, name)),
+            subject,
+            settings,
+            folder=run.parent / f"identity-{name}-{mark}",
+            progress=study.progress,
+        )
+
+    return study.kept(f"identity-{title}-{name}", "token_identity", make, **about)
+
+
+def _settings(
+    study: Study, kind: str, rates: Sequence[float] | None, choices: dict[str, Any]
+) -> IdentitySettings:
+    recipe = MapRecipe(epochs=EPOCHS, precision="medium")
+    return IdentitySettings(
+        maps=(kind,),
+        solver=study.options.solver,
+        search="one",
+        seed=study.options.seed,
+        **{
+            "folds": 1,
+            "recipe": replace(recipe, rates=tuple(rates)) if rates else recipe,
+            **choices,
+        },
+    )
+
+
+def _limit(study: Study, name: str) -> int:
+    """Pairs of MNLI are as few as in the paper, where that is fewer."""
+    limit = study.options.max_pairs
+    return min(limit, MNLI_IDENTITY_EXAMPLES) if name.startswith("mnli") else limit
+
+
+def identity_notes(study: Study, name: str, *results: xarray.Dataset) -> list[str]:
+    """Where model, data and training differ from the paper's."""
+    first = results[0]
+    read = pair_note(study, name, int(first.attrs["sequences"]), int(first.attrs["tokens"]))
+    notes = [model_note(study), read, *(_trained(result) for result in results)]
+    return [note for note in notes if note]
+
+
+def _trained(found: xarray.Dataset) -> str:
+    """How the maps of a result came about."""
+    (kind,) = found["map"].values
+    folds = found.sizes["fold"]
+    splits = f"{folds} random splits" if folds > 1 else "one random split"
+    if kind == "naive":
+        return f"The naive map was tested on the test sequences of {splits}."
+    title = "MLPs" if kind == "mlp" else "Linear maps"
+    if str(found["solver"].item(0)) == "ridge":
+        return (
+            f"{title} are ridge regressions on {splits} (for cosine distance, to input tokens "
+            "divided by their length); λ was chosen on the validation tokens."
+        )
+    recipe = json.loads(found.attrs["settings"])["recipe"]
+    rates = ", ".join(
+        f"{float(found['parameter'].sel(loss=loss).median()):g} for {LOSS_TITLES[str(loss)]}"
+        for loss in found["loss"].values
+    )
+    stopped = float((found["epochs"] < recipe["epochs"]).mean())
+    limit = recipe["epochs"]
+    return (
+        f"{title} were trained on {splits}, at most {limit} epochs ({100 * stopped:.0f}% "
+        f"stopped earlier), with the learning rate {rates}: found once, on the last layer and the "
+        "first split, among the seven of the paper. Products of matrices may be rounded to "
+        "bfloat16 in training."
+    )
