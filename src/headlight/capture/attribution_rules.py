@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.forward_ad import make_dual, unpack_dual
+from torch.autograd import forward_ad
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
@@ -41,24 +41,35 @@ def _only_input_changes(args: tuple[Any, ...], options: dict[str, Any], place: i
 
 
 def _changes(value: Any) -> bool:
-    return isinstance(value, Tensor) and unpack_dual(value).tangent is not None
+    return isinstance(value, Tensor) and _unpacked(value)[1] is not None
+
+
+def _unpacked(value: Tensor) -> tuple[Tensor, Any]:
+    """A value and its tangent, None where it has none."""
+    unpacked: tuple[Tensor, Any] = forward_ad.unpack_dual(value)  # type: ignore[no-untyped-call]
+    return unpacked
+
+
+def _dual(value: Tensor, tangent: Tensor) -> Tensor:
+    dual: Tensor = forward_ad.make_dual(value, tangent)  # type: ignore[no-untyped-call]
+    return dual
 
 
 def _linear(func: Callable[..., Tensor], given: Tensor, weight: Tensor, *bias: Any) -> Tensor:
-    still, tangent = unpack_dual(given)
-    return make_dual(func(still, weight, *bias), functional.linear(tangent, weight))
+    still, tangent = _unpacked(given)
+    return _dual(func(still, weight, *bias), functional.linear(tangent, weight))
 
 
 def _addmm(func: Callable[..., Tensor], bias: Tensor, given: Tensor, weight: Tensor) -> Tensor:
-    still, tangent = unpack_dual(given)
-    return make_dual(func(bias, still, weight), tangent @ weight)
+    still, tangent = _unpacked(given)
+    return _dual(func(bias, still, weight), tangent @ weight)
 
 
 def _elementwise(func: Callable[..., Tensor], given: Tensor, **options: Any) -> Tensor:
     """The slope is found once, by a tangent of ones."""
-    still, tangent = unpack_dual(given)
-    value, slope = unpack_dual(func(make_dual(still, torch.ones_like(still)), **options))
-    return make_dual(value, tangent * slope)
+    still, tangent = _unpacked(given)
+    value, slope = _unpacked(func(_dual(still, torch.ones_like(still)), **options))
+    return _dual(value, tangent * slope)
 
 
 def _layer_norm(
@@ -70,12 +81,12 @@ def _layer_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Without its weight, the Jacobian is symmetric: backward is forward, and one kernel."""
-    still, tangent = unpack_dual(given)
+    still, tangent = _unpacked(given)
     value, mean, scale = torch.native_layer_norm(still, shape, weight, bias, eps)
     moved = torch.ops.aten.native_layer_norm_backward(
         tangent, still, shape, mean, scale, None, None, [True, False, False]
     )[0]
-    return make_dual(value, moved if weight is None else moved * weight)
+    return _dual(value, moved if weight is None else moved * weight)
 
 
 def _softmax(
@@ -86,12 +97,12 @@ def _softmax(
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """The Jacobian is symmetric, as that of the layer norm."""
-    still, tangent = unpack_dual(given)
+    still, tangent = _unpacked(given)
     if dtype is not None:
         still, tangent = still.to(dtype), tangent.to(dtype)
     value = torch.softmax(still, dim)
     moved = torch.ops.aten._softmax_backward_data(tangent, value, dim, value.dtype)
-    return make_dual(value, moved)
+    return _dual(value, moved)
 
 
 RULES: dict[Callable[..., Any], Callable[..., Tensor]] = {

@@ -45,7 +45,7 @@ class Run:
     _waiting: bool = field(default=False, init=False)
 
     def hidden(
-        self, change: Float[Tensor, "key dimension"] | None = None
+        self, change: Float[Tensor, "1 key dimension"] | None = None
     ) -> tuple[Float[Tensor, "query d_model"], ...]:
         """The output of every block, when `change` is added to x; the last is after a final norm.
 
@@ -93,22 +93,23 @@ def prepared(
         UnsupportedModelError: the place of the input embeddings cannot be found.
         CaptureError: the model is being captured.
     """
+    first = _first_attention(subject, kind)
     model = subject.base().transformer
     with torch.inference_mode(mode=False), torch.no_grad(), differentiable(model):
-        run = _run(subject, model, text, kind)
+        run = _run(subject, model, text, kind, first)
         with _changing(run, embeddings):
             run.hidden()
             _demand_embedded(run)
             yield run
 
 
-def _run(subject: Subject, model: Any, text: Batch, kind: Kind) -> Run:
+def _first_attention(subject: Subject, kind: Kind) -> nn.Module:
+    wanted = "encoder" if kind == "cross" else kind
+    return subject.sites_of(wanted)[0].module
+
+
+def _run(subject: Subject, model: Any, text: Batch, kind: Kind, first: nn.Module) -> Run:
     arguments = subject.inputs(text)
-    first = next(
-        site.module
-        for site in subject.sites
-        if site.kind == ("encoder" if kind == "cross" else kind)
-    )
     if not subject.has_decoder_inputs:
         tokens = text.input_ids.shape[1]
         return Run(model, arguments, "hidden_states", model, first, tokens)
