@@ -27,7 +27,7 @@ def main() -> None:
     training, held_out = pairs[:-kept], pairs[-kept:]
     tokenizer = AutoTokenizer.from_pretrained(arguments.model)
     model = AutoModelForSequenceClassification.from_pretrained(
-        arguments.model, num_labels=len(labels)
+        arguments.model, num_labels=len(labels), dtype=torch.float32
     )
     optimiser = torch.optim.AdamW(model.parameters(), lr=arguments.learning_rate)
 
