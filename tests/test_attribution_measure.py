@@ -1,0 +1,214 @@
+"""Contributions as a measure: whatever looks at them sees what the engine gives."""
+
+import json
+
+import numpy as np
+import pytest
+
+from headlight.capture.attribution import AttributionSettings, attribute
+from headlight.encode import encode_one
+from headlight.encode.batch import collate
+from headlight.errors import CaptureError, UsageError
+from headlight.measures import ATTRIBUTION, Scores
+from headlight.observe import Step
+from headlight.probes.coreference import best_heads, coreference_heads
+from headlight.probes.dependency import dependency_heads
+from headlight.reading import read
+from headlight.surveys import Settings, head_distances, survey
+from probes import dependency_naive, test_coreference_heads as antecedents
+from probes.test_dependency import example_of, pooled, trees
+from surveys import naive
+from surveys.command import Command
+from surveys.subjects import saved, subject, texts
+from surveys.test_gradient import MASKED, entropies, with_head
+from surveys.test_numbers import examples_of
+
+EXACT = AttributionSettings(method="exact")
+TEXT, PAIR = "the old mill , the river and the sea", "a lake is full of mud"
+QUIET = {"progress": False, "bootstrap": 10, "attribution": EXACT}
+
+
+def contributions(found, example, kind=None) -> np.ndarray:
+    """[layer, query, key], of one example alone."""
+    c = attribute(found, collate([example], 0), EXACT, kind=kind).contribution
+    return c[:, 0].double().numpy()
+
+
+@pytest.mark.parametrize(
+    ("family", "kind", "pair"),
+    [("bert", "encoder", PAIR), ("llama", "decoder", None), ("bart", "cross", PAIR)],
+)
+def test_a_reading(family, kind, pair):
+    found = subject(family)
+    reading = read(found, TEXT, pair, kind=kind, attribution=EXACT)
+    assert reading.attribution.dims == ("layer", "query", "key")
+    example = encode_one(found.tokenizer, TEXT, pair, decoder_start=found.decoder_start)
+    np.testing.assert_allclose(
+        reading.attribution, contributions(found, example, kind), rtol=1e-4, atol=1e-7
+    )
+    np.testing.assert_allclose(reading.attribution.sum("key"), 1, rtol=1e-5)
+    assert json.loads(reading.dataset.attrs["attribution"])["method"] == "exact"
+
+
+def test_a_reading_of_some_layers_as_a_file(tmp_path):
+    found = subject("bert")
+    reading = read(found, TEXT, layers=[1], attribution=True)
+    assert reading.attribution["layer"].values.tolist() == [1]
+    content = json.loads(reading.save(tmp_path / "one.json").read_text())
+    np.testing.assert_allclose(content["attribution"], reading.attribution, rtol=1e-3, atol=1e-6)
+    assert "contribution of input tokens" in reading.save(tmp_path / "one.html").read_text()
+    without = read(found, TEXT)
+    assert "attribution" not in without.dataset
+    with pytest.raises(UsageError, match="with attribution=True"):
+        _ = without.attribution
+
+
+@pytest.fixture(scope="module")
+def ours():
+    """A survey of contributions and weights, and the same text by text."""
+    found, corpus = subject("bert"), texts(4, 9, seed=3)
+    settings = Settings(measures=(ATTRIBUTION, "weight"), attribution=EXACT, batch_tokens=60)
+    result = survey(corpus, found, settings, progress=False)
+    examples = examples_of(found, corpus)
+    return result, [(contributions(found, one), list(one.categories)) for one in examples]
+
+
+def test_a_survey(ours):
+    result, seen = ours
+    of = result.sel(measure=ATTRIBUTION, head=0)
+    for layer in range(2):
+        pairs = [(c[layer], kinds) for c, kinds in seen]
+        for name, wanted in (
+            ("total", naive.nan_mean([naive.pooled(c, kinds, kinds) for c, kinds in pairs])),
+            ("share", naive.nan_mean([naive.pooled(c, kinds, kinds) for c, kinds in pairs])),
+            ("neighbour", naive.nan_mean([naive.neighbours(c) for c, _ in pairs])),
+            ("entropy", naive.nan_mean([entropies(c, kinds) for c, kinds in pairs])),
+        ):
+            np.testing.assert_allclose(
+                of[name].isel(layer=layer), wanted, rtol=1e-4, atol=1e-6, err_msg=name
+            )
+
+
+def test_only_the_first_head_of_a_survey_has_contributions(ours):
+    result, _ = ours
+    others = result.sel(measure=ATTRIBUTION, head=[1, 2, 3])
+    for name in ("total", "share", "neighbour", "entropy"):
+        assert others[name].isnull().all()
+    weights = survey(
+        texts(4, 9, seed=3), subject("bert"), Settings(measures=("weight",)), progress=False
+    )
+    for name in ("total", "entropy"):
+        np.testing.assert_allclose(
+            result[name].sel(measure="weight"), weights[name].sel(measure="weight"), rtol=1e-5
+        )
+
+
+def test_a_survey_of_contributions_and_gradients():
+    found, corpus = with_head("bert"), texts(2, 6, seed=5)
+    settings = Settings(measures=("gradient", ATTRIBUTION), attribution=EXACT)
+    result = survey(corpus, found, settings, objective=MASKED, progress=False)
+    own = []
+    for one in examples_of(found, corpus):
+        prepared = MASKED.prepare(collate([one], 0))  # what the model sees, some tokens hidden
+        c = attribute(found, prepared, EXACT, kind="encoder").contribution[:, 0]
+        own.append(c.diagonal(dim1=1, dim2=2).double().mean(-1).numpy())
+    found_own = result["neighbour"].sel(measure=ATTRIBUTION, head=0, offset=0)
+    np.testing.assert_allclose(found_own, np.mean(own, axis=0), rtol=1e-4)
+
+
+def test_heads_as_parsers():
+    found, given = subject("bert"), trees(4, 7)
+    result = dependency_heads(given, found, measures=(ATTRIBUTION, "weight"), **QUIET)
+    layers = []
+    for tree in given:
+        example = example_of(found, tree)
+        words = [None if word < 0 else word for word in example.words]
+        c = contributions(found, example)
+        layers.append([pooled(layer, words, len(tree)) for layer in c])
+    lengths = [len(tree) for tree in given]
+    for layer, direction in np.ndindex(2, 2):
+        name = ("dependent", "head")[direction]
+        predicted = [
+            [dependency_naive.governor(each[layer], word, name) for word in range(length)]
+            for each, length in zip(layers, lengths, strict=True)
+        ]
+        cells = result.correct.sel(measure=ATTRIBUTION, layer=layer, head=0, direction=name)
+        for relation, (right, _) in dependency_naive.counts(
+            given, lengths, predicted, rule=True
+        ).items():
+            assert cells.sel(relation=relation) == right
+    for name in ("correct", "accuracy", "low", "uas_without_punctuation"):
+        assert result[name].sel(measure=ATTRIBUTION, head=[1, 2, 3]).isnull().all()
+        assert (
+            not result[name]
+            .sel(measure="weight")
+            .isel(relation=0, missing_dims="ignore")
+            .isnull()
+            .any()
+        )
+    plain = dependency_heads(given, found, measures=("weight",), progress=False, bootstrap=10)
+    np.testing.assert_array_equal(
+        result.correct.sel(measure="weight"), plain.correct.sel(measure="weight")
+    )
+
+
+def test_heads_as_resolvers(monkeypatch):
+    found, corpus = subject("bert"), antecedents.documents(4)
+
+    def word_maps(model, span):
+        words = [None if word < 0 else word for word in span.words]
+        c = contributions(model, span)
+        return np.stack([[pooled(layer, words, span.kept)] * 4 for layer in c])
+
+    monkeypatch.setattr(antecedents, "word_maps", word_maps)
+    correct, _ = antecedents.naive(corpus, found, {"max_length": 40}, {})
+    result = coreference_heads(
+        corpus, found, max_length=40, measures=("weight", ATTRIBUTION), **QUIET
+    )
+    np.testing.assert_array_equal(result.correct.sel(measure=ATTRIBUTION, head=0), correct[:, 0])
+    assert result.accuracy.sel(measure=ATTRIBUTION, head=[1, 2, 3]).isnull().all()
+    assert best_heads(result).loc[ATTRIBUTION, "head"] == 0
+
+
+def test_records_do_not_have_what_nobody_asked_for():
+    found = subject("bert")
+    batch = collate([encode_one(found.tokenizer, TEXT)], 0)
+    with found.capture() as recorder:
+        recorder.visit = lambda record: Scores(record).attribution
+        with pytest.raises(CaptureError, match="were not computed"):
+            found.run(batch)
+
+
+def test_one_kind_at_a_time():
+    bart = subject("bart")
+    example = encode_one(bart.tokenizer, TEXT, PAIR, decoder_start=bart.decoder_start)
+    step = Step(bart, bart.sites, lambda batch, examples: None, attribution=EXACT)
+    with step, pytest.raises(UsageError, match="one kind of attention at a time"):
+        step([example])
+
+
+def test_heads_have_no_distance_by_contributions():
+    with pytest.raises(UsageError, match="of a layer and not of a head"):
+        head_distances(["the sea"], subject("bert"), Settings(measures=(ATTRIBUTION,)))
+
+
+def test_on_the_command_line(monkeypatch, capsys, tmp_path):
+    headlight = Command(monkeypatch, capsys)
+    model = saved("bert", tmp_path / "model")
+    code, said, complained = headlight(
+        "read", TEXT, "--model", model, "--measure", ATTRIBUTION, "--probes", 2
+    )
+    assert code == 0, complained
+    assert "layer  strongest links by attribution" in said
+    (tmp_path / "corpus.txt").write_text("\n".join(texts(2, 5)))
+    code, _, complained = headlight(
+        "survey", tmp_path / "corpus.txt", "--model", model, "--out", tmp_path / "run",
+        "--measures", "weight,attribution", "--exact",
+    )  # fmt: skip
+    assert code == 0, complained
+    for options, part in (
+        (("read", TEXT, "--exact"), "add the measure attribution"),
+        (("read", TEXT, "--measure", ATTRIBUTION, "--exact", "--probes", 3), "choose one of"),
+        (("survey", "--probes", 3), "add the measure attribution"),
+    ):
+        assert part in headlight.refused(*options, code=2)
