@@ -74,7 +74,7 @@ def _cancelled(found: xarray.Dataset) -> list[Row]:
         there = published.TABLE_2.get(name)
         rows.append(
             _row(
-                f"2. Weight on {LABELS[name]} is cancelled by short vectors",
+                f"2. {LABELS[name]}: weight is cancelled",
                 f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a larger share of α than of ‖αf(x)‖",
                 "–" if there is None else f"ρ {there[1]:.2f}",
                 f"ρ {rho:.2f}; {weight:.1f}% of α, {norm:.1f}% of ‖αf(x)‖",
@@ -90,7 +90,7 @@ def _frequency(found: xarray.Dataset) -> Row:
         float(found["frequency_correlation"].sel(quantity=name)) for name in ("weight", "norm")
     )
     return _row(
-        "3. Frequent tokens are held down by ‖f(x)‖, not by α",
+        "3. Frequency shows in ‖f(x)‖, not in α",
         f"ρ(rank, ‖f(x)‖) at least {RELATED}, and larger than |ρ(rank, α)|",
         f"ρ {published.FIGURE_6['norm']:.2f}; of α {published.FIGURE_6['weight']:.2f}",
         f"ρ {norm:.2f}; of α {weight:.2f}",
