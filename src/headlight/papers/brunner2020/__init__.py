@@ -1,5 +1,8 @@
 """*On Identifiability in Transformers* (Brunner et al. 2020)."""
 
+from headlight.papers.brunner2020.attention import figure_1, figure_5
+from headlight.papers.brunner2020.attention_maps import figure_6
+from headlight.papers.brunner2020.attention_null import section_3
 from headlight.papers.brunner2020.contribution import figure_3, figure_40, figure_42
 from headlight.papers.brunner2020.contribution_neighbours import (
     figure_4,
@@ -38,6 +41,10 @@ PAPER = Paper(
     "Layers and heads are named as in the paper, from 1. Everywhere else in Headlight they count "
     "from 0.",
     plans=(
+        Plan("section-3", "Attention cannot be told from the output", section_3),
+        Plan("figure-1", "Effective and raw attention", figure_1),
+        Plan("figure-5", "Attention to [SEP], effective and raw", figure_5),
+        Plan("figure-6", "Raw, effective and null attention of one head", figure_6),
         Plan("figure-2", "Tokens identified, by layer", figure_2, PAIRS),
         Plan("figure-3", "Contribution of a token to itself", figure_3, PAIRS),
         Plan("figure-4", "Contribution of context", figure_4, PAIRS),

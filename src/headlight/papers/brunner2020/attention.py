@@ -1,0 +1,231 @@
+"""Section 3.5 and Appendix A.2: effective beside raw attention (Figures 1 and 5)."""
+
+import pandas
+import xarray
+
+from headlight.papers.brunner2020 import published_attention as published
+from headlight.papers.brunner2020.attention_results import (
+    PARAGRAPHS,
+    bias_note,
+    identified,
+    surveyed,
+)
+from headlight.papers.desk import Desk
+from headlight.papers.naming import percent
+from headlight.papers.study import Study
+from headlight.papers.text import text_notes
+from headlight.views.exhibits import Comparison, Exhibit, Picture
+from headlight.views.pictures import (
+    DensityPanel,
+    LayerPanel,
+    LayerSeries,
+    Line,
+    LinePanel,
+    Reference,
+    density,
+    lines,
+    points_by_layer,
+)
+
+CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
+MEASURES = {"weight": "raw attention", "effective": "effective attention"}
+
+
+def figure_1(study: Study, desk: Desk) -> Exhibit:
+    """Effective beside raw attention: correlation by length, and attention to kinds of tokens."""
+    found, survey = identified(study), surveyed(study)
+    share = survey["share"].sel(query_category="all")
+    return Exhibit(
+        name="figure-1",
+        title="Effective and raw attention",
+        source="Brunner et al. (2020), Figure 1 and Section 3.5",
+        explanation="First: Pearson's correlation of raw and effective attention by the length of "
+        "the text, one value for all cells of all heads of a text, as points and as means by "
+        "length. Then the share of raw attention that goes to a kind of token, and the same sum "
+        "of effective attention, which is signed: a dot is a head, a line the mean of a layer.",
+        pictures=[
+            *_correlations(found, desk),
+            desk.picture(
+                points_by_layer([_to_categories(share, name) for name in MEASURES]),
+                "Attention to kinds of tokens, raw (b) and effective (c), by layer.",
+                _spoken(share),
+                "categories",
+            ),
+        ],
+        tables=[desk.table(_by_layer(share), "Means over the heads of a layer, in percent")],
+        comparisons=[*_length_comparisons(found), *_peak_comparisons(share)],
+        notes=[*text_notes(study, survey), PARAGRAPHS, bias_note(study)],
+        files=desk.written,
+    )
+
+
+def _correlations(found: xarray.Dataset, desk: Desk) -> list[Picture]:
+    """Figure 1a; without a text that has a correlation there is none."""
+    points = found["points"].values
+    if len(points) < 2:
+        return []
+    fields = [str(name) for name in found["field"].values[:2]]
+    desk.keep(pandas.DataFrame(points[:, :2], columns=fields), "points")
+    cloud = DensityPanel.of(
+        "(a) one point per text",
+        points[:, 0],
+        points[:, 1],
+        x_label="tokens",
+        y_label="correlation",
+    )
+    x, mean, spread = (
+        found[name].values for name in ("keys_mean", "correlation", "correlation_std")
+    )
+    line = Line("mean ± σ", x, mean, mean - spread, mean + spread, "effective", marked=True)
+    width = float(found["head_dim"].max())
+    panel = LinePanel(
+        "by length",
+        [line],
+        x_label="tokens",
+        y_label="correlation",
+        references=[Reference(1.0, f"below d_v = {width:.0f}")],
+    )
+    spoken = ", ".join(f"{n:.0f} tokens {r:.2f}" for n, r in zip(x, mean, strict=True))
+    return [
+        desk.picture(density([cloud]), "Correlation of raw and effective attention.", spoken, "a"),
+        desk.picture(lines([panel]), "The same as means by length.", spoken, "a-means"),
+    ]
+
+
+def _length_comparisons(found: xarray.Dataset) -> list[Comparison]:
+    width = int(found["head_dim"].max())
+    short = found["correlation"].where(found["keys_mean"] < width, drop=True)
+    longest = found.isel(length=-1)
+    return [
+        Comparison(
+            "correlation in texts of fewer tokens than d_v",
+            published.SHORT_CORRELATION,
+            float(short.mean()) if short.size else None,
+            note=f"d_v is {published.HEAD_DIM} there and {width} here",
+            digits=3,
+        ),
+        Comparison(
+            "correlation in the longest texts",
+            None,
+            float(longest["correlation"]),
+            note=f"{float(longest['keys_mean']):.0f} tokens on average",
+            digits=3,
+        ),
+    ]
+
+
+def _peak_comparisons(share: xarray.DataArray) -> list[Comparison]:
+    """The peak of [SEP], which effective attention does not have."""
+    layers = share.sel(key_category="sep").mean("head")
+    return [
+        Comparison(
+            f"{name} to [SEP], largest mean of a layer",
+            None,
+            percent(float(layers.sel(measure=measure).max())),
+            "%",
+            "the peak of the middle layers is said to disappear in effective attention",
+        )
+        for measure, name in MEASURES.items()
+    ]
+
+
+def _to_categories(share: xarray.DataArray, measure: str) -> LayerPanel:
+    here = share.sel(measure=measure)
+    series = [
+        LayerSeries(label, here.sel(key_category=name).values, name)
+        for name, label in CATEGORIES.items()
+    ]
+    return LayerPanel(f"{MEASURES[measure].capitalize()}", series, percent=True, first_layer=1)
+
+
+def _by_layer(share: xarray.DataArray) -> pandas.DataFrame:
+    means = 100 * share.mean("head")
+    return pandas.DataFrame(
+        [
+            {"attention": name, "layer": int(layer) + 1}
+            | {
+                f"to {label}": float(means.sel(measure=measure, layer=layer, key_category=category))
+                for category, label in CATEGORIES.items()
+            }
+            for measure, name in MEASURES.items()
+            for layer in share["layer"].values
+        ]
+    )
+
+
+def _spoken(share: xarray.DataArray) -> str:
+    means = share.mean(("head", "layer"))
+    return "; ".join(
+        f"{name}: "
+        + ", ".join(
+            f"{100 * float(means.sel(measure=measure, key_category=category)):.1f}% to {label}"
+            for category, label in CATEGORIES.items()
+        )
+        for measure, name in MEASURES.items()
+    )
+
+
+def figure_5(study: Study, desk: Desk) -> Exhibit:
+    """Attention to [SEP], from [SEP] and from other tokens, effective and raw."""
+    survey = surveyed(study)
+    share = survey["share"].sel(key_category="sep")
+    from_to = {"sep": "[SEP] → [SEP]", "not_sep": "other → [SEP]"}
+    panels = [
+        LayerPanel(
+            f"{MEASURES[measure].capitalize()} to [SEP]",
+            [
+                LayerSeries(
+                    label,
+                    share.sel(measure=measure, query_category=name).values,
+                    "sep" if name == "sep" else "other",
+                )
+                for name, label in from_to.items()
+            ],
+            percent=True,
+            first_layer=1,
+        )
+        for measure in ("effective", "weight")
+    ]
+    means = 100 * share.sel(query_category=list(from_to)).mean("head")
+    table = pandas.DataFrame(
+        [
+            {"attention": name, "layer": int(layer) + 1}
+            | {
+                label: float(means.sel(measure=measure, layer=layer, query_category=query))
+                for query, label in from_to.items()
+            }
+            for measure, name in MEASURES.items()
+            for layer in share["layer"].values
+        ]
+    )
+    kept = means.sel(measure="effective").mean("layer") / means.sel(measure="weight").mean("layer")
+    return Exhibit(
+        name="figure-5",
+        title="Attention to [SEP], effective and raw",
+        source="Brunner et al. (2020), Figure 5 and Appendix A.2",
+        explanation="What goes to [SEP] from [SEP] itself and from all other tokens: (a) effective "
+        "attention, signed, and (b) raw attention. A dot is a head, a line the mean of a layer.",
+        pictures=[
+            desk.picture(
+                points_by_layer(panels),
+                "Attention to [SEP] by layer, effective (a) and raw (b).",
+                "; ".join(
+                    f"{label}: {float(kept.sel(query_category=name)):.0%} of it is effective"
+                    for name, label in from_to.items()
+                ),
+            )
+        ],
+        tables=[desk.table(table, "Means over the heads of a layer, in percent")],
+        comparisons=[
+            Comparison(
+                f"effective share of {label}",
+                "most of it lies in the null space",
+                percent(float(kept.sel(query_category=name))),
+                "%",
+                "ratio of the means over all heads",
+            )
+            for name, label in from_to.items()
+        ],
+        notes=[*text_notes(study, survey), bias_note(study)],
+        files=desk.written,
+    )

@@ -1,0 +1,126 @@
+"""Sections 3.2 and 3.3: null spaces of attention, and a counterexample."""
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.papers.brunner2020.attention_results import (
+    PARAGRAPHS,
+    ROWS,
+    bias_note,
+    counterexamples,
+    identified,
+)
+from headlight.papers.desk import Desk
+from headlight.papers.naming import percent
+from headlight.papers.study import Study
+from headlight.papers.text import text_notes
+from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.pictures import Line, LinePanel, lines
+
+
+def section_3(study: Study, desk: Desk) -> Exhibit:
+    """Null spaces against their bounds, and alternatives that the model cannot tell apart."""
+    found, tried = identified(study), counterexamples(study)
+    heads = found.sizes["layer"] * found.sizes["head"]
+    table = _null_table(found)
+    most = float(tried["difference"].max())
+    rows = tried.to_dataframe().reset_index()
+    rows["layer"] += 1
+    return Exhibit(
+        name="section-3",
+        title="Attention cannot be told from the output",
+        source="Brunner et al. (2020), Sections 3.2 and 3.3",
+        explanation="Above: dimensions of the left null spaces of T and of [T, 1], T with a column "
+        "of ones, by the length of the text, beside what they cannot be below. Below, a "
+        "counterexample: in the first head of every layer, attention is replaced by other "
+        "distributions with the same output, and the model is run with them. random: along a "
+        "random direction of LN([T, 1]) to its end (Eq. 7), in every row; farthest: the largest "
+        f"total variation that repeated linear programs find, in {ROWS} rows.",
+        pictures=[
+            desk.picture(
+                lines([_dimension_panel(found)]),
+                "Dimension of the null spaces by length, means over texts and heads.",
+                "; ".join(
+                    f"{row['tokens']:.0f} tokens: {row['dim LN(T)']:.1f}"
+                    for row in table.to_dict("records")
+                ),
+            )
+        ],
+        tables=[
+            desk.table(
+                table,
+                f"By length, means over {heads} heads",
+                formats=dict.fromkeys(table.columns[2:], ".1f"),
+                name="null-spaces",
+            ),
+            desk.table(
+                rows,
+                "Alternatives of the first head of each layer",
+                formats={"difference": ".1e", "rounding": ".1e", "mean": ".3f", "most": ".3f"},
+                note="mean and most: total variation of the changed rows; difference: largest "
+                "change of an output of the model; rounding: the same with the model's own "
+                "attention put in its own place; size: the largest output.",
+                name="alternatives",
+            ),
+        ],
+        comparisons=[
+            Comparison(
+                "texts and heads in which dim LN(T) is just its bound",
+                "all, if E, W^V and H have full rank",
+                percent(_share(found, "equal_count")),
+                "%",
+            ),
+            Comparison(
+                "texts and heads in which dim LN([T, 1]) is just its bound",
+                None,
+                percent(_share(found, "equal_with_ones_count")),
+                "%",
+            ),
+            Comparison(
+                "largest change of an output under alternative attention",
+                0,
+                None if np.isnan(most) else f"{most:.1e}",
+                note=f"rounding alone: {float(tried['rounding'].max()):.1e}",
+            ),
+        ],
+        notes=[*text_notes(study, found), PARAGRAPHS, bias_note(study)],
+        files=desk.written,
+    )
+
+
+def _share(found: xarray.Dataset, name: str) -> float:
+    pairs = float((found["correlation_by_head_count"] * 0 + found["text_count"]).sum())
+    return float(found[name].sum()) / pairs
+
+
+def _null_table(found: xarray.Dataset) -> pandas.DataFrame:
+    """One row per bin of lengths."""
+    means = found.mean(("layer", "head"))
+    return pandas.DataFrame(
+        {
+            "tokens": means["keys_mean"].values,
+            "texts": means["text_count"].values.astype(int),
+            "rank T": means["rank"].values,
+            "dim LN(T)": means["null_dimension"].values,
+            "LN(T) at least": means["bound"].values,
+            "dim LN([T, 1])": means["null_dimension_with_ones"].values,
+            "LN([T, 1]) at least": means["bound_with_ones"].values,
+        }
+    )
+
+
+def _dimension_panel(found: xarray.Dataset) -> LinePanel:
+    means = found.mean(("layer", "head"))
+    x = means["keys_mean"].values
+    drawn = {
+        "LN(T)": ("null_dimension", False),
+        "its bound": ("bound", True),
+        "LN([T, 1])": ("null_dimension_with_ones", False),
+        "that one's bound": ("bound_with_ones", True),
+    }
+    series = [
+        Line(label, x, means[name].values, dashed=dashed, marked=not dashed)
+        for label, (name, dashed) in drawn.items()
+    ]
+    return LinePanel("Null spaces", series, x_label="tokens", y_label="dimension")

@@ -1,0 +1,133 @@
+"""Section 3, Figures 1, 5 and 6 on a tiny model; what they say is in the results that they show."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headlight.papers.brunner2020.attention import figure_1, figure_5
+from headlight.papers.brunner2020.attention_maps import figure_6
+from headlight.papers.brunner2020.attention_null import section_3
+from headlight.papers.brunner2020.attention_results import (
+    counterexamples,
+    identified,
+    passage,
+    surveyed,
+    value_bias,
+)
+from headlight.papers.desk import Desk
+from headlight.papers.sources import Sources
+from headlight.papers.study import Options, Study, open_study
+from papers.material import folder_of_data, saved_model
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("brunner2020")
+    data = folder_of_data(folder / "data")
+    options = Options(measures=("weight", "effective"), max_length=40, max_examples=24)
+    made = open_study(
+        saved_model(folder / "model"), Sources.found_in(data), options, folder / "out"
+    )
+    made.progress = False
+    return made
+
+
+def desk(study: Study, name: str) -> Desk:
+    study.folder.mkdir(exist_ok=True)
+    return Desk(study.folder, name)
+
+
+def test_section_3_has_the_null_spaces_and_a_counterexample(study: Study) -> None:
+    found = section_3(study, desk(study, "section-3"))
+    spaces, tried = (table.frame for table in found.tables)
+    kept = identified(study)
+    heads = kept.sizes["layer"] * kept.sizes["head"]
+    np.testing.assert_allclose(
+        spaces["dim LN(T)"], kept["null_dimension"].sum(("layer", "head")) / heads
+    )
+    assert (spaces["dim LN(T)"] >= spaces["LN(T) at least"] - 1e-9).all()
+    assert (spaces["dim LN([T, 1])"] >= spaces["LN([T, 1]) at least"] - 1e-9).all()
+    texts = int(kept["text_count"].sum())
+    assert spaces["texts"].sum() == texts == kept.attrs["documents"]
+    assert tried["layer"].tolist() == [1, 1, 2, 2]
+    assert (tried["difference"] < 1e-5).all()
+    assert (tried["changed"] > 0).all()
+    ways = tried.set_index(["layer", "method"])["mean"]
+    assert (ways[:, "farthest"] > ways[:, "random"]).all()
+    equal = float(kept["equal_count"].sum()) / (texts * heads)
+    assert found.comparisons[0].ours == pytest.approx(100 * equal)
+    assert all((study.folder / name).exists() for name in found.files)
+
+
+def test_the_passage_is_as_long_as_the_model_takes(study: Study) -> None:
+    tokens = len(study.tokenizer(*passage(study))["input_ids"])
+    assert study.subject.longest == 64
+    assert 40 < tokens <= 64
+    assert counterexamples(study)["tokens"].values.max() == tokens
+
+
+def test_figure_1_compares_effective_with_raw_attention(study: Study) -> None:
+    found = figure_1(study, desk(study, "figure-1"))
+    share = surveyed(study)["share"].sel(query_category="all", key_category="sep")
+    table = found.tables[0].frame
+    assert len(table) == 4
+    for measure, name in (("weight", "raw attention"), ("effective", "effective attention")):
+        rows = table[table["attention"] == name]["to [SEP]"]
+        np.testing.assert_allclose(rows, 100 * share.sel(measure=measure).mean("head"))
+    longest = next(one for one in found.comparisons if "longest" in one.quantity)
+    assert longest.ours == pytest.approx(float(identified(study)["correlation"][-1]))
+    assert len(found.pictures) == 3
+    points = (study.folder / "figure-1-points.csv").read_text().splitlines()
+    assert points[0] == "length,correlation"
+    assert len(points) == 1 + identified(study).attrs["documents"]
+
+
+def test_figure_5_has_separators_and_the_rest(study: Study) -> None:
+    found = figure_5(study, desk(study, "figure-5"))
+    share = surveyed(study)["share"].sel(key_category="sep")
+    rows = found.tables[0].frame
+    raw = rows[rows["attention"] == "raw attention"]
+    wanted = 100 * share.sel(measure="weight", query_category="not_sep").mean("head")
+    np.testing.assert_allclose(raw["other → [SEP]"], wanted)
+    kept = share.mean(("head", "layer")).sel(query_category="sep")
+    ratio = kept.sel(measure="effective") / kept.sel(measure="weight")
+    assert found.comparisons[0].ours == pytest.approx(100 * float(ratio))
+
+
+def test_figure_6_frames_the_strongest_links_away_from_the_diagonal(study: Study) -> None:
+    found = figure_6(study, desk(study, "figure-6"), head=1, rows=range(20, 30))
+    reading = _reading(study)
+    effective = reading["effective"].sel(layer=1, head=1).values[20:30].copy()
+    for row in range(10):
+        for key in range(effective.shape[1]):
+            if abs(row + 20 - key) <= 2:
+                effective[row, key] = -np.inf
+    table = found.tables[0].frame
+    np.testing.assert_allclose(table["effective"], np.sort(effective.ravel())[::-1][:3], atol=1e-6)
+    np.testing.assert_allclose(table["raw"], table["effective"] + table["null"], atol=1e-6)
+    assert "2-2" in found.pictures[0].caption
+
+
+def test_figure_6_picks_the_head_that_differs_most(study: Study) -> None:
+    found = figure_6(study, desk(study, "figure-6"))
+    reading = _reading(study).sel(layer=1)
+    pairs = [
+        [reading[name].sel(head=head).values.ravel() for name in ("weight", "effective")]
+        for head in range(2)
+    ]
+    alike = [np.corrcoef(*pair)[0, 1] for pair in pairs]
+    assert f"head 2-{int(np.argmin(alike)) + 1}" in found.pictures[0].caption
+
+
+def _reading(study: Study):  # type: ignore[no-untyped-def]
+    from headlight.reading import read
+
+    return read(study.subject, *passage(study), value_bias=value_bias(study)).dataset
+
+
+def test_results_are_kept(study: Study, tmp_path: Path) -> None:
+    for make in (surveyed, identified, counterexamples):
+        assert make(study) is make(study)
+    names = {path.name for path in (study.folder / "results").iterdir()}
+    assert {"attention-survey.nc", "identifiability.nc", "alternatives.nc"} <= names
