@@ -92,7 +92,7 @@ class Tokens:
         below = self._settings.target == "below"
         return tensor(self.vectors.below(layer) if below else self.vectors.inputs)
 
-    def some(self, rows: Rows, numbers: Int64[np.ndarray, " pair"]) -> Rows:
+    def some(self, rows: Rows, numbers: Int64[np.ndarray, " pair"]) -> Float[Tensor, "pair dim"]:
         """Some of the rows, on the device."""
         return rows[torch.from_numpy(numbers)].to(self._device)
 

@@ -7,7 +7,7 @@ all of their matrices in one wide product.
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ Goals = Float[Tensor, "group token input"]
 Predictions = Float[Tensor, "group rate token input"]
 
 
+@runtime_checkable
 class Model(Protocol):
     """A kind of map."""
 
@@ -107,21 +108,35 @@ class Mlp:
         before = self._in(weights, batch)
         after = nn.functional.gelu(before)
         towards = gradient_(self._out(weights, after), goals.unsqueeze(1), loss, batch.shape[1])
-        back = torch.ops.aten.gelu_backward(towards @ weights[2], before)
+        back = torch.ops.aten.gelu_backward(_times(towards, weights[2]), before)
         return [
-            back.mT @ batch.unsqueeze(1),
+            _times(back.mT, _for_all(batch, weights)),
             back.sum(2),
-            towards.mT @ after,
+            _times(towards.mT, after),
             towards.sum(2),
         ]
 
     @staticmethod
     def _in(weights: Weights, batch: Batch) -> Float[Tensor, "group rate token hidden"]:
-        return (batch.unsqueeze(1) @ weights[0].mT).add_(weights[1].unsqueeze(2))
+        product = _times(_for_all(batch, weights), weights[0].mT)
+        return product.add_(weights[1].unsqueeze(2))
 
     @staticmethod
     def _out(weights: Weights, after: Float[Tensor, "group rate token hidden"]) -> Predictions:
-        return (after @ weights[2].mT).add_(weights[3].unsqueeze(2))
+        return _times(after, weights[2].mT).add_(weights[3].unsqueeze(2))
+
+
+def _for_all(batch: Batch, weights: Weights) -> Float[Tensor, "group rate token model"]:
+    """The batch of each group, for every rate."""
+    return batch.unsqueeze(1).expand(-1, weights[0].shape[1], -1, -1)
+
+
+def _times(
+    left: Float[Tensor, "group rate row inner"], right: Float[Tensor, "group rate inner column"]
+) -> Float[Tensor, "group rate row column"]:
+    """The product of matrices; ``torch.matmul`` would first copy those that are transposed."""
+    product = torch.bmm(left.flatten(0, 1), right.flatten(0, 1))
+    return product.view(*left.shape[:2], *product.shape[1:])
 
 
 def model_of(kind: str, sizes: tuple[int, int], hidden: int, *, exact: bool) -> Model:

@@ -13,11 +13,12 @@ from torch import Tensor
 
 from headlight.probes.identity_losses import prepared
 
-Rows = Float[Tensor, "token dim"]
+Hidden = Float[Tensor, "token model"]
+Goals = Float[Tensor, "token input"]
 
 
 def ridge_maps(
-    hidden: Rows, goals: Rows, loss: str, ridges: Sequence[float]
+    hidden: Hidden, goals: Goals, loss: str, ridges: Sequence[float]
 ) -> Float[Tensor, "ridge input model"]:
     """The least ‖X W − Y‖² + λ ‖W‖² for every λ, from one eigendecomposition of XᵀX.
 

@@ -11,7 +11,7 @@ from headlight.probes.identity_vectors import TokenVectors
 HELD_OUT = 0.15
 """Share of the sequences in each of validation and test."""
 
-Numbers = Int64[np.ndarray, " number"]
+Numbers = Int64[np.ndarray, " _"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,14 +20,16 @@ from headlight.probes.identity_settings import MapRecipe
 from headlight.probes.identity_validation import Validation
 
 Rows = Float[Tensor, "token dim"]
+Hidden = Float[Tensor, "token model"]
+Goals = Float[Tensor, "token input"]
 
 
 @dataclass(frozen=True, eq=False)
 class Material:
     """Hidden tokens of some groups, and what they should be mapped to; in the same order."""
 
-    hidden: Sequence[Rows]
-    goals: Sequence[Rows]
+    hidden: Sequence[Hidden]
+    goals: Sequence[Goals]
 
 
 @dataclass(eq=False)
@@ -122,7 +124,7 @@ class Stack:
         ]
 
     def _part(self, rows: Sequence[int], kept: Sequence[Sequence[int]]) -> "Stack":
-        def taken(tensors: Weights) -> Weights:
+        def taken(tensors: Weights) -> list[Float[Tensor, "row place ..."]]:
             return [torch.stack([tensor[row, kept[row]] for row in rows]) for tensor in tensors]
 
         return Stack(
@@ -187,13 +189,13 @@ def _begun(begin: Sequence[Sequence[Tensor]], rates: int) -> Stack:
     return Stack(list(range(groups)), [list(range(rates)) for _ in range(groups)], weights)
 
 
-def _sides(material: Material) -> tuple[Sequence[Rows], Sequence[Rows]]:
+def _sides(material: Material) -> tuple[Sequence[Hidden], Sequence[Goals]]:
     return material.hidden, material.goals
 
 
 def _batch(
-    side: Sequence[Rows], groups: Sequence[int], rows: Int64[Tensor, " token"]
-) -> Float[Tensor, "group token dim"]:
+    side: Sequence[Rows], groups: Sequence[int], rows: Int64[Tensor, " row"]
+) -> Float[Tensor, "group row dim"]:
     """The same rows of each group; rows that groups share are fetched once."""
     if all(side[group] is side[groups[0]] for group in groups):
         one = side[groups[0]].index_select(0, rows)

@@ -10,7 +10,8 @@ from torch import Tensor
 from headlight.probes.identity_losses import prepared, value
 from headlight.probes.identity_models import Linear, Model, Weights
 
-Rows = Float[Tensor, "token dim"]
+Hidden = Float[Tensor, "token model"]
+Goals = Float[Tensor, "token input"]
 TOKENS = 256
 """Tokens of which predictions are in memory at a time; few enough for a cache."""
 
@@ -31,7 +32,7 @@ class Validation:
     """
 
     def __init__(
-        self, hidden: Sequence[Rows], goals: Sequence[Rows], loss: str, model: Model
+        self, hidden: Sequence[Hidden], goals: Sequence[Goals], loss: str, model: Model
     ) -> None:
         self._loss = loss
         self._tokens = len(hidden[0])
@@ -60,7 +61,9 @@ class Validation:
         return torch.as_tensor(total) / self._tokens
 
 
-def _triangle(hidden: Rows, goals: Rows) -> tuple[Rows, Rows, float]:
+def _triangle(
+    hidden: Hidden, goals: Goals
+) -> tuple[Float[Tensor, "row model"], Float[Tensor, "row input"], float]:
     """Rows with the same sum of squares of X W − Y for every W, but for a constant; the constant.
 
     The constant is in units of the loss: mean over the entries of a token.

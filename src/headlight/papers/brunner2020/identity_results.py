@@ -24,10 +24,10 @@ from headlight.papers.study import Study, file_state
 from headlight.papers.text import model_note
 from headlight.probes import IdentitySettings, MapRecipe, token_identity
 
-EPOCHS = 50
-"""Passes over the training tokens at most; the paper names no limit."""
+EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
+"""Passes over the training tokens at most, by kind of map; the paper names no limit."""
 
-MLP_FOLDS = 3
+MLP_FOLDS = 2
 """Splits on which MLPs are trained at most: each takes ten times as long as a linear map."""
 
 OFFSETS = (-3, -2, -1, 1, 2, 3)
@@ -52,7 +52,12 @@ def across_layers(study: Study, kind: str, loss: str) -> xarray.Dataset:
 
 def single_layers(study: Study, name: str, kind: str) -> xarray.Dataset:
     """Maps of a kind from each layer to the one below."""
-    return _made(study, name, f"single-{kind}", kind, target="below")
+    found = []
+    for loss in LOSS_TITLES:
+        rates = None if kind == "naive" else searched(study, kind, loss)
+        title = f"single-{kind}-{loss}"
+        found.append(_made(study, name, title, kind, losses=(loss,), target="below", rates=rates))
+    return xarray.concat(found, dim="loss", combine_attrs="override")
 
 
 def single_layers_compared(study: Study, name: str) -> xarray.Dataset:
@@ -135,7 +140,7 @@ def _made(
 def _settings(
     study: Study, kind: str, rates: Sequence[float] | None, choices: dict[str, Any]
 ) -> IdentitySettings:
-    recipe = MapRecipe(epochs=EPOCHS, precision="medium")
+    recipe = MapRecipe(epochs=EPOCHS[kind], precision="medium")
     return IdentitySettings(
         maps=(kind,),
         solver=study.options.solver,
@@ -185,7 +190,8 @@ def _trained(found: xarray.Dataset) -> str:
     limit = recipe["epochs"]
     return (
         f"{title} were trained on {splits}, at most {limit} epochs ({100 * stopped:.0f}% "
-        f"stopped earlier), with the learning rate {rates}: found once, on the last layer and the "
-        "first split, among the seven of the paper. Products of matrices may be rounded to "
+        f"stopped earlier), with the learning rate {rates}: found once for each kind of map and "
+        "loss, among the seven of the paper, for input tokens of the last layer on the first "
+        "split. Products of matrices may be rounded to "
         "bfloat16 in training."
     )
