@@ -1,20 +1,25 @@
 """Contributions as a measure: whatever looks at them sees what the engine gives."""
 
 import json
+from io import StringIO
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from headlight.capture.attribution import AttributionSettings, attribute
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, UsageError
+from headlight.findings import average
 from headlight.measures import ATTRIBUTION, Scores
 from headlight.observe import Step
 from headlight.probes.coreference import best_heads, coreference_heads
 from headlight.probes.dependency import dependency_heads
 from headlight.reading import read
 from headlight.surveys import Settings, head_distances, survey
+from headlight.views import report, terminal_table
+from headlight.views.tables import head_table, layer_table
 from probes import dependency_naive, test_coreference_heads as antecedents
 from probes.test_dependency import example_of, pooled, trees
 from surveys import naive
@@ -101,6 +106,26 @@ def test_only_the_first_head_of_a_survey_has_contributions(ours):
         np.testing.assert_allclose(
             result[name].sel(measure="weight"), weights[name].sel(measure="weight"), rtol=1e-5
         )
+
+
+def test_a_report_has_contributions_by_layer(ours):
+    result, _ = ours
+    own = average(result["neighbour"].sel(measure=ATTRIBUTION, offset=0).values, axis=1)
+    table = layer_table(result)
+    column = [each.label for each in table.columns].index("current contributes %")
+    shown = [row[column].order for row in table.rows]
+    assert shown == pytest.approx(own.tolist(), rel=1e-4)
+    assert not any("contributes" in each.label for each in head_table(result).columns)
+    assert "own c" in rendered(terminal_table(result))
+    alone = result.sel(measure=[ATTRIBUTION], head=[0])
+    assert "own c" in rendered(terminal_table(alone))
+    assert "current contributes %" in report(alone)
+
+
+def rendered(shown) -> str:
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(shown)
+    return console.export_text()
 
 
 def test_a_survey_of_contributions_and_gradients():

@@ -88,9 +88,13 @@ def head_table(result: xr.Dataset) -> SortableTable:
 
 
 def layer_table(result: xr.Dataset) -> SortableTable:
-    """One row per layer: the means over its heads, and the input vectors ‖x‖."""
+    """One row per layer: means over its heads, what input tokens contribute, and ‖x‖."""
     columns, values, formats = _head_columns(result)
     means = [average(value, axis=1) for value in values]
+    for label, mean, format in _contributions(result):
+        columns.append(Column(label))
+        means.append(mean)
+        formats.append(format)
     for label, name in (("‖x‖ mean", "mean"), ("‖x‖ σ", "std"), ("‖x‖ CV", "cv")):
         columns.append(Column(label))
         means.append(observed(result, f"input_norm_{name}", ("layer",)))
@@ -106,6 +110,19 @@ def layer_table(result: xr.Dataset) -> SortableTable:
         [Column("layer"), *(columns[i] for i in keep)],
         rows,
     )
+
+
+def _contributions(result: xr.Dataset) -> list[tuple[str, NDArray[np.float64], Format]]:
+    """What input tokens contribute to the hidden tokens of a layer; it has no heads."""
+    found: list[tuple[str, NDArray[np.float64], Format]] = []
+    for name in CATEGORIES:
+        label = f"{_SHORT.get(name, category_label(result, name))} contributes %"
+        found.append((label, average(share(result, "attribution", name), axis=1), percent_cell))
+    for name, offset in NEIGHBOURS.items():
+        value = observed(result, "neighbour", measure="attribution", offset=offset)
+        found.append((f"{name} contributes %", average(value, axis=1), percent_cell))
+    entropy = observed(result, "entropy", measure="attribution", query_category="all")
+    return [*found, ("entropy of contributions", average(entropy, axis=1), two_decimals)]
 
 
 def dispersion_table(result: xr.Dataset) -> SortableTable | None:

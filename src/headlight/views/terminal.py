@@ -26,6 +26,8 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     """
     title = f"{result.attrs.get('model', 'model')} reading {result.attrs.get('corpus', 'a corpus')}"
     caption = "weight/norm in %, entropy in nats, means over heads"
+    if "measure" in result.coords and "attribution" in result["measure"].values:
+        caption += "; own c: what a token contributes to itself, in %"
     parts: list[RenderableType] = [Text(printable(title), style="bold"), _layers(result)]
     parts.append(Text(caption, style="dim"))
     found = findings(result)
@@ -90,6 +92,8 @@ def _columns(result: xr.Dataset) -> list[tuple[str, list[str]]]:
     columns.append(("CV‖f‖", [two_decimals(float(v)) for v in average(cv, axis=1)]))
     correlation = observed(result, "correlation_by_head")
     columns.append(("A⊥~α", [two_decimals(float(v)) for v in average(correlation, axis=1)]))
+    own = observed(result, "neighbour", measure="attribution", offset=0)
+    columns.append(("own c", [whole_percent(float(v)) for v in average(own, axis=1)]))
     return columns
 
 
