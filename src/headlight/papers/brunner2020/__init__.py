@@ -36,18 +36,18 @@ PAPER = Paper(
     title="On Identifiability in Transformers (Brunner et al. 2020)",
     introduction="The figures of the paper and of its appendices, made anew on this model and "
     "data, with the published numbers beside ours: attention that its output does not determine "
-    "(Figures 1, 5 and 6), input tokens found again from hidden ones (Figures 2, 7 to 17, 38 and "
+    "(Section 3, Figures 1, 5 and 6), input tokens found again from hidden ones (Figures 2, 7 to 17, 38 and "
     "39), and what input tokens contribute to hidden ones (Figures 3, 4, 18 to 37, and 40 to 43). "
     "Layers and heads are named as in the paper, from 1. Everywhere else in Headlight they count "
     "from 0.",
     plans=(
         Plan("section-3", "Attention cannot be told from the output", section_3),
         Plan("figure-1", "Effective and raw attention", figure_1),
-        Plan("figure-5", "Attention to [SEP], effective and raw", figure_5),
-        Plan("figure-6", "Raw, effective and null attention of one head", figure_6),
         Plan("figure-2", "Tokens identified, by layer", figure_2, PAIRS),
         Plan("figure-3", "Contribution of a token to itself", figure_3, PAIRS),
         Plan("figure-4", "Contribution of context", figure_4, PAIRS),
+        Plan("figure-5", "Attention to [SEP], effective and raw", figure_5),
+        Plan("figure-6", "Raw, effective and null attention of one head", figure_6),
         Plan("figure-7", "Tokens identified in training and in testing", figure_7, PAIRS),
         Plan("figure-8", "Linear maps by L2 distance, tested on all layers", figure_8, PAIRS),
         Plan("figure-9", "MLPs by L2 distance, tested on all layers", figure_9, PAIRS),
