@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from headlight import __version__
+from headlight.cli.alternatives import ALTERNATIVES_EXAMPLES, alternatives
 from headlight.cli.check import CHECK_EXAMPLES, check
 from headlight.cli.read import READ_EXAMPLES, read
 from headlight.cli.reproduce import REPRODUCE_EXAMPLES, reproduce
@@ -41,3 +42,4 @@ app.command(epilog=SURVEY_EXAMPLES)(survey)
 app.command(epilog=READ_EXAMPLES)(read)
 app.command(epilog=REPRODUCE_EXAMPLES)(reproduce)
 app.command(epilog=CHECK_EXAMPLES)(check)
+app.command(epilog=ALTERNATIVES_EXAMPLES)(alternatives)
