@@ -82,6 +82,12 @@ def effective(record: LayerRecord) -> Any:
     return Scores(record).effective
 
 
+def identifiability(record: LayerRecord) -> Any:
+    """A⊥ and the ranks of T and [T, 1] of every head."""
+    scores = Scores(record)
+    return scores.effective, scores.null_spaces
+
+
 def naive_norms(record: LayerRecord) -> Any:
     """The same by their definitions: α f(x) is formed for every head, one text at a time."""
     weight, value, blocks = record.weight, record.value, record.site.projection.weight
@@ -126,6 +132,7 @@ def main(count: int = 7) -> list[tuple[str, str, str, str]]:
             "weights": captured(model, texts, lambda record: record.weight),
             "norms": captured(model, texts, norms),
             "effective": captured(model, texts, effective),
+            "identifiability": captured(model, texts, identifiability),
             "survey": whole_survey(model, texts),
         },
         count,
@@ -158,6 +165,12 @@ def main(count: int = 7) -> list[tuple[str, str, str, str]]:
             "capture, effective attention of all heads",
             f"{ratio(times, 'effective', 'forward'):.2f}×",
             "≤ 1.25×",
+            "",
+        ),
+        (
+            "the same, and the ranks of T and [T, 1]",
+            f"{ratio(times, 'identifiability', 'forward'):.2f}×",
+            "",
             "",
         ),
         (
