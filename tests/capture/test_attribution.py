@@ -27,7 +27,7 @@ from tiny_models import randomise
 EXACT = AttributionSettings(method="exact")
 SUMMED = AttributionSettings(definition="summed")
 PAIRED = ("T5", "BART", "Marian")
-PADDED = ("BERT", "RoBERTa", "GPT-2", "OPT", "T5")
+PADDED = ("BERT", "RoBERTa", "GPT-2", "T5")
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,15 @@ CASES = [
     Case("BERT", "encoder"),
     Case("RoBERTa", "encoder"),
     Case("ALBERT", "encoder"),
-    Case("DistilBERT", "encoder"),
     Case("ModernBERT", "encoder", 1e-5),
     Case("GPT-2", "decoder"),
-    Case("OPT", "decoder", 1e-5),
     Case("Llama", "decoder", 1e-5),
     Case("Gemma 2", "decoder", 1e-5),
     Case("Mixtral", "decoder", 1e-4),
-    Case("T5", "encoder", 1e-5),
     Case("T5", "decoder", 1e-5),
     Case("T5", "cross", 1e-5),
     Case("BART", "encoder"),
     Case("BART", "cross"),
-    Case("Marian", "decoder"),
     Case("Marian", "cross"),
 ]
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
@@ -253,7 +249,7 @@ def test_estimates_are_unbiased_within_their_own_errors() -> None:
     subject, batch = known("BERT"), batch_of("BERT", lengths=(6,))
     truth = attribute(subject, batch, EXACT).contribution
     runs = [
-        attribute(subject, batch, AttributionSettings(probes=12, seed=seed)) for seed in range(60)
+        attribute(subject, batch, AttributionSettings(probes=12, seed=seed)) for seed in range(40)
     ]
     errors = torch.stack([run.contribution - truth for run in runs])
     told = torch.stack([run.standard_error for run in runs if run.standard_error is not None])
