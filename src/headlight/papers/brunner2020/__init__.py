@@ -36,10 +36,10 @@ PAPER = Paper(
     title="On Identifiability in Transformers (Brunner et al. 2020)",
     introduction="The figures of the paper and of its appendices, made anew on this model and "
     "data, with the published numbers beside ours: attention that its output does not determine "
-    "(Section 3, Figures 1, 5 and 6), input tokens found again from hidden ones (Figures 2, 7 to 17, 38 and "
-    "39), and what input tokens contribute to hidden ones (Figures 3, 4, 18 to 37, and 40 to 43). "
-    "Layers and heads are named as in the paper, from 1. Everywhere else in Headlight they count "
-    "from 0.",
+    "(Section 3, Figures 1, 5 and 6), input tokens found again from hidden ones (Figures 2, 7 to "
+    "17, 38 and 39), and what input tokens contribute to hidden ones (Figures 3, 4, 18 to 37, and "
+    "40 to 43). Layers and heads are named as in the paper, from 1. Everywhere else in Headlight "
+    "they count from 0.",
     plans=(
         Plan("section-3", "Attention cannot be told from the output", section_3),
         Plan("figure-1", "Effective and raw attention", figure_1),
