@@ -38,7 +38,7 @@ def folder_of_data(folder: Path) -> Path:
     return folder
 
 
-def saved_model(folder: Path, *, head: bool = True) -> Path:
+def saved_model(folder: Path, *, head: bool = True, positions: int = 64) -> Path:
     """A BERT with random weights, with or without its language-model head."""
     folder.mkdir()
     _write(folder / "vocab.txt", "\n".join([*SPECIAL, *WORDS]))
@@ -50,7 +50,7 @@ def saved_model(folder: Path, *, head: bool = True) -> Path:
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=16,
-        max_position_embeddings=64,
+        max_position_embeddings=positions,
     )
     kind = transformers.BertForMaskedLM if head else transformers.BertModel
     kind(config).save_pretrained(folder)

@@ -1,0 +1,160 @@
+"""The command `reproduce brunner2020`, on a tiny model and pairs of our own."""
+
+from pathlib import Path
+
+import pandas
+import pytest
+
+from headlight.papers import find_paper
+from headlight.papers.plan import NEEDS
+from papers.material import folder_of_data, saved_model
+from surveys.command import Command
+
+PLANS = find_paper("brunner2020").plans
+WITHOUT_MNLI = [plan for plan in PLANS if "mnli" not in plan.needs]
+
+
+@pytest.fixture
+def headlight(monkeypatch, capsys) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    return saved_model(tmp_path_factory.mktemp("models") / "tiny", head=False, positions=160)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    return folder_of_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory, model, data) -> Path:
+    """Everything at once, as a user would."""
+    folder = tmp_path_factory.mktemp("out") / "brunner"
+    arguments = ["--model", model, "--compare", model, "--data", data, "--out", folder,
+                 "--measures", "weight", "--max-length", 32, "--max-examples", 4,
+                 "--max-pairs", 12, "--probes", 2, "--exact-pairs", 1,
+                 "--folds", 1, "--solver", "ridge"]  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["headlight", "reproduce", "brunner2020", *map(str, arguments)])
+        from headlight.cli import main
+
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert not ended.value.code
+    return folder
+
+
+# What is said without a model
+
+
+def test_exhibits_are_listed_in_the_order_of_the_paper(headlight):
+    code, said, _ = headlight("reproduce", "brunner2020", "--list")
+    assert code == 0
+    assert [line.split()[0] for line in said.splitlines()] == [plan.name for plan in PLANS]
+    figures = [int(plan.name.partition("-")[2]) for plan in PLANS if plan.name[:6] == "figure"]
+    assert figures == sorted(set(figures))
+    assert "figure-43" in said
+    assert "(needs mnli)" in said
+
+
+def test_every_need_is_one_that_is_known():
+    for plan in PLANS:
+        assert set(plan.needs) <= set(NEEDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part", "code"),
+    [
+        (["--only", "figure-44"], "no exhibit of brunner2020 is called 'figure-44'", 2),
+        (["--pairs", "none.tsv"], "there is no file or folder none.tsv", 1),
+        (["--pairs", "broken.tsv"], "broken.tsv:1: the first line fits none of the formats", 1),
+        (["--pairs", "empty.tsv"], "empty.tsv holds no sentences", 1),
+        (["--pairs", "hf:"], "hf:NAME", 2),
+        (["--data", "nowhere"], "there is no folder nowhere", 1),
+        (["--data", "."], "whose name says what it is", 1),
+        (["--probes", "1"], "--probes", 2),
+        (["--solver", "magic"], "magic", 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_requests_are_refused_before_a_model_is_loaded(
+    headlight, monkeypatch, tmp_path, arguments, part, code
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("headlight.papers.study.load_subject", None)
+    Path("broken.tsv").write_text("one\ttwo\n")
+    Path("empty.tsv").write_text("")
+    sentence = headlight.refused("reproduce", "brunner2020", *arguments, code=code)
+    assert part in sentence
+    assert not Path("headlight-brunner2020").exists()
+
+
+# What is said with one
+
+
+def test_a_second_model_that_is_not_there(headlight, model, tmp_path):
+    sentence = headlight.refused("reproduce", "brunner2020", "--model", model, "--compare",
+                                 tmp_path / "nothing", "--out", tmp_path / "out")  # fmt: skip
+    assert "nothing" in sentence
+
+
+@pytest.mark.slow
+def test_without_pairs_what_needs_them_is_named_on_the_page(headlight, model, tmp_path):
+    folder = tmp_path / "out"
+    code, _, complained = headlight("reproduce", "brunner2020", "--model", model, "--out", folder,
+                                    "--only", "figure-3,figure-26,figure-42")  # fmt: skip
+    assert code == 0
+    assert complained.count("left out") == 3
+    page = (folder / "index.html").read_text()
+    for need in ("pairs", "dependency", "mnli"):
+        assert NEEDS[need] in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", WITHOUT_MNLI, ids=lambda plan: plan.name)
+def test_every_exhibit_is_a_section_with_files_of_its_own(out, plan):
+    assert f'id="{plan.name}"' in (out / "index.html").read_text()
+    for suffix in ("svg", "png", "csv") if plan.name.startswith("figure") else ("csv",):
+        found = [path for path in out.glob(f"*.{suffix}")
+                 if path.stem == plan.name or path.stem.startswith(f"{plan.name}-")]  # fmt: skip
+        assert found, suffix
+        assert all(path.stat().st_size for path in found)
+
+
+@pytest.mark.slow
+def test_the_page_says_what_was_read(out):
+    page = (out / "index.html").read_text()
+    for name in ("dev.txt", "dev.tsv", "compared with"):
+        assert name in page
+    assert page.index('id="figure-3"') < page.index('id="figure-40"')
+    assert NEEDS["mnli"] in page
+
+
+@pytest.mark.slow
+def test_own_contributions_are_shares(out):
+    rows = pandas.read_csv(out / "figure-3.csv")
+    assert list(rows["layer"]) == [1, 2]
+    assert rows["median"].between(0, 100).all()
+    assert (rows["1st quartile"] <= rows["median"]).all()
+    assert (rows["median"] <= rows["3rd quartile"]).all()
+
+
+@pytest.mark.slow
+def test_a_finished_reproduction_is_resumed_without_a_model_at_work(
+    headlight, monkeypatch, out, model, data
+):
+    monkeypatch.setattr("headlight.observe.step.Step.__call__", None)
+    page = (out / "index.html").read_bytes()
+    (out / "index.html").unlink()
+    code, said, complained = headlight(
+        "reproduce", "brunner2020", "--model", model, "--compare", model, "--data", data, "--out",
+        out, "--measures", "weight", "--max-length", 32, "--max-examples", 4, "--max-pairs", 12,
+        "--probes", 2, "--exact-pairs", 1, "--folds", 1, "--solver", "ridge",
+        "--only", "figure-3,figure-4,figure-40", "--resume",
+    )  # fmt: skip
+    assert code == 0, complained
+    assert "index.html" in said
+    (out / "index.html").write_bytes(page)
