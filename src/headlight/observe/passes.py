@@ -49,6 +49,7 @@ def observe(
             measure=step,
             batches=partial(length_batches, token_budget=step.batch_tokens),
             length=_length,
+            shard_size=step.shard_size,
             out_of_memory=out_of_memory,
         )
         return run(

@@ -18,6 +18,8 @@ from headlight.observe.attribution import kind_of, with_contributions
 from headlight.reduce import Tally
 
 E = TypeVar("E", bound=Encoded)
+SHARD, SLOW_SHARD = 256, 16
+"""Examples between two checkpoints; where contributions are computed, each may take seconds."""
 BATCH_TOKENS = 2048
 """Tokens in a batch, padding included; results do not depend on it."""
 
@@ -87,6 +89,11 @@ class Step(Generic[E]):
         self._recorder: Recorder | None = None
         self._verified = False
         self._open = ExitStack()
+
+    @property
+    def shard_size(self) -> int:
+        """After so many examples, what was seen is worth keeping."""
+        return SHARD if self._attribution is None else SLOW_SHARD
 
     def __enter__(self) -> "Step[E]":
         keep_freed_memory()
