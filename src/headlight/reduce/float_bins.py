@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float32, Int32
+from jaxtyping import Float32, Int32, Int64
 
 MANTISSA = 23
 """Bits of the fraction of a float32, which tell places in an octave."""
@@ -55,16 +55,28 @@ class FloatBins:
             values: Zero and above; the codes of others, of -0.0 too, mean nothing.
         """
         bits = values.view(np.int32)
-        shift = MANTISSA - DENORMAL_BITS - self.place_bits
-        code = bits + ((self.places << shift) - 1)  # nothing but zero is in the first bin
-        code >>= shift
-        np.minimum(code, self.places << DENORMAL_BITS, out=code)
-        code += self._joined(bits)
+        if not bits.size:
+            return bits.copy()
+        least, most = int(bits.min()), int(bits.max())
+        first, last = self._starts.searchsorted([least, most], side="right").tolist()
+        code = self._joined(bits, first, last)
+        code += self.places << DENORMAL_BITS
+        if least < 1 << MANTISSA:
+            code += self._below_normal(bits)
         return code
 
-    def _joined(self, bits: Codes) -> Codes:
-        pieces = self._pieces
+    @cached_property
+    def table(self) -> Int64[np.ndarray, "what=3 piece"]:
+        """For each piece of ``codes`` its start, shift and offset, and a start after the last."""
+        shifts, offsets = zip(*self._pieces, strict=True)
+        nowhere = np.iinfo(np.int32).max
+        return np.array([[0, *self._starts, nowhere], [*shifts, 0], [*offsets, 0]], dtype=np.int64)
+
+    def _joined(self, bits: Codes, first: int, last: int) -> Codes:
+        """The codes by the pieces from `first` to `last`; there are no numbers in the others."""
+        pieces = self._pieces[first : last + 1]
         joined = bits >> pieces[0][0]
+        joined += pieces[0][1]
         piece = np.empty_like(bits)
         for (before, _), (shift, offset) in pairwise(pieces):
             np.right_shift(bits, shift, out=piece)
@@ -72,6 +84,21 @@ class FloatBins:
             join = np.maximum if shift < before else np.minimum
             join(joined, piece, out=joined)
         return joined
+
+    def _below_normal(self, bits: Codes) -> Codes:
+        """What the codes of numbers too small for a normal float32 lack, which is negative."""
+        shift = MANTISSA - DENORMAL_BITS - self.place_bits
+        code = bits + ((self.places << shift) - 1)  # nothing but zero is in the first bin
+        code >>= shift
+        code -= self.places << DENORMAL_BITS
+        np.minimum(code, 0, out=code)
+        return code
+
+    @cached_property
+    def _starts(self) -> Codes:
+        """The bits from which on the second, third, ... piece holds."""
+        starts = np.array([start for start, _ in self.widths[1:]], dtype=np.float32)
+        return starts.view(np.int32)
 
     @cached_property
     def _pieces(self) -> Sequence[tuple[int, int]]:

@@ -137,14 +137,16 @@ class RankCorrelation(Accumulator):
         first, second = first.astype(np.float32, copy=False), second.astype(np.float32)
         if np.fmin.reduce(second) < 0 or np.fmin.reduce(first, axis=None) < 0:
             raise ValueError("numbers from 0 are needed, not negative ones")
-        chosen = np.where(np.isnan(second), -1, entry)
+        second += np.float32(0)  # turns -0.0 into 0.0
+        chosen = np.where(np.isnan(second), -1, entry).astype(np.int64)
         if np.isnan(first.min()):
             chosen[np.isnan(first).all(axis=1)] = -1
-        order = np.argsort(chosen, kind="stable")
+        codes = RESOLUTIONS[self.resolution].second.codes(second)
+        order = np.argsort((chosen << 32) + codes)
         starts = np.searchsorted(chosen[order], np.arange(len(self._tables) + 1))
-        for place in np.unique(chosen[chosen >= 0]):
+        for place in np.flatnonzero(np.diff(starts)):
             columns = order[starts[place] : starts[place + 1]]
-            self._tables[place].see(first[columns], second[columns])
+            self._tables[place].see(first, columns, second[columns], codes[columns])
 
     def pooled(self, axis: int | Sequence[int] | None = None) -> "PooledRanks":
         """The same pairs, with the entries along these axes thrown together; None is all axes.

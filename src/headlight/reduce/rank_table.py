@@ -1,31 +1,29 @@
 """What is kept of the pairs of one group, for the correlation of their ranks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Bool, Float32, Int64
 
 from headlight.reduce.base import Array
 from headlight.reduce.float_bins import Codes, FloatBins
+from headlight.reduce.rank_compiled import compiled
+from headlight.reduce.rank_pairs import (
+    NONE,
+    SHARED,
+    SHARED_BITS,
+    Columns,
+    PerColumn,
+    Sums,
+    add_pairs,
+    joined,
+    note,
+)
 
-CHUNK_BITS = 15
-CHUNK = 1 << CHUNK_BITS
-"""Pairs that are looked at together: what belongs to them stays in the cache."""
-SHARED_BITS = 6
-"""Of places in a row, while pairs are added.  Twice this, twice `CHUNK_BITS` and the bits of the
-places of x are to be 53 at most."""
-NONE, SEVERAL = -1, -2
-"""What `only` says of a code that no number had, and of one that several numbers had."""
-COUNT, PLACE, SHARED, PRODUCT = range(4)
-"""The sums of a cell: n, Σt, Σs and Σts."""
-
-Columns = Float32[np.ndarray, "column pair"]
 Rows = Int64[np.ndarray, " row"]
 Union = Int64[np.ndarray, " union"]
-PerColumn = Int64[np.ndarray, " column"]
-Sums = Int64[np.ndarray, "row sum=4 bin"]
 
 
 @dataclass(frozen=True)
@@ -78,27 +76,31 @@ class RankTable:
         self.second_counts = np.zeros((0, second.places), dtype=np.int64)
         self.second_only = np.zeros((0, second.places), dtype=np.int32)
 
-    def see(self, first: Columns, second: Float32[np.ndarray, " column"]) -> None:
-        """See columns of pairs; NaN in ``first`` where one is missing, but not in a whole column.
+    def see(
+        self,
+        first: Columns,
+        columns: PerColumn,
+        second: Float32[np.ndarray, " seen"],
+        codes: Codes,
+    ) -> None:
+        """See columns of pairs, in the order of their second numbers; nothing is negative.
 
-        Nothing is negative.
+        Args:
+            first: All columns; NaN where a pair is missing, but not in the whole of one to be seen.
+            columns: Those to be seen.
+            second: The second number of each of these.
+            codes: Their codes, which do not fall.
         """
-        second = second + np.float32(0)  # turns -0.0 into 0.0
-        codes = self.resolution.second.codes(second)
-        order = np.argsort(codes, kind="stable")
-        second, codes = second[order], codes[order]
         level = self._working_level(codes)
         row = self._row(codes, level)
-        starts = np.flatnonzero(np.diff(row, prepend=-2))
-        local = np.cumsum(np.diff(row, prepend=row[0]) != 0)
-        place = self._place(codes, row, level)
-        sums = np.zeros((len(starts), 4, self.resolution.first.bins), dtype=np.int64)
+        new = _changes(row)
+        where = np.stack([columns, np.cumsum(new) - 1, self._place(codes, row, level)])
+        sums = np.zeros((new.sum(), 4, self.resolution.first.bins), dtype=np.int64)
         self._open()
-        present = np.zeros(len(order), dtype=np.int64)
-        for columns, pairs in _chunks(*first.shape):
-            values = np.add(first[order[columns], pairs], np.float32(0))
-            present[columns] += self._see_chunk(values, place[columns], local[columns], sums)
-        self._add_cells(row[starts], sums, level)
+        add = compiled() or add_pairs
+        counts, only = self.first_counts.reshape(-1), self.first_only.reshape(-1)
+        present = add(first, where, self.resolution.first, sums, counts, only)
+        self._add_cells(row[new], sums, level)
         self._note_second(second, codes, present)
 
     def absorb(self, other: "RankTable") -> None:
@@ -129,47 +131,6 @@ class RankTable:
             self.first_counts = np.zeros((first.bins, first.places), dtype=np.int64)
             self.first_only = np.full((first.bins, first.places), NONE, dtype=np.int32)
 
-    def _see_chunk(
-        self, values: Columns, place: PerColumn, local: PerColumn, sums: Sums
-    ) -> PerColumn:
-        """Add the pairs of columns to the sums of their rows; how many each column has."""
-        first = self.resolution.first
-        codes = first.codes(values)
-        missing = np.isnan(values) if np.isnan(values.min()) else None
-        if missing is not None:
-            codes[missing] = first.bins << first.place_bits  # one bin more, which is let go
-        self._add_sums(codes, place, local - local[0], sums[local[0] : local[-1] + 1])
-        bits = values.view(np.int32)
-        if missing is None:
-            self._note_first(codes.ravel(), bits.ravel())
-            return np.full(len(values), values.shape[1])
-        self._note_first(codes[~missing], bits[~missing])
-        present: PerColumn = (~missing).sum(axis=1)
-        return present
-
-    def _note_first(self, codes: Codes, bits: Codes) -> None:
-        codes = codes.astype(np.int64)
-        counts = self.first_counts.reshape(-1)
-        counts += np.bincount(codes, minlength=len(counts))
-        _note(self.first_only.reshape(-1), codes, bits)
-
-    def _add_sums(self, codes: Codes, place: PerColumn, local: PerColumn, sums: Sums) -> None:
-        """The four sums of every cell, from two: a float64 has room for two whole numbers."""
-        first = self.resolution.first
-        bins, rows = first.bins + 1, len(sums)
-        room = CHUNK_BITS + first.place_bits + SHARED_BITS  # bits of Σts
-        cell = codes >> first.place_bits
-        cell += (local * bins).astype(np.int32)[:, None]
-        flat = cell.ravel().astype(np.int64)
-        weights = np.add(codes & (first.places - 1), float(1 << room))
-        plain = np.bincount(flat, weights.ravel(), rows * bins)
-        weights *= place.astype(np.float64)[:, None]
-        shared = np.bincount(flat, weights.ravel(), rows * bins)
-        for high, low, packed in ((COUNT, PLACE, plain), (SHARED, PRODUCT, shared)):
-            whole = packed.astype(np.int64).reshape(rows, bins)[:, :-1]
-            sums[:, high] += whole >> room
-            sums[:, low] += whole & ((1 << room) - 1)
-
     def _row(self, codes: Codes, level: int) -> PerColumn:
         """The rows of codes of y at a level; that of zero is -1 at all levels."""
         bins: PerColumn = (codes >> self.resolution.second.place_bits).astype(np.int64) - 1
@@ -189,7 +150,7 @@ class RankTable:
     def _fitting(self, rows: Rows, level: int) -> tuple[Union, int]:
         """All rows, with these of some level, once there are few enough, and their level then."""
         target = max(self.level, level)
-        union = np.union1d(self.rows >> (target - self.level), rows >> (target - level))
+        union = _united(self.rows >> (target - self.level), rows >> (target - level))
         while len(union) > self.resolution.rows:
             union, target = _distinct(union >> 1), target + 1
         return union, target
@@ -202,7 +163,10 @@ class RankTable:
         if len(union) > len(self.rows):
             self.cells = _spread(self.cells, np.searchsorted(union, self.rows), len(union), 0)
         self.rows, self.level = union, target
-        self.cells[np.searchsorted(union, rows)] += sums
+        if len(rows) == len(union):
+            self.cells += sums
+        else:
+            self.cells[np.searchsorted(union, rows)] += sums
 
     def _raised(self, rows: Rows, sums: Array, level: int, target: int) -> tuple[Union, Array]:
         """Rows joined 2^(target - level) at a time; that of zero, -1, stays alone."""
@@ -211,30 +175,31 @@ class RankTable:
         joined = rows >> (target - level)
         inside = (rows - (joined << (target - level))) << level  # bins before it in its new row
         shift = np.where(rows >= 0, inside << self.resolution.second.place_bits, 0)
-        union = _distinct(joined)
-        moved = np.zeros((len(union), *sums.shape[1:]), dtype=np.int64)
-        for place, by, old in zip(np.searchsorted(union, joined), shift, sums, strict=True):
+        new = _changes(joined)
+        moved = np.zeros((new.sum(), *sums.shape[1:]), dtype=np.int64)
+        for place, by, old in zip(np.cumsum(new) - 1, shift, sums, strict=True):
             moved[place] += old
-            moved[place, SHARED:] += by * old[:SHARED]  # Σ(s + by) and Σt(s + by)
-        return union, moved
+            if by:
+                moved[place, SHARED:] += by * old[:SHARED]  # Σ(s + by) and Σt(s + by)
+        return joined[new], moved
 
     def _note_second(
-        self, values: Float32[np.ndarray, " column"], codes: Codes, present: PerColumn
+        self, values: Float32[np.ndarray, " seen"], codes: Codes, present: PerColumn
     ) -> None:
         bits = self.resolution.second.place_bits
-        rows = np.unique(codes >> bits).astype(np.int64)
-        places = self._second_places(rows)
-        local = (np.searchsorted(rows, codes >> bits) << bits) + (codes & ((1 << bits) - 1))
-        counts = np.zeros(len(rows) << bits, dtype=np.int64)
-        np.add.at(counts, local, present)
-        self.second_counts[places] += counts.reshape(len(rows), -1)
+        row = (codes >> bits).astype(np.int64)
+        new = _changes(row)
+        places = self._second_places(row[new])
+        local = ((np.cumsum(new) - 1) << bits) + (codes & ((1 << bits) - 1))
+        counts = np.bincount(local, present, len(places) << bits).astype(np.int64)
+        self.second_counts[places] += counts.reshape(len(places), -1)
         only = self.second_only[places]
-        _note(only.reshape(-1), local, values.view(np.int32))
+        note(only.reshape(-1), local, values.view(np.int32))
         self.second_only[places] = only
 
     def _second_places(self, rows: Rows) -> Rows:
         """Where these rows are among the counts of y; those that are new are made."""
-        union = np.union1d(self.second_rows, rows)
+        union = _united(self.second_rows, rows)
         if len(union) > len(self.second_rows):
             old = np.searchsorted(union, self.second_rows)
             self.second_counts = _spread(self.second_counts, old, len(union), 0)
@@ -243,18 +208,24 @@ class RankTable:
         return np.searchsorted(self.second_rows, rows)
 
 
-def _chunks(columns: int, pairs: int) -> Iterator[tuple[slice, slice]]:
-    """All columns in parts of at most `CHUNK` pairs; columns only where they are too long."""
-    width = max(1, min(pairs, CHUNK))
-    height = max(1, CHUNK // width)
-    for start in range(0, columns, height):
-        for left in range(0, pairs, width):
-            yield slice(start, start + height), slice(left, left + width)
+def _changes(rising: Array) -> Bool[np.ndarray, " number"]:
+    """Whether each number differs from the one before it; the first does."""
+    new = np.ones(len(rising), dtype=np.bool_)
+    np.not_equal(rising[1:], rising[:-1], out=new[1:])
+    return new
 
 
 def _distinct(rising: Array) -> Array:
     """The different numbers among some that do not fall."""
-    return rising[np.diff(rising, prepend=rising[0] - 1) != 0] if len(rising) else rising
+    found: Array = rising[_changes(rising)]
+    return found
+
+
+def _united(one: Union, two: Rows) -> Array:
+    """The different numbers of both, rising."""
+    both = np.concatenate([one, two])
+    both.sort()
+    return _distinct(both)
 
 
 def _spread(values: Array, places: Rows, length: int, fill: int) -> Array:
@@ -262,21 +233,3 @@ def _spread(values: Array, places: Rows, length: int, fill: int) -> Array:
     made = np.full((length, *values.shape[1:]), fill, dtype=values.dtype)
     made[places] = values
     return made
-
-
-def _note(only: Array, codes: Array, bits: Array) -> None:
-    """Keep, for every code, the number that had it, or that there were several."""
-    known = only.take(codes)
-    news = np.flatnonzero((known != bits) & (known != SEVERAL))
-    if not len(news):
-        return
-    codes, bits = codes[news], bits[news]
-    only[codes] = bits  # of several numbers with one code, one
-    only[codes[(only.take(codes) != bits) | (known[news] != NONE)]] = SEVERAL
-
-
-def joined(one: Array, two: Array) -> Array:
-    """What `only` says of the numbers of both."""
-    both = np.where(one == NONE, two, one)
-    both[(one != two) & (one != NONE) & (two != NONE)] = SEVERAL
-    return both

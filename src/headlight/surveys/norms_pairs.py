@@ -1,7 +1,6 @@
 """Rank correlation of weights with the norms that they weigh, over all pairs of positions."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -41,7 +40,7 @@ class PairRanks:
         norm: Float[Tensor, "batch head key"],
         visible: Bool[Tensor, "batch #query key"] | None,
     ) -> None:
-        """See one layer, on two threads if the model may use several; its weights are not kept."""
+        """See one layer; its weights are not kept."""
         columns = self._columns(weight, visible)
         lengths = norm.float().cpu().numpy()
         category = np.broadcast_to(self._category, lengths.shape)
@@ -52,12 +51,8 @@ class PairRanks:
             entries = np.where(category < 0, NOWHERE, entry * categories + category)
             kept.update_columns(columns, lengths.ravel(), entries.ravel())
 
-        with ThreadPoolExecutor(1) as beside:
-            other = beside.submit(update, self._by_layer, np.full((1, 1), row))
-            if torch.get_num_threads() == 1:
-                other.result()
-            update(self._by_head, head)
-            other.result()
+        update(self._by_layer, np.full((1, 1), row))
+        update(self._by_head, head)
 
     def found(self) -> Mapping[str, Accumulator]:
         """What was seen, by layer and category, and by layer, head and category."""

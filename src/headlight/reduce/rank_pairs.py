@@ -1,0 +1,108 @@
+"""Sums over pairs (x, y) where whole columns share the y, by numpy."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float32, Int32, Int64
+
+from headlight.reduce.base import Array
+from headlight.reduce.float_bins import Codes, FloatBins
+
+CHUNK_BITS = 15
+CHUNK = 1 << CHUNK_BITS
+"""Pairs that are looked at together: what belongs to them stays in the cache."""
+SHARED_BITS = 8
+"""Of places of y in a row.  Twice this, twice `CHUNK_BITS` and the bits of the places of x are to
+be 53 at most."""
+NONE, SEVERAL = -1, -2
+"""What `only` says of a code that no number had, and of one that several numbers had."""
+COUNT, PLACE, SHARED, PRODUCT = range(4)
+"""The sums of a cell: n, Σt, Σs and Σts, t and s being the places of x and y."""
+
+Columns = Float32[np.ndarray, "column pair"]
+PerColumn = Int64[np.ndarray, " seen"]
+Where = Int64[np.ndarray, "what=3 seen"]
+Sums = Int64[np.ndarray, "row sum=4 bin"]
+Counts = Int64[np.ndarray, " code"]
+Only = Int32[np.ndarray, " code"]
+
+
+def add_pairs(
+    first: Columns, where: Where, bins: FloatBins, sums: Sums, counts: Counts, only: Only
+) -> PerColumn:
+    """Add the pairs of columns to sums, and say how many pairs each column has.
+
+    Args:
+        first: The x, >= 0, of all columns; NaN where a pair is missing.
+        where: Which columns, the row of ``sums`` that each belongs to, rising, and the place of its
+            y there.
+        bins: Of x.
+        sums: n, Σt, Σs and Σts of every cell; is added to.
+        counts: How often each code of x was seen; is added to.
+        only: The bits of the number that had each code, `NONE` or `SEVERAL`; is kept up.
+    """
+    columns, rows, places = where
+    present = np.zeros(len(columns), dtype=np.int64)
+    for some, pairs in _chunks(len(columns), first.shape[1]):
+        values = first[columns[some], pairs]
+        values += np.float32(0)  # turns -0.0 into 0.0
+        there = ~np.isnan(values) if np.isnan(values.min()) else None
+        row, place = rows[some][:, None], places[some][:, None]
+        added = np.full(len(values), values.shape[1])
+        if there is not None:
+            added = np.count_nonzero(there, axis=1)
+            row, place = np.repeat(row, added), np.repeat(place, added)
+            values = values.ravel().take(np.flatnonzero(there))
+        codes = bins.codes(values)
+        _add_sums(codes, bins, row, place, sums)
+        flat = codes.ravel().astype(np.int64)
+        counts += np.bincount(flat, minlength=len(counts))
+        note(only, flat, values.view(np.int32).ravel())
+        present[some] += added
+    return present
+
+
+def note(only: Only, codes: Array, bits: Codes) -> None:
+    """Keep, for every code, the number that had it, or that there were several."""
+    known = only.take(codes)
+    news = np.flatnonzero((known != bits) & (known != SEVERAL))
+    if not len(news):
+        return
+    codes, bits = codes[news], bits[news]
+    only[codes] = bits  # of several numbers with one code, one
+    several = np.flatnonzero((only.take(codes) != bits) | (known.take(news) != NONE))
+    only[codes.take(several)] = SEVERAL
+
+
+def joined(one: Array, two: Array) -> Array:
+    """What `only` says of the numbers of both."""
+    both = np.where(one == NONE, two, one)
+    np.copyto(both, SEVERAL, where=(one != two) & (one != NONE) & (two != NONE))
+    return both
+
+
+def _add_sums(codes: Codes, bins: FloatBins, row: Array, place: Array, sums: Sums) -> None:
+    """The four sums of every cell, from two: a float64 has room for two whole numbers."""
+    if not codes.size:
+        return
+    least, most = row.min(), row.max()
+    sums = sums[least : most + 1]
+    room = CHUNK_BITS + bins.place_bits + SHARED_BITS  # bits of Σts
+    cell = ((codes >> bins.place_bits) + (row - least) * bins.bins).ravel()
+    weights = np.add(codes & (bins.places - 1), float(1 << room))
+    plain = np.bincount(cell, weights.ravel(), len(sums) * bins.bins)
+    weights *= place
+    shared = np.bincount(cell, weights.ravel(), len(sums) * bins.bins)
+    for high, low, packed in ((COUNT, PLACE, plain), (SHARED, PRODUCT, shared)):
+        whole = packed.astype(np.int64).reshape(len(sums), bins.bins)
+        sums[:, high] += whole >> room
+        sums[:, low] += whole & ((1 << room) - 1)
+
+
+def _chunks(columns: int, pairs: int) -> Iterator[tuple[slice, slice]]:
+    """All columns in parts of at most `CHUNK` pairs; columns only where they are too long."""
+    width = max(1, min(pairs, CHUNK))
+    height = max(1, CHUNK // width)
+    for start in range(0, columns, height):
+        for left in range(0, pairs, width):
+            yield slice(start, start + height), slice(left, left + width)
