@@ -87,7 +87,12 @@ def _correlations(found: xarray.Dataset, desk: Desk) -> list[Picture]:
     )
     spoken = ", ".join(f"{n:.0f} tokens {r:.2f}" for n, r in zip(x, mean, strict=True))
     return [
-        desk.picture(density([cloud]), "Correlation of raw and effective attention.", spoken, "a"),
+        desk.picture(
+            density([cloud], counted="texts"),
+            "Correlation of raw and effective attention.",
+            spoken,
+            "a",
+        ),
         desk.picture(lines([panel]), "The same as means by length.", spoken, "a-means"),
     ]
 

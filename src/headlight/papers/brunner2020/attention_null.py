@@ -115,9 +115,9 @@ def _dimension_panel(found: xarray.Dataset) -> LinePanel:
     x = means["keys_mean"].values
     drawn = {
         "LN(T)": ("null_dimension", False),
-        "its bound": ("bound", True),
+        "bound of LN(T)": ("bound", True),
         "LN([T, 1])": ("null_dimension_with_ones", False),
-        "that one's bound": ("bound_with_ones", True),
+        "bound of LN([T, 1])": ("bound_with_ones", True),
     }
     series = [
         Line(label, x, means[name].values, dashed=dashed, marked=not dashed)

@@ -73,11 +73,16 @@ class DensityPanel:
 
 @picture
 def density(
-    panels: Sequence[DensityPanel], *, columns: int | None = None, title: str = ""
+    panels: Sequence[DensityPanel],
+    *,
+    columns: int | None = None,
+    title: str = "",
+    counted: str = "pairs",
 ) -> Figure:
-    """Panels of counts with one logarithmic scale of colours; empty cells are white.
+    """Panels of counts with one logarithmic scale of colours, of what is `counted`.
 
-    After Kobayashi et al. (2020), Figures 5 and 6; Brunner et al. (2020), Figure 1a.
+    Empty cells are white.  After Kobayashi et al. (2020), Figures 5 and 6; Brunner et al. (2020),
+    Figure 1a.
 
     Raises:
         UsageError: There is nothing to draw.
@@ -95,7 +100,7 @@ def density(
         bar = figure.colorbar(mesh, ax=beside, shrink=0.8, aspect=26, pad=0.01, format=powers)
         bar.outline.set_visible(False)
         bar.ax.minorticks_off()
-        bar.ax.set_ylabel("pairs")
+        bar.ax.set_ylabel(counted)
     return figure
 
 
