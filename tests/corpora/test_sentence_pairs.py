@@ -154,6 +154,13 @@ def test_names_say_file_and_line_and_are_unique(tmp_path):
         open_sentence_pairs(tmp_path / "set", split="test")
 
 
+def test_every_file_of_a_folder_has_columns_of_its_own(tmp_path):
+    written(tmp_path / "a.txt", MRPC)
+    written(tmp_path / "b.jsonl", jsonl(*MNLI))
+    written(tmp_path / "c.tsv", COLA)
+    assert read(tmp_path) == [*MRPC_PAIRS, *MNLI_PAIRS, *COLA_PAIRS]
+
+
 def test_a_row_that_spans_lines_is_named_by_its_first(tmp_path):
     path = written(tmp_path / "a.csv", 'first,second\n"a\nb",c\nd,e\n')
     assert [pair.name for pair in open_sentence_pairs(path)] == [f"{path}:2", f"{path}:4"]
