@@ -206,6 +206,17 @@ def test_boxes_by_hand():
     assert boxes(counts, edges)[1].tolist() == [3.0, 3.25, 3.5, 3.75, 4.0]
 
 
+def test_only_short_examples_are_computed_exactly(injected):
+    encoded = pairs_of(subject("bert"))
+    longest = max(len(one.ids) for one in encoded)
+    for allowed, compared in ((1, 0), (longest - 1, None), (longest, 3)):
+        options = replace(OPTIONS, exact=3, exact_tokens=allowed)
+        result = study(encoded, options=options, method=AttributionSettings())
+        short = sum(len(one.ids) <= allowed for one in encoded)
+        assert result.attrs["exact_examples"] == (min(3, short) if compared is None else compared)
+        assert ("exact_relative" in result) == (result.attrs["exact_examples"] > 0)
+
+
 def test_the_estimate_is_compared_with_what_is_exact(injected, tmp_path):
     encoded = pairs_of(subject("bert"))
     options = replace(OPTIONS, exact=3)

@@ -131,9 +131,9 @@ def reproduce(
     max_pairs: Annotated[int, typer.Option(min=1, help="Examples of each --pairs.")] = 408,
     probes: Annotated[
         int, typer.Option(min=2, help="Random probes for a token, where attribution is estimated.")
-    ] = 16,
+    ] = 8,
     exact_pairs: Annotated[
-        int, typer.Option(min=0, help="Examples of which attribution is exact as well.")
+        int, typer.Option(min=0, help="Short examples of which attribution is exact as well.")
     ] = 20,
     folds: Annotated[
         int, typer.Option(min=1, help="Random splits of the pairs on which tokens are identified.")

@@ -41,7 +41,7 @@ class Options:
         seed: of everything random.
         max_pairs: examples of each set of sentence pairs.
         attribution_probes: random probes for each input token by which attribution is estimated.
-        exact_pairs: examples of each set of which attribution is computed exactly as well.
+        exact_pairs: examples of the first set of which attribution is computed exactly as well.
         folds: random splits of the pairs on which tokens are identified.
         solver: of the linear maps that identify tokens: ``adam``, as in the paper, or ``ridge``.
     """
@@ -56,7 +56,7 @@ class Options:
     broken: str = "refuse"
     seed: int = 0
     max_pairs: int = 408
-    attribution_probes: int = 16
+    attribution_probes: int = 8
     exact_pairs: int = 20
     folds: int = 10
     solver: str = "adam"

@@ -100,7 +100,7 @@ def contribution_study(
         found = _attributes(plan, state)  # before examples are read again
         compared = _compared(plan, asked, place, progress=progress)
         found["exact_examples"] = compared.examples if compared else 0
-        agreed = agreement(compared.tally.compute()) if compared else {}
+        agreed = agreement(compared.tally.compute()) if compared and compared.examples else {}
         return dataset(state.tally, layers, tags, options.reach, found, agreed)
 
     return conducted(plan, observer, described, folder=place, progress=progress)
@@ -116,7 +116,8 @@ def _attributes(plan: Plan, state: State) -> dict[str, Any]:
 def _compared(plan: Plan, asked: Asked, folder: Folder, *, progress: bool) -> State | None:
     """The estimate against what is exact, on the first examples; None where nothing is estimated.
 
-    It is a pass of its own, with a folder of its own within that of the run.
+    It is a pass of its own over the first short examples, with a folder of its own within that of
+    the run.
     """
     estimate = plan.attribution
     assert estimate is not None  # noqa: S101 - it is the measure
@@ -131,9 +132,10 @@ def _compared(plan: Plan, asked: Asked, folder: Folder, *, progress: bool) -> St
     exact = AttributionSettings(**{**asdict(estimate), "method": "exact"})
     tokens = plan.settings.batch_tokens
     inner = replace(folder, path=None if folder.path is None else Path(folder.path) / EXACT)
-    most = min(asked.options.exact, plan.settings.max_examples or asked.options.exact)
+    most = asked.options.exact
+    seen = islice(plan.examples, plan.settings.max_examples)
     return observe(
-        plan.examples,
+        (example for example in seen if len(example.ids) <= asked.options.exact_tokens),
         Step(plan.subject, plan.sites, observer, tokens, attribution=exact),
         signature={**plan.signature, "compared": most},
         folder=inner.made(),
