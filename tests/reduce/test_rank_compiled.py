@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from headlight.reduce import RankCorrelation, rank_table
+from headlight.reduce import RankCorrelation, rank_pairs
 from headlight.reduce.rank_compiled import compiled
 from headlight.reduce.rank_correlation import RESOLUTIONS
 
@@ -36,7 +36,7 @@ def test_the_state_is_that_of_numpy(
     entry = np.arange(len(second)) % 3 - 1
     compiled_too.update_columns(first, second, entry)
     compiled_too.update_columns(first[::2, ::3], second[::2] * 2, entry[::2])
-    monkeypatch.setattr(rank_table, "compiled", lambda: None)
+    monkeypatch.setattr(rank_pairs, "compiled", lambda: None)
     plain = compiled_too.empty()
     plain.update_columns(first, second, entry)
     plain.update_columns(first[::2, ::3], second[::2] * 2, entry[::2])

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float32, Int32, Int64
+from jaxtyping import Float32, Int32
 
 MANTISSA = 23
 """Bits of the fraction of a float32, which tell places in an octave."""
@@ -64,13 +64,6 @@ class FloatBins:
         if least < 1 << MANTISSA:
             code += self._below_normal(bits)
         return code
-
-    @cached_property
-    def table(self) -> Int64[np.ndarray, "what=3 piece"]:
-        """For each piece of ``codes`` its start, shift and offset, and a start after the last."""
-        shifts, offsets = zip(*self._pieces, strict=True)
-        nowhere = np.iinfo(np.int32).max
-        return np.array([[0, *self._starts, nowhere], [*shifts, 0], [*offsets, 0]], dtype=np.int64)
 
     def _joined(self, bits: Codes, first: int, last: int) -> Codes:
         """The codes by the pieces from `first` to `last`; there are no numbers in the others."""

@@ -7,7 +7,8 @@ from functools import reduce
 import numpy as np
 from jaxtyping import Float64, Int32, Int64
 
-from headlight.reduce.rank_pairs import COUNT, NONE, PLACE, PRODUCT, SEVERAL, SHARED, joined
+from headlight.reduce.rank_compiled import COUNT, NONE, PLACE, PRODUCT, SEVERAL, SHARED
+from headlight.reduce.rank_pairs import joined
 from headlight.reduce.rank_table import RankTable
 
 ROUNDING = 1e-12

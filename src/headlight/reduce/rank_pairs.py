@@ -1,4 +1,4 @@
-"""Sums over pairs (x, y) where whole columns share the y, by numpy."""
+"""Sums over pairs (x, y) where whole columns share the y."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ from jaxtyping import Float32, Int32, Int64
 
 from headlight.reduce.base import Array
 from headlight.reduce.float_bins import Codes, FloatBins
+from headlight.reduce.rank_compiled import COUNT, NONE, PLACE, PRODUCT, SEVERAL, SHARED, compiled
 
 CHUNK_BITS = 15
 CHUNK = 1 << CHUNK_BITS
@@ -14,10 +15,6 @@ CHUNK = 1 << CHUNK_BITS
 SHARED_BITS = 8
 """Of places of y in a row.  Twice this, twice `CHUNK_BITS` and the bits of the places of x are to
 be 53 at most."""
-NONE, SEVERAL = -1, -2
-"""What `only` says of a code that no number had, and of one that several numbers had."""
-COUNT, PLACE, SHARED, PRODUCT = range(4)
-"""The sums of a cell: n, Σt, Σs and Σts, t and s being the places of x and y."""
 
 Columns = Float32[np.ndarray, "column pair"]
 PerColumn = Int64[np.ndarray, " seen"]
@@ -41,24 +38,40 @@ def add_pairs(
         counts: How often each code of x was seen; is added to.
         only: The bits of the number that had each code, `NONE` or `SEVERAL`; is kept up.
     """
-    columns, rows, places = where
-    present = np.zeros(len(columns), dtype=np.int64)
-    for some, pairs in _chunks(len(columns), first.shape[1]):
-        values = first[columns[some], pairs]
+    add = compiled() or add_chunk
+    present = np.zeros(where.shape[1], dtype=np.int64)
+    for some, pairs in _chunks(where.shape[1], first.shape[1]):
+        values = first[where[0, some], pairs]
         values += np.float32(0)  # turns -0.0 into 0.0
-        there = ~np.isnan(values) if np.isnan(values.min()) else None
-        row, place = rows[some][:, None], places[some][:, None]
-        added = np.full(len(values), values.shape[1])
-        if there is not None:
-            added = np.count_nonzero(there, axis=1)
-            row, place = np.repeat(row, added), np.repeat(place, added)
-            values = values.ravel().take(np.flatnonzero(there))
         codes = bins.codes(values)
-        _add_sums(codes, bins, row, place, sums)
+        present[some] += add(codes, values, where[1:, some], bins.place_bits, sums, counts, only)
+    return present
+
+
+def add_chunk(
+    codes: Codes,
+    values: Columns,
+    where: Int64[np.ndarray, "what=2 column"],
+    place_bits: int,
+    sums: Sums,
+    counts: Counts,
+    only: Only,
+) -> Int64[np.ndarray, " column"]:
+    """Add at most `CHUNK` pairs, and say how many each column has; see `add_pairs`."""
+    rows, places = where[:, :, None]
+    present = np.full(len(values), values.shape[1])
+    if np.isnan(values.min()):
+        there = ~np.isnan(values)
+        present = np.count_nonzero(there, axis=1)
+        rows, places = np.repeat(rows, present), np.repeat(places, present)
+        chosen = np.flatnonzero(there)
+        codes, values = codes.ravel().take(chosen), values.ravel().take(chosen)
+    if codes.size:
+        least, most = rows.min(), rows.max()
+        _add_sums(codes, place_bits, rows - least, places, sums[least : most + 1])
         flat = codes.ravel().astype(np.int64)
         counts += np.bincount(flat, minlength=len(counts))
         note(only, flat, values.view(np.int32).ravel())
-        present[some] += added
     return present
 
 
@@ -81,20 +94,17 @@ def joined(one: Array, two: Array) -> Array:
     return both
 
 
-def _add_sums(codes: Codes, bins: FloatBins, row: Array, place: Array, sums: Sums) -> None:
+def _add_sums(codes: Codes, place_bits: int, rows: Array, places: Array, sums: Sums) -> None:
     """The four sums of every cell, from two: a float64 has room for two whole numbers."""
-    if not codes.size:
-        return
-    least, most = row.min(), row.max()
-    sums = sums[least : most + 1]
-    room = CHUNK_BITS + bins.place_bits + SHARED_BITS  # bits of Σts
-    cell = ((codes >> bins.place_bits) + (row - least) * bins.bins).ravel()
-    weights = np.add(codes & (bins.places - 1), float(1 << room))
-    plain = np.bincount(cell, weights.ravel(), len(sums) * bins.bins)
-    weights *= place
-    shared = np.bincount(cell, weights.ravel(), len(sums) * bins.bins)
+    bins = sums.shape[2]
+    room = CHUNK_BITS + place_bits + SHARED_BITS  # bits of Σts
+    cell = ((codes >> place_bits) + rows * bins).ravel()
+    weights = np.add(codes & ((1 << place_bits) - 1), float(1 << room))
+    plain = np.bincount(cell, weights.ravel(), len(sums) * bins)
+    weights *= places
+    shared = np.bincount(cell, weights.ravel(), len(sums) * bins)
     for high, low, packed in ((COUNT, PLACE, plain), (SHARED, PRODUCT, shared)):
-        whole = packed.astype(np.int64).reshape(len(sums), bins.bins)
+        whole = packed.astype(np.int64).reshape(sums[:, 0].shape)
         sums[:, high] += whole >> room
         sums[:, low] += whole & ((1 << room) - 1)
 

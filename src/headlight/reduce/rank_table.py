@@ -9,10 +9,8 @@ from jaxtyping import Bool, Float32, Int64
 
 from headlight.reduce.base import Array
 from headlight.reduce.float_bins import Codes, FloatBins
-from headlight.reduce.rank_compiled import compiled
+from headlight.reduce.rank_compiled import NONE, SHARED
 from headlight.reduce.rank_pairs import (
-    NONE,
-    SHARED,
     SHARED_BITS,
     Columns,
     PerColumn,
@@ -97,9 +95,8 @@ class RankTable:
         where = np.stack([columns, np.cumsum(new) - 1, self._place(codes, row, level)])
         sums = np.zeros((new.sum(), 4, self.resolution.first.bins), dtype=np.int64)
         self._open()
-        add = compiled() or add_pairs
         counts, only = self.first_counts.reshape(-1), self.first_only.reshape(-1)
-        present = add(first, where, self.resolution.first, sums, counts, only)
+        present = add_pairs(first, where, self.resolution.first, sums, counts, only)
         self._add_cells(row[new], sums, level)
         self._note_second(second, codes, present)
 
@@ -107,7 +104,9 @@ class RankTable:
         """Take in what another table has seen."""
         if not len(other.first_counts):
             return
-        self._open()
+        if not len(self.first_counts):
+            self.restore(other.level, {name: each.copy() for name, each in other.arrays().items()})
+            return
         self._add_cells(other.rows, other.cells, other.level)
         self.first_counts += other.first_counts
         self.first_only = joined(self.first_only, other.first_only)
@@ -156,9 +155,15 @@ class RankTable:
         return union, target
 
     def _add_cells(self, rows: Rows, sums: Sums, level: int) -> None:
-        """Add sums of rows of some level, and join rows until they are not too many."""
+        """Add sums of rows of some level, and join rows until they are not too many.
+
+        Without rows as yet, ``sums`` may become the cells.
+        """
         union, target = self._fitting(rows, level)
         rows, sums = self._raised(rows, sums, level, target)
+        if not len(self.rows):
+            self.rows, self.cells, self.level = rows, sums, target
+            return
         self.rows, self.cells = self._raised(self.rows, self.cells, self.level, target)
         if len(union) > len(self.rows):
             self.cells = _spread(self.cells, np.searchsorted(union, self.rows), len(union), 0)
