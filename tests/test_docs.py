@@ -109,7 +109,7 @@ def held_results(folder: Path) -> dict[str, xarray.Dataset]:
     return {
         "A survey": headlight.survey(corpus, model=model, progress=False),
         "Distances between heads": head_distances(corpus, model, progress=False),
-        "A reading": model.read("the cat sat .", "the dog ran").dataset,
+        "A reading": model.read("the cat sat .", "the dog ran", attribution=True).dataset,
     }
 
 
