@@ -51,7 +51,7 @@ check-layers: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev ## build the documentation into build/site
 	$(bin)/mkdocs build --strict
 
-bench: $(VENV)/.installed-dev ## measure the cost of a survey and write docs/benchmarks.md
+bench: $(VENV)/.installed-dev 
 	$(bin)/python -m benchmarks
 
 pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA=folder

@@ -1,25 +1,51 @@
-"""Run every benchmark and write the table of the documentation.
+"""Run benchmarks and write their tables into the page of the documentation.
 
-python -m benchmarks
+python -m benchmarks              all of them
+python -m benchmarks norms memory these; the tables of the others stay as they are
 """
 
+import argparse
 import platform
+import re
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 import torch
 import transformers
 
-from benchmarks import dependency, distances, gradient, memory, startup, survey
+from benchmarks import (
+    attribution,
+    dependency,
+    distances,
+    gradient,
+    identity,
+    memory,
+    norms,
+    startup,
+    survey,
+)
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
+PARTS: dict[str, tuple[str, ModuleType]] = {
+    "survey": ("A survey and its measures", survey),
+    "gradient": ("Gradient importance", gradient),
+    "dependency": ("Heads as parsers", dependency),
+    "distances": ("Distances between heads", distances),
+    "norms": ("The study of norms", norms),
+    "attribution": ("Hidden token attribution", attribution),
+    "identity": ("Token identity", identity),
+    "memory": ("Memory", memory),
+    "startup": ("Starting", startup),
+}
+
 INTRODUCTION = """# Benchmarks
 
-Written by `make bench`; every figure comes from one run of it. Times are medians over rounds in
-which everything is run in turn, and ratios are taken within a round, against the plain forward pass
-(sdpa, no attention weights) of the same model in the same process. The aims were set before the
-code was written.
+Written by `make bench`; every table comes from one run, which is named below it. Times are medians
+over rounds in which everything is run in turn, and ratios are taken within a round, against the
+plain forward pass (sdpa, no attention weights) of the same model in the same process, where nothing
+else is said. The aims were set before the code was written.
 """
 
 
@@ -33,26 +59,44 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def page() -> str:
-    """The page as Markdown."""
-    parts = (survey, gradient, dependency, distances, memory, startup)
-    rows = [row for part in parts for row in part.main()]
+def section(name: str) -> str:
+    """Run one part; its table, and on what it was measured."""
+    title, part = PARTS[name]
+    rows = part.main()
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     day = datetime.now(UTC).date().isoformat()
+    threads = torch.get_num_threads()
     return (
-        f"{INTRODUCTION}\n| what | measured | aim | remark |\n|---|---|---|---|\n{table}\n\n"
-        f"{day}, {processor()}, {survey.THREADS} threads, torch {torch.__version__}, "
-        f"transformers {transformers.__version__}, Python {platform.python_version()}.\n"
+        f"## {title}\n\n| what | measured | aim | remark |\n|---|---|---|---|\n{table}\n\n"
+        f"{day}, {processor()}, {threads} thread{'s' if threads > 1 else ''}, torch "
+        f"{torch.__version__}, transformers {transformers.__version__}, Python "
+        f"{platform.python_version()}.\n"
     )
 
 
+def kept() -> dict[str, str]:
+    """The sections of the page as it is, by their titles."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
+    return {part.partition("\n")[0].removeprefix("## "): f"{part.strip()}\n" for part in parts}
+
+
 def main() -> None:
-    """Write the page whole or not at all."""
-    text = page()
-    fresh = PAGE.with_suffix(".new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(PAGE)
-    print(text)
+    """Write the page whole or not at all, after every part."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
+    chosen = parser.parse_args().part or list(PARTS)
+    if unknown := set(chosen) - set(PARTS):
+        parser.error(f"there is no part {unknown.pop()}; there are {', '.join(PARTS)}")
+    sections = kept()
+    for name in chosen:
+        title = PARTS[name][0]
+        sections[title] = section(name)
+        print(sections[title], flush=True)
+        written = [sections[known] for known, _ in PARTS.values() if known in sections]
+        fresh = PAGE.with_suffix(".new")
+        fresh.write_text("\n".join([INTRODUCTION, *written]), encoding="utf-8")
+        fresh.replace(PAGE)
 
 
 if __name__ == "__main__":
