@@ -51,8 +51,8 @@ check-layers: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev ## build the documentation into build/site
 	$(bin)/mkdocs build --strict
 
-bench: $(VENV)/.installed-dev 
-	$(bin)/python -m benchmarks
+bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
+	$(bin)/python -m benchmarks $(PARTS)
 
 pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA=folder
 	@test -n "$(DATA)" || { echo "Name a folder of WikiExtractor files: make pretrain DATA=folder"; exit 2; }
