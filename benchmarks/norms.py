@@ -4,6 +4,7 @@ import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from benchmarks.timing import ratio, rounds
 from headlight.capture import Kind, LayerRecord, Subject
 from headlight.encode.batch import Batch
 from headlight.observe.allocator import keep_freed_memory
-from headlight.reduce import Sample, Tally
+from headlight.reduce import Sample, Tally, rank_pairs
 from headlight.result import CATEGORIES
 from headlight.surveys.frequency import FrequencyRanks, Occurrences
 from headlight.surveys.norms_observer import NormsObserver
@@ -84,6 +85,8 @@ def main(count: int = 5) -> list[tuple[str, str, str, str]]:
     study = whole_study(model, texts)
     times = rounds({"forward": lambda: model.run(texts), "study": study}, count)
     slow = rounds({"forward": lambda: model.run(texts), "naive": captured(model, texts, naive)}, 1)
+    with patch.object(rank_pairs, "compiled", return_value=None):
+        plain = rounds({"forward": lambda: model.run(texts), "study": study}, 2)
     causal = decoder()
     under_mask = rounds(
         {"forward": lambda: causal.run(texts), "study": whole_study(causal, texts, "decoder")}, 2
@@ -96,8 +99,9 @@ def main(count: int = 5) -> list[tuple[str, str, str, str]]:
             "study of norms: dispersion, categories, all correlations",
             f"{ratio(times, 'study', 'forward'):.2f}×",
             "≤ 2.0×",
-            f"{pairs / 1e6:.1f} million pairs, by layer and by head",
+            f"{pairs / 1e6:.1f} million pairs, by layer and by head; compiled by numba before",
         ),
+        ("the same without numba", f"{ratio(plain, 'study', 'forward'):.2f}×", "", ""),
         (
             "study of norms of GPT-2's shape",
             f"{ratio(under_mask, 'study', 'forward'):.2f}×",

@@ -135,11 +135,15 @@ class RankCorrelation(Accumulator):
         if not len(entry) or not first.shape[1]:
             return
         first, second = first.astype(np.float32, copy=False), second.astype(np.float32)
-        if np.fmin.reduce(second) < 0 or np.fmin.reduce(first, axis=None) < 0:
+        least = first.min()
+        missing = bool(np.isnan(least))
+        if missing:
+            least = np.fmin.reduce(first, axis=None)
+        if np.fmin.reduce(second) < 0 or least < 0:
             raise ValueError("numbers from 0 are needed, not negative ones")
         second += np.float32(0)  # turns -0.0 into 0.0
         chosen = np.where(np.isnan(second), -1, entry).astype(np.int64)
-        if np.isnan(first.min()):
+        if missing:
             chosen[np.isnan(first).all(axis=1)] = -1
         codes = RESOLUTIONS[self.resolution].second.codes(second)
         order = np.argsort((chosen << 32) + codes)

@@ -227,7 +227,9 @@ def _distinct(rising: Array) -> Array:
 
 
 def _united(one: Union, two: Rows) -> Array:
-    """The different numbers of both, rising."""
+    """The different numbers of both, rising, as they are in each of them."""
+    if not len(one):
+        return _distinct(two)
     both = np.concatenate([one, two])
     both.sort()
     return _distinct(both)
