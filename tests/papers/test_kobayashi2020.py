@@ -10,7 +10,7 @@ import xarray
 from headlight.capture import load_subject
 from headlight.papers import find_paper
 from headlight.papers.kobayashi2020 import published
-from headlight.papers.kobayashi2020.findings import rows_of
+from headlight.papers.kobayashi2020.findings import findings_of
 from headlight.surveys import Settings, survey
 from papers.material import folder_of_data, saved_model
 from surveys.command import Command
@@ -164,5 +164,5 @@ def test_the_rules_of_the_findings():
         },
         coords={"key_category": list(names), "quantity": ["weight", "norm"]},
     )
-    verdicts = [row["here"] for row in rows_of(found)]
+    verdicts = [each.verdict for each in findings_of(found)]
     assert verdicts == ["holds", "holds", "does not hold", "does not hold"]

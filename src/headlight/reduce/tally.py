@@ -61,8 +61,8 @@ class Tally(Mapping[str, Accumulator]):
         Raises:
             ValueError: if a name stands for accumulators with different settings.
         """
-        merged = {name: member.copy() for name, member in self.items()}
-        for name, member in other.items():
+        merged = {name: member if name in other else member.copy() for name, member in self.items()}
+        for name, member in other.items():  # to merge is to copy
             merged[name] = merged[name].merge(member) if name in merged else member.copy()
         return Tally(merged)
 

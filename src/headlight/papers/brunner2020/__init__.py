@@ -12,6 +12,7 @@ from headlight.papers.brunner2020.contribution_neighbours import (
 )
 from headlight.papers.brunner2020.contribution_tags import figure_26
 from headlight.papers.brunner2020.contribution_tracked import figure_19
+from headlight.papers.brunner2020.findings import findings
 from headlight.papers.brunner2020.identity import figure_2, figure_7, figure_38, figure_39
 from headlight.papers.brunner2020.identity_layers import (
     figure_8,
@@ -41,6 +42,7 @@ PAPER = Paper(
     "40 to 43). Layers and heads are named as in the paper, from 1. Everywhere else in Headlight "
     "they count from 0.",
     plans=(
+        Plan("findings", "Which findings hold", findings, ("pairs",)),
         Plan("section-3", "Attention cannot be told from the output", section_3),
         Plan("figure-1", "Effective and raw attention", figure_1),
         Plan("figure-2", "Tokens identified, by layer", figure_2, PAIRS),

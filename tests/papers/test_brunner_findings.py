@@ -1,0 +1,95 @@
+"""The rules by which findings of Brunner et al. hold, on results made by hand."""
+
+import numpy as np
+import pytest
+import xarray
+
+from headlight.papers.brunner2020.findings import (
+    easier_downwards,
+    far_context_is_deep,
+    in_the_angle,
+    keeps_identity,
+    less_correlated,
+    local,
+    mixes,
+    not_identifiable,
+    peak_vanishes,
+    still_largest,
+)
+
+
+def test_alternatives_hold_if_they_change_no_more_than_rounding_does():
+    def tried(change: float, moved: float = 0.9) -> xarray.Dataset:
+        numbers = {"difference": change, "rounding": 1e-6, "most": moved}
+        return xarray.Dataset({name: ("layer", [value]) for name, value in numbers.items()})
+
+    assert not_identifiable(tried(9e-6)).holds
+    assert not not_identifiable(tried(2e-5)).holds
+    assert not not_identifiable(tried(0.0, moved=0.0)).holds
+
+
+@pytest.mark.parametrize(
+    ("correlation", "holds"),
+    [([1.0, 1.0, 0.5], True), ([1.0, 0.99, 0.5], False), ([1.0, 1.0, 1.0], False)],
+)
+def test_correlation_must_be_one_in_short_texts_and_fall(correlation, holds):
+    lengths = xarray.Dataset(
+        {
+            "correlation": ("length", correlation),
+            "keys_mean": ("length", [8.0, 16.0, 64.0]),
+            "head_dim": ("layer", [32]),
+        }
+    )
+    assert less_correlated(lengths).holds is holds
+
+
+def test_a_peak_vanishes_if_less_than_half_of_it_is_left():
+    values = [[[0.1, 0.1], [0.6, 0.4]], [[0.1, 0.1], [0.2, 0.2]]]
+    share = xarray.DataArray(values, dims=("measure", "layer", "head"))
+    share = share.assign_coords(measure=["weight", "effective"])
+    assert peak_vanishes(share).holds
+    assert not peak_vanishes(share * [[[1]], [[1.3]]]).holds
+
+
+def test_identity_is_judged_in_the_last_layer():
+    rates = xarray.DataArray(
+        [[0.9, 0.85], [0.95, 0.6]], dims=("loss", "layer"), coords={"loss": ["cosine", "l2"]}
+    )
+    assert keeps_identity(rates).holds
+    assert in_the_angle(rates).holds
+    assert not keeps_identity(rates - 0.1).holds
+    assert not in_the_angle(rates[:, :1]).holds
+
+
+def test_maps_are_compared_above_and_below_their_layer():
+    values = np.array([[0.9, 0.4], [0.8, 0.9]])
+    dims = ("layer", "tested_layer")
+    for rates, holds in ((values, True), (values.T, False)):
+        across = xarray.Dataset({"rate_across_mean": (dims, rates)})
+        assert easier_downwards(across).holds is holds
+
+
+def test_contributions_fall_stay_largest_and_are_local():
+    def found(medians, last, neighbours, near, far) -> xarray.Dataset:
+        return xarray.Dataset(
+            {
+                "own_box": (("group", "layer", "mark"), np.array(medians)[None, :, None]),
+                "not_largest": ("layer", [0.0, last]),
+                "neighbour_share": (("layer", "offset"), neighbours),
+                "by_distance_share": (("distance", "layer"), [near, far]),
+            },
+            coords={
+                "group": ["all"],
+                "mark": ["median"],
+                "offset": [-2, -1, 0, 1, 2],
+                "distance": ["1", "11+"],
+            },
+        )
+
+    beside = [[0.1, 0.4, np.nan, 0.3, 0.2]] * 2
+    good = found([0.3, 0.1], 0.3, beside, [0.6, 0.4], [0.2, 0.8])
+    bad = found([0.3, 0.4], 0.6, [beside[0], [0.5, 0.2, np.nan, 0.2, 0.1]], [0.4, 0.6], [0.8, 0.2])
+    for rule in (mixes, still_largest, local, far_context_is_deep):
+        assert rule(good).holds, rule
+        assert not rule(bad).holds, rule
+    assert local(bad).ours == "in 1 of 2 layers"
