@@ -70,7 +70,7 @@ def test_own_contributions_beside_the_published_medians(study):
     np.testing.assert_allclose(kept["median"], medians)
     notes = " ".join(exhibit.notes)
     assert "4 random probes" in notes
-    assert "first 2 examples" in notes
+    assert "On 2 short examples" in notes
 
 
 def test_layers_at_the_same_depth():

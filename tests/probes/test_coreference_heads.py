@@ -278,7 +278,7 @@ def test_what_does_not_fit_together_is_refused():
     corpus = documents()
     for settings, message in [
         ({"measures": ()}, "at least one"),
-        ({"measures": ("weight", "weight")}, "each measure once"),
+        ({"measures": ("weight", "weight")}, "each of them once"),
         ({"measures": ("gradient",)}, "give an objective"),
         ({"overlap": -1}, "overlap must be at least 0"),
         ({"max_length": 10**6}, "takes at most"),

@@ -299,7 +299,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
 ) -> None:
     passes = sys.modules["headlight.observe.passes"]
     work = passes.Work
-    monkeypatch.setattr(passes, "Work", lambda **options: work(**options, shard_size=3))
+    monkeypatch.setattr(passes, "Work", lambda **options: work(**{**options, "shard_size": 3}))
     found, corpus = with_head("bert"), texts(10, longest=8)
     whole = gradient_importance(corpus, found, MASKED, progress=False)
     calls = []

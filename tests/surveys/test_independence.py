@@ -58,7 +58,7 @@ def test_the_size_of_shards_does_not_change_the_result(monkeypatch):
 
 def _with_shards_of(size: int):
     def made(**options):
-        return Work(**options, shard_size=size)
+        return Work(**{**options, "shard_size": size})
 
     return made
 
