@@ -54,7 +54,7 @@ def batched(tokens: Tokens, loss: str, precision: str) -> float:
     seconds = []
     for epochs in (FEW, MORE):
         began = time.perf_counter()
-        study(tokens, settings(loss, epochs, precision), torch.device("cpu"), None, progress=False)
+        study(tokens, settings(loss, epochs, precision), torch.device("cpu"))
         seconds.append(time.perf_counter() - began)
     each = (seconds[1] - seconds[0]) / (MORE - FEW)
     return (seconds[1] + each * (EPOCHS - MORE)) / (SAMPLED * len(LEARNING_RATES))

@@ -45,6 +45,19 @@ def write(path: Path, content: bytes, *, error: type[HeadlightError] = ResultErr
         _discard(partial)
 
 
+def make_folder(path: Path, *, error: type[HeadlightError] = ResultError) -> Path:
+    """The folder `path`, existing, with those above it.
+
+    Raises:
+        HeadlightError: of class `error`, when it cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise error(f"{path} cannot be made: {reason(problem)}.") from problem
+    return path
+
+
 def remove_partials(path: Path) -> None:
     """Clear away what processes that were killed while writing `path` have left beside it."""
     for partial in path.parent.glob(f".{path.name}.*.partial"):

@@ -13,7 +13,8 @@ import xarray
 from headlight import files
 from headlight.capture import Kind, LayerRecord, Subject
 from headlight.capture.attribution import AttributionSettings, attribute
-from headlight.encode import Encoded, encode_one
+from headlight.capture.one_text import one_text
+from headlight.encode import Encoded
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
 from headlight.measures import Scores, ValueBias
@@ -151,20 +152,11 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         UsageError: no tokenizer, an empty or too long text, or no such kind or layer.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
-    if subject.tokenizer is None:
-        raise UsageError(f"{subject.name} has no tokenizer, and a reading needs text.")
-    if subject.has_decoder_inputs and pair is None:
-        if kind in ("decoder", "cross"):
-            raise UsageError(f"{kind} attention of {subject.name} needs a second text; give one.")
-        subject = subject.encoder()
+    subject, example = one_text(subject, text, pair, kind, purpose="a reading needs text")
     chosen = kind or subject.kinds[0]
     sites = subject.sites_of(chosen, layers)
     if not sites:
         raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
-    tokenizer: Any = subject.tokenizer
-    example = encode_one(
-        tokenizer, text, pair, max_length=subject.longest, decoder_start=subject.decoder_start
-    )
     batch = collate([example], pad_id=0, device=subject.transformer.device)
     seen: list[dict[str, np.ndarray]] = []
 

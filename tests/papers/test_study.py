@@ -1,6 +1,6 @@
 """Results of a study are made once, kept, and made again only when something differs."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,7 @@ import xarray
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.plan import Paper, Plan
 from headlight.papers.sources import Sources
-from headlight.papers.study import Options, Place, Study, file_state
+from headlight.papers.study import CONCERNS, Options, Place, Study, file_state
 from surveys.subjects import subject
 
 
@@ -42,6 +42,37 @@ def test_a_result_of_other_settings_is_made_again(tmp_path: Path) -> None:
     study(tmp_path).kept("a", "survey", make, text="another")
     study(tmp_path, seed=7).kept("a", "survey", make, text="another")
     assert make.calls == 3
+
+
+def test_an_option_concerns_only_some_results(tmp_path: Path) -> None:
+    make = Maker()
+    study(tmp_path).kept("a", "token_identity", make)
+    study(tmp_path).kept("b", "contributions", make)
+    study(tmp_path, folds=3).kept("a", "token_identity", make)
+    study(tmp_path, folds=3).kept("b", "contributions", make)
+    assert make.calls == 3
+
+
+def test_every_option_that_concerns_some_results_only_is_one() -> None:
+    assert set(CONCERNS) <= {field.name for field in fields(Options)}
+
+
+def test_what_was_half_done_is_found_unless_it_was_with_other_settings(tmp_path: Path) -> None:
+    def interrupted(run: Path) -> xarray.Dataset:
+        (run / "half").write_text("done")
+        raise KeyboardInterrupt
+
+    seen = []
+
+    def make(run: Path) -> xarray.Dataset:
+        seen.append((run / "half").exists())
+        return xarray.Dataset()
+
+    for seed in (0, 1):
+        with pytest.raises(KeyboardInterrupt):
+            study(tmp_path / str(seed)).kept("a", "survey", interrupted)
+        study(tmp_path / str(seed), seed=seed).kept("a", "survey", make)
+    assert seen == [True, False]
 
 
 def test_a_damaged_result_is_made_again(tmp_path: Path) -> None:

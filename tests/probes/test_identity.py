@@ -50,7 +50,7 @@ def rotated(sequences: int = 40, size: int = 8, noise: float = 0.0, layers: int 
 
 def result(vectors: TokenVectors, settings: IdentitySettings):
     tokens = Tokens(vectors, settings, CPU)
-    return identity_dataset(study(tokens, settings, CPU, None, False), tokens.layers, settings, {})
+    return identity_dataset(study(tokens, settings, CPU), tokens.layers, settings, {})
 
 
 # Losses

@@ -8,8 +8,9 @@ import torch
 
 from headlight.encode import Encoded
 from headlight.errors import ResultError, RunError, UsageError
-from headlight.probes import IdentitySettings, MapRecipe, load_map, token_identity
+from headlight.probes import IdentitySettings, MapRecipe, identity_study, load_map, token_identity
 from headlight.probes.identity_extraction import extract_vectors
+from headlight.probes.identity_fitting import fit
 from surveys.subjects import subject
 
 LENGTHS = (7, 1, 12, 4, 9, 9, 3, 5)
@@ -108,6 +109,37 @@ def test_from_texts_to_a_result_and_files(tmp_path):
     assert kind == "mlp"
     assert tensors["in.weight"].shape == (8, 32)
     assert notes["layer"] in (0, 1)
+
+
+def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, monkeypatch):
+    whole = token_identity(examples(), subject("bert"), QUICK, progress=False)
+    fitted = []
+
+    def fit_some(tokens, case, *others):
+        if len(fitted) == 5:
+            raise KeyboardInterrupt
+        fitted.append(case)
+        return fit(tokens, case, *others)
+
+    monkeypatch.setattr(identity_study, "fit", fit_some)
+    given = {"folder": tmp_path, "keep_maps": True, "progress": False}
+    with pytest.raises(KeyboardInterrupt):
+        token_identity(examples(), subject("bert"), QUICK, **given)
+    before, fitted = list(fitted), []
+    monkeypatch.setattr(
+        identity_study, "fit", lambda *given: fitted.append(given[1]) or fit(*given)
+    )
+    resumed = token_identity(examples(), subject("bert"), QUICK, **given)
+    assert before
+    assert not set(before) & set(fitted)
+    assert resumed.drop_attrs().identical(whole.drop_attrs())
+
+    lost = sorted((tmp_path / "maps").iterdir())[3]
+    lost.unlink()
+    fitted.clear()
+    token_identity(examples(), subject("bert"), QUICK, **given)
+    assert len(fitted) == 1
+    assert lost.exists()
 
 
 def test_a_large_study_is_kept_in_files_and_is_the_same(tmp_path):

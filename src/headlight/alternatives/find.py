@@ -15,7 +15,8 @@ from headlight.alternatives.result import Alternatives
 from headlight.alternatives.search import Found, Map, Search
 from headlight.alternatives.settings import AlternativeSettings
 from headlight.capture import Kind, LayerRecord, Replacements, Site, Subject, attention_replaced
-from headlight.encode import Encoded, encode_one
+from headlight.capture.one_text import one_text
+from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import UsageError
 from headlight.result import FORMAT, versions
@@ -92,18 +93,10 @@ def _prepared(
     settings: AlternativeSettings,
 ) -> tuple[Subject, Encoded]:
     """The part of the model that runs, in the precision asked for, and what it reads."""
-    if subject.tokenizer is None:
-        raise UsageError(f"{subject.name} has no tokenizer, and alternatives need text.")
-    if subject.has_decoder_inputs and pair is None:
-        if kind in ("decoder", "cross"):
-            raise UsageError(f"{kind} attention of {subject.name} needs a second text; give one.")
-        subject = subject.encoder()
+    subject, example = one_text(subject, text, pair, kind, purpose="alternatives need text")
     if settings.precision == "float64":
         exact: Any = copy.deepcopy(subject.transformer)
         subject = Subject(exact.double(), subject.tokenizer, subject.name, subject.revision)
-    tokenizer: Any = subject.tokenizer
-    start = subject.decoder_start
-    example = encode_one(tokenizer, text, pair, max_length=subject.longest, decoder_start=start)
     return subject, example
 
 

@@ -48,15 +48,20 @@ class Desk:
         frame: pandas.DataFrame,
         caption: str,
         *,
-        formats: Mapping[str, str] | None = None,
+        formats: Mapping[str, str] | str = "",
         highlight: Collection[tuple[int, str]] = (),
         note: str = "",
         name: str = "",
     ) -> Table:
-        """Save a table as CSV, with all its digits; for the arguments see `Table`."""
+        """Save a table as CSV, with all its digits; for the arguments see `Table`.
+
+        One format is that of all columns but the first, which says what a row is about.
+        """
         stem = self._stem(name)
         self.keep(frame, name)
-        return Table(stem, caption, frame, formats or {}, highlight, note)
+        if isinstance(formats, str):
+            formats = dict.fromkeys(frame.columns[1:], formats) if formats else {}
+        return Table(stem, caption, frame, formats, highlight, note)
 
     def keep(self, frame: pandas.DataFrame, name: str = "") -> None:
         """Save numbers as CSV that the page does not show."""

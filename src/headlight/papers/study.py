@@ -11,6 +11,7 @@ import xarray
 
 from headlight.capture import Kind, Subject, load_subject
 from headlight.errors import MissingHeadError, ResultError, UnknownNameError, UsageError
+from headlight.files import make_folder, write
 from headlight.measures import GRADIENT, MEASURES
 from headlight.papers.sources import Sources
 from headlight.probes.identity_settings import SOLVERS
@@ -18,6 +19,18 @@ from headlight.result import load, save
 
 RESULTS = "results"
 RUNS = "runs"
+SIGNATURE = "signature.json"
+
+CONCERNS: dict[str, tuple[str, ...]] = {
+    "max_sentences": ("dependency", "probes", "contributions"),
+    "overlap": ("coreference",),
+    "max_pairs": ("token_identity", "contributions"),
+    "attribution_probes": ("contributions", "reading"),
+    "exact_pairs": ("contributions", "reading"),
+    "folds": ("token_identity",),
+    "solver": ("token_identity",),
+}
+"""Options that only results of some stages depend on; all results depend on the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,34 +140,50 @@ class Study:
             name: of the file in ``results``.
             stage: of the result.
             make: makes it; is given a folder of its own in which it may keep what is half done.
+                It finds there what it left behind, unless that was with other settings.
             settings: what it depends on besides the model and the options, such as its source.
 
         Raises:
             ResultError: the folder cannot be written.
         """
         if name not in self._made:
-            signature = self._signature(settings)
+            signature = self._signature(stage, settings)
             path = self.folder / RESULTS / f"{name}.nc"
             found = _kept(path, stage, signature)
             if found is None:
-                run = self.folder / RUNS / name
-                _make_folders(path.parent, run)
+                make_folder(path.parent)
+                run = _begun(self.folder / RUNS / name, signature)
                 found = make(run).assign_attrs(signature=signature, stage=stage)
                 save(found, path)
             self._made[name] = found
         return self._made[name]
 
-    def _signature(self, settings: dict[str, Any]) -> str:
+    def _signature(self, stage: str, settings: dict[str, Any]) -> str:
+        options = {
+            name: value
+            for name, value in asdict(self.options).items()
+            if stage in CONCERNS.get(name, (stage,))
+        }
         return json.dumps(
             {
                 "model": self.subject.name,
                 "revision": self.subject.revision,
                 "dtype": str(self.subject.transformer.dtype),
-                **asdict(self.options),
+                **options,
                 **settings,
             },
             sort_keys=True,
         )
+
+
+def _begun(run: Path, signature: str) -> Path:
+    """The folder of what is half done, empty if that was begun with other settings."""
+    path = run / SIGNATURE
+    if run.exists() and not (path.exists() and path.read_text(encoding="utf-8") == signature):
+        shutil.rmtree(run)
+    make_folder(run)
+    write(path, signature.encode())
+    return run
 
 
 def file_state(source: str) -> list[Any]:
@@ -175,14 +204,6 @@ def _kept(path: Path, stage: str, signature: str) -> xarray.Dataset | None:
     except ResultError:  # damaged, or of another version: made again
         return None
     return found if found.attrs.get("signature") == signature else None
-
-
-def _make_folders(*folders: Path) -> None:
-    for folder in folders:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise ResultError(f"{folder} cannot be made: {problem.strerror}.") from problem
 
 
 @dataclass(frozen=True)
@@ -211,8 +232,7 @@ class Place:
         if self.overwrite:
             for name in (RESULTS, RUNS):
                 shutil.rmtree(self.path / name, ignore_errors=True)
-        _make_folders(self.path)
-        return self.path
+        return make_folder(self.path)
 
 
 def open_study(

@@ -4,8 +4,9 @@ Source: Brunner et al. (2020), Section 4 and Appendix B.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,16 +18,17 @@ import xarray
 from headlight.capture import Subject
 from headlight.encode import Encoded
 from headlight.errors import RunError
-from headlight.files import reason
+from headlight.files import make_folder
 from headlight.probes.identity_cases import Case, Tokens
 from headlight.probes.identity_dataset import identity_dataset
-from headlight.probes.identity_extraction import extract_vectors, vectors_size
+from headlight.probes.identity_extraction import extract_vectors, vectors_signature, vectors_size
 from headlight.probes.identity_files import save_map
 from headlight.probes.identity_fitting import Fitted
 from headlight.probes.identity_settings import IdentitySettings
 from headlight.probes.identity_study import study
 from headlight.probes.identity_vectors import TokenVectors
 from headlight.result import versions
+from headlight.run.memo import Memo
 
 
 def token_identity(
@@ -48,8 +50,8 @@ def token_identity(
         examples: texts or pairs, for example of `headlight.encode.sentence_pairs`.
         subject: the model.
         settings: see `IdentitySettings`.
-        folder: where to keep hidden tokens, and maps; finished hidden tokens are used again.
-            Without a folder large ones are in temporary files.
+        folder: where to keep hidden tokens, rates and maps; what is finished is used again.
+            Without a folder large hidden tokens are in temporary files.
         keep_maps: write every map into ``maps`` of the folder, see `load_map`.
         progress: say on standard error what is done.
 
@@ -74,6 +76,7 @@ def token_identity(
         place = None if folder is None else Path(folder)
         if place is None and vectors_size(known, subject) > settings.memory:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+        signature = vectors_signature(known, subject, settings.embeddings)
         vectors = extract_vectors(
             known,
             subject,
@@ -83,33 +86,52 @@ def token_identity(
             progress=progress,
         )
         tokens = Tokens(vectors, settings, subject.transformer.device)
-        keep = _keeper(_made(place / "maps"), subject) if keep_maps and place else None
-        outcomes = study(tokens, settings, subject.transformer.device, keep, progress)
+        outcomes = study(
+            tokens,
+            settings,
+            subject.transformer.device,
+            memo=Memo(Path(folder) / "rates", signature) if folder else None,
+            keep=_Maps(place / "maps", subject) if keep_maps and place else None,
+            progress=progress,
+        )
         return identity_dataset(
             outcomes, tokens.layers, settings, _described(subject, vectors, settings)
         )
 
 
-def _keeper(folder: Path, subject: Subject) -> Any:
-    def keep(case: Case, layer: int, fitted: Fitted) -> None:
-        name = (
+@dataclass(frozen=True)
+class _Maps:
+    """The folder where maps are kept, a file each."""
+
+    folder: Path
+    subject: Subject
+
+    def has(self, case: Case) -> bool:
+        """See `headlight.probes.identity_study.Keep`."""
+        return all(self._path(case, layer).exists() for layer in case.layers)
+
+    def put(self, case: Case, fitted: Sequence[Fitted]) -> None:
+        """See `headlight.probes.identity_study.Keep`."""
+        make_folder(self.folder, error=RunError)
+        for layer, one in zip(case.layers, fitted, strict=True):
+            notes = {
+                "model": self.subject.name,
+                "revision": self.subject.revision,
+                "loss": case.loss,
+                "offset": case.offset,
+                "fraction": case.fraction,
+                "fold": case.fold,
+                "layer": layer,
+                "parameter": one.parameter,
+                "validation_loss": one.loss,
+            }
+            save_map(self._path(case, layer), case.map, one.weights, notes)
+
+    def _path(self, case: Case, layer: int) -> Path:
+        return self.folder / (
             f"{case.map}-{case.loss}-offset{case.offset:+}-of-{case.fraction:g}-layer-{layer}"
             f"-fold-{case.fold}.safetensors"
         )
-        notes = {
-            "model": subject.name,
-            "revision": subject.revision,
-            "loss": case.loss,
-            "offset": case.offset,
-            "fraction": case.fraction,
-            "fold": case.fold,
-            "layer": layer,
-            "parameter": fitted.parameter,
-            "validation_loss": fitted.loss,
-        }
-        save_map(folder / name, case.map, fitted.weights, notes)
-
-    return keep
 
 
 def _described(
@@ -139,11 +161,3 @@ def _repeated(vectors: TokenVectors) -> int:
         vectors.sequence * len(rows) + number, return_inverse=True, return_counts=True
     )
     return int((counts[where.reshape(-1)] > 1).sum())
-
-
-def _made(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise RunError(f"{folder} cannot be made: {reason(problem)}.") from problem
-    return folder

@@ -43,10 +43,10 @@ def identity_dataset(
         {
             "rate": filled(lambda outcome: outcome.test),
             "train_rate": filled(lambda outcome: outcome.train),
-            "validation_loss": filled(_of_map("loss")),
-            "parameter": filled(_of_map("parameter")),
-            "best_epoch": filled(_of_map("best")),
-            "epochs": filled(_of_map("epochs")),
+            "validation_loss": filled(lambda outcome: outcome.loss),
+            "parameter": filled(lambda outcome: outcome.parameter),
+            "best_epoch": filled(lambda outcome: outcome.best),
+            "epochs": filled(lambda outcome: outcome.epochs),
         },
         coords={
             **coordinates,
@@ -82,13 +82,6 @@ def _place(outcome: Outcome, coordinates: Mapping[str, list[Any]]) -> tuple[int,
     return tuple(
         coordinates[name].index(value) for name, value in zip(DIMENSIONS, here, strict=True)
     )
-
-
-def _of_map(name: str) -> Callable[[Outcome], float]:
-    def what(outcome: Outcome) -> float:
-        return float("nan") if outcome.fitted is None else float(getattr(outcome.fitted, name))
-
-    return what
 
 
 def _solver(name: str, settings: IdentitySettings) -> str:

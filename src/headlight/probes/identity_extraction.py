@@ -63,7 +63,7 @@ def extract_vectors(
         raise CorpusError("there are no examples to extract tokens from.")
     if subject.has_decoder_inputs or any(example.target for example in known):
         raise UsageError("tokens are identified in one text; give the encoder of the model alone.")
-    signature = _signature(known, subject, embeddings)
+    signature = vectors_signature(known, subject, embeddings)
     bar = show_progress(len(known), sys.stderr) if progress else nullcontext()
     if folder is None:
         with bar as shown:
@@ -83,14 +83,10 @@ def extract_vectors(
     return found[0]
 
 
-def vectors_size(examples: Sequence[Encoded], subject: Subject) -> int:
-    """Bytes that x_i and e_i^l of these examples will take."""
-    tokens = sum(len(example.ids) for example in examples)
-    config: Any = subject.transformer.config.get_text_config()
-    return tokens * 4 * int(config.hidden_size) * (int(config.num_hidden_layers) + 1)
-
-
-def _signature(examples: Sequence[Encoded], subject: Subject, embeddings: str) -> dict[str, Any]:
+def vectors_signature(
+    examples: Sequence[Encoded], subject: Subject, embeddings: str
+) -> dict[str, Any]:
+    """What tells whether hidden tokens are those of this model and of these examples."""
     digest = sha256()
     for example in examples:
         digest.update(json.dumps([example.ids, example.segments]).encode())
@@ -100,6 +96,13 @@ def _signature(examples: Sequence[Encoded], subject: Subject, embeddings: str) -
         "embeddings": embeddings,
         "examples": digest.hexdigest(),
     }
+
+
+def vectors_size(examples: Sequence[Encoded], subject: Subject) -> int:
+    """Bytes that x_i and e_i^l of these examples will take."""
+    tokens = sum(len(example.ids) for example in examples)
+    config: Any = subject.transformer.config.get_text_config()
+    return tokens * 4 * int(config.hidden_size) * (int(config.num_hidden_layers) + 1)
 
 
 def _filled(

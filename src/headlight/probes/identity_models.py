@@ -135,7 +135,11 @@ def _times(
     left: Float[Tensor, "group rate row inner"], right: Float[Tensor, "group rate inner column"]
 ) -> Float[Tensor, "group rate row column"]:
     """The product of matrices; ``torch.matmul`` would first copy those that are transposed."""
-    product = torch.bmm(left.flatten(0, 1), right.flatten(0, 1))
+    left_all, right_all = left.flatten(0, 1), right.flatten(0, 1)
+    if len(left_all) == 1:  # where products may be rounded, bmm copies what is transposed
+        product = torch.mm(left_all[0], right_all[0]).unsqueeze(0)
+    else:
+        product = torch.bmm(left_all, right_all)
     return product.view(*left.shape[:2], *product.shape[1:])
 
 

@@ -1,26 +1,36 @@
 """All maps of a study: which are trained, on how many threads, and how often they find a token."""
 
+import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from itertools import product
+from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import torch
-from jaxtyping import Float64
 
 from headlight.observe.allocator import keep_freed_memory
 from headlight.probes.identity_cases import Case, Tokens
 from headlight.probes.identity_fitting import Fitted, fit, predicted
 from headlight.probes.identity_settings import IdentitySettings, MapRecipe
-from headlight.run.progress import Lines
+from headlight.run.memo import Memo
+from headlight.run.progress import show_progress
 
-Keep = Callable[[Case, int, Fitted], None]
+
+@runtime_checkable
+class Keep(Protocol):
+    """Where maps are kept."""
+
+    def has(self, case: Case) -> bool:
+        """Whether all maps of a case are there."""
+
+    def put(self, case: Case, fitted: Sequence[Fitted]) -> None:
+        """Keep the maps of a case, one for each of its layers."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Outcome:
     """How often the map of one layer finds tokens again, and how it came about.
 
@@ -29,46 +39,65 @@ class Outcome:
         test: identifiability rate on the test tokens.
         train: on the training tokens.
         across: on the test tokens of each layer; empty unless asked for.
-        fitted: the map; None for the naive one.
+        parameter: the learning rate, or λ of ridge regression; this and what follows is NaN for the
+            naive map.
+        loss: mean validation loss.
+        best: the epoch whose weights it has.
+        epochs: epochs trained.
     """
 
     case: Case
     test: float
     train: float
-    across: Float64[np.ndarray, " tested"]
-    fitted: Fitted | None
+    across: Sequence[float]
+    parameter: float = math.nan
+    loss: float = math.nan
+    best: float = math.nan
+    epochs: float = math.nan
 
 
 def study(
     tokens: Tokens,
     settings: IdentitySettings,
     device: torch.device,
-    keep: Keep | None,
-    progress: bool,
+    *,
+    memo: Memo | None = None,
+    keep: Keep | None = None,
+    progress: bool = False,
 ) -> list[Outcome]:
     """Train and test every map.
 
     On a processor every thread trains maps of its own, one layer and fold at a time, which leaves
     each core its caches and makes results the same for any number of threads.
+
+    Args:
+        tokens: hidden tokens, and what they are mapped to.
+        settings: which maps, and how.
+        device: where they are trained.
+        memo: outcomes that are there already are not made again.
+        keep: where maps are kept.
+        progress: show a bar on standard error.
     """
+    memo = memo or Memo()
     outcomes: list[Outcome] = []
     keep_freed_memory()  # every step asks for the same few blocks
-    with _precision(settings.recipe.precision), _workers(device) as pool:
+    total = len(tokens.layers) * math.prod(
+        len(choices)
+        for choices in (settings.maps, settings.losses, settings.offsets, settings.fractions)
+    )
+    total *= settings.folds
+    shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
+    with _precision(settings.recipe.precision), _workers(device) as pool, shown as bar:
         for kind, loss in product(settings.maps, settings.losses):
             recipe = settings.recipe
             if _searches(settings, kind):
-                recipe = _searched(tokens, kind, loss, settings)
-            cases = list(_cases(kind, loss, tokens, settings, recipe, device))
-            if progress:
-                Lines(None, sys.stderr).note(
-                    f"{kind}, {loss}: {sum(len(case.layers) for case in cases)} maps"
-                )
-
-            def judged(case: Case, recipe: MapRecipe = recipe) -> list[Outcome]:
-                return _judged(tokens, case, settings, recipe, keep)
-
-            for found in pool.map(judged, cases):
+                recipe = _searched(tokens, kind, loss, settings, memo)
+            work = _Work(tokens, settings, recipe, memo, keep)
+            cases = _cases(kind, loss, tokens, settings, recipe, device)
+            for found in pool.map(work.outcomes, cases):
                 outcomes += found
+                if bar is not None:
+                    bar.advance(len(found), 0)
     return outcomes
 
 
@@ -77,12 +106,25 @@ def _searches(settings: IdentitySettings, kind: str) -> bool:
     return trained and settings.search == "one" and len(settings.recipe.rates) > 1
 
 
-def _searched(tokens: Tokens, kind: str, loss: str, settings: IdentitySettings) -> MapRecipe:
+def _searched(
+    tokens: Tokens, kind: str, loss: str, settings: IdentitySettings, memo: Memo
+) -> MapRecipe:
     """The recipe with one learning rate, that which suits the highest layer best."""
     highest = (max(tokens.layers),)
     case = Case(kind, loss, settings.offsets[0], settings.fractions[0], 0, highest)
-    (fitted,) = fit(tokens, case, settings, settings.recipe)
-    return replace(settings.recipe, rates=(fitted.parameter,))
+
+    def search() -> float:
+        (fitted,) = fit(tokens, case, settings, settings.recipe)
+        return fitted.parameter
+
+    key = {"searched": asdict(case), **_dependencies(settings, settings.recipe)}
+    return replace(settings.recipe, rates=(memo.remember(key, search),))
+
+
+def _dependencies(settings: IdentitySettings, recipe: MapRecipe) -> dict[str, Any]:
+    """What the map of a case depends on besides the case and the tokens."""
+    names = ("solver", "target", "ridges", "seed")
+    return {**{name: getattr(settings, name) for name in names}, "recipe": asdict(recipe)}
 
 
 def _cases(
@@ -115,44 +157,62 @@ def _fitting(kind: str, tokens: Tokens, settings: IdentitySettings, recipe: MapR
     return max(1, settings.memory // (maps + data))
 
 
-def _judged(
-    tokens: Tokens,
-    case: Case,
-    settings: IdentitySettings,
-    recipe: MapRecipe,
-    keep: Keep | None,
-) -> list[Outcome]:
-    """Fit the maps of a case and see how often they find a token."""
-    naive = case.map == "naive"
-    fitted: Sequence[Fitted | None] = [None] * len(case.layers)
-    if not naive:
-        fitted = fit(tokens, case, settings, recipe)
-    outcomes = []
-    for layer, one in zip(case.layers, fitted, strict=True):
-        alone = replace(case, layers=(layer,))
-        if keep is not None and one is not None:
-            keep(alone, layer, one)
-        outcomes.append(_outcome(tokens, alone, one, settings, recipe))
-    return outcomes
+@dataclass(frozen=True)
+class _Work:
+    """Maps of one kind and loss, to be fitted and judged case by case."""
 
+    tokens: Tokens
+    settings: IdentitySettings
+    recipe: MapRecipe
+    memo: Memo
+    keep: Keep | None
 
-def _outcome(
-    tokens: Tokens, case: Case, fitted: Fitted | None, settings: IdentitySettings, recipe: MapRecipe
-) -> Outcome:
-    parts = tokens.parts(case)
-    (layer,) = case.layers
-    lookup = tokens.lookup(case.loss, layer)
+    def outcomes(self, case: Case) -> list[Outcome]:
+        """Of every layer of the case, made now or before."""
+        key = {
+            "case": asdict(case),
+            "tested": self.tokens.layers if self.settings.across else None,
+            **_dependencies(self.settings, self.recipe),
+        }
+        naive = case.map == "naive"
+        lost = self.keep is not None and not naive and not self.keep.has(case)
+        found = self.memo.remember(key, lambda: self._made(case), anew=lost)
+        return [
+            Outcome(replace(case, layers=(layer,)), **numbers)
+            for layer, numbers in zip(case.layers, found, strict=True)
+        ]
 
-    def rate(tested: int, part: str) -> float:
-        pairs = getattr(parts, part)
-        hidden = tokens.some(tokens.hidden(tested), pairs.source)
-        if fitted is None:
-            comparable = hidden.shape[1] == tokens.goals(layer).shape[1]
-            return lookup.rate(hidden, pairs) if comparable else float("nan")
-        return lookup.rate(predicted(fitted, hidden, recipe), pairs)
+    def _made(self, case: Case) -> list[dict[str, Any]]:
+        """Fit the maps of a case and see how often they find a token."""
+        if case.map == "naive":
+            return [self._rates(case, layer, None) for layer in case.layers]
+        fitted = fit(self.tokens, case, self.settings, self.recipe)
+        if self.keep is not None:
+            self.keep.put(case, fitted)
+        return [
+            self._rates(case, layer, one)
+            | {name: float(getattr(one, name)) for name in ("parameter", "loss", "best", "epochs")}
+            for layer, one in zip(case.layers, fitted, strict=True)
+        ]
 
-    across = [rate(tested, "test") for tested in tokens.layers] if settings.across else []
-    return Outcome(case, rate(layer, "test"), rate(layer, "train"), np.array(across), fitted)
+    def _rates(self, case: Case, layer: int, fitted: Fitted | None) -> dict[str, Any]:
+        tokens, parts = self.tokens, self.tokens.parts(case)
+        lookup = tokens.lookup(case.loss, layer)
+
+        def rate(tested: int, part: str) -> float:
+            pairs = getattr(parts, part)
+            hidden = tokens.some(tokens.hidden(tested), pairs.source)
+            if fitted is None:
+                comparable = hidden.shape[1] == tokens.goals(layer).shape[1]
+                return lookup.rate(hidden, pairs) if comparable else math.nan
+            return lookup.rate(predicted(fitted, hidden, self.recipe), pairs)
+
+        tested = tokens.layers if self.settings.across else ()
+        return {
+            "test": rate(layer, "test"),
+            "train": rate(layer, "train"),
+            "across": [rate(one, "test") for one in tested],
+        }
 
 
 @contextmanager

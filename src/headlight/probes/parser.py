@@ -18,7 +18,7 @@ import xarray
 from headlight.capture import Subject
 from headlight.corpora import Sentence, WordVectors, open_treebank, read_word_vectors
 from headlight.errors import RunError
-from headlight.files import reason
+from headlight.files import make_folder
 from headlight.probes.control import RandomControl, random_control
 from headlight.probes.features import NO_HEAD, Features
 from headlight.probes.features_extraction import extract
@@ -85,8 +85,9 @@ def parse_probes(
             for side, plan in zip(SIDES, plans, strict=True)
         ]
         about["unknown_words"] = json.dumps([_unknown(each) for each in material])
+        weights = make_folder(place / "weights", error=RunError)
         rows = [
-            trained_row(probe, measure, material, settings, _made(place / "weights"), about)
+            trained_row(probe, measure, material, settings, weights, about)
             for probe, measure in settings.rows()
         ]
     return dataset(rows, settings.seeds, about)
@@ -171,11 +172,3 @@ def _root(plans: Sequence[FeaturePlan]) -> list[str]:
     """Which special tokens the root's score is made of; without any it is 0 throughout."""
     there = np.logical_and.reduce([plan.index.special for plan in plans])
     return [name for name, found in zip(("begin", "end"), there, strict=True) if found]
-
-
-def _made(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise RunError(f"{folder} cannot be made: {reason(problem)}.") from problem
-    return folder

@@ -49,8 +49,14 @@ class Progress(Protocol):
 class Speed:
     """Counts examples and tokens, and knows how fast they come; what was skipped took no time."""
 
-    def __init__(self, total: int | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        total: int | None,
+        clock: Callable[[], float] = time.monotonic,
+        unit: str = "examples",
+    ) -> None:
         self.total = total
+        self.unit = unit
         self.examples = 0
         self.tokens = 0
         self._skipped = 0
@@ -87,7 +93,8 @@ class Speed:
         examples = f"{self.examples:,}" + (f" of {self.total:,}" if self.total else "")
         left = self.seconds_left
         ending = "" if left is None else f", about {_duration(left)} left"
-        return f"{examples} examples, {self.tokens_per_second:,.0f} tokens/s{ending}"
+        rate = f", {self.tokens_per_second:,.0f} tokens/s" if self.tokens else ""
+        return f"{examples} {self.unit}{rate}{ending}"
 
 
 class Lines:
@@ -100,8 +107,9 @@ class Lines:
         *,
         seconds: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
+        unit: str = "examples",
     ) -> None:
-        self._speed = Speed(total, clock)
+        self._speed = Speed(total, clock, unit)
         self._stream = stream
         self._seconds = seconds
         self._clock = clock
@@ -110,7 +118,7 @@ class Lines:
     def skip(self, examples: int, tokens: int) -> None:
         """Say how many are done already."""
         self._speed.skip(examples, tokens)
-        self.note(f"{examples:,} examples were done before")
+        self.note(f"{examples:,} {self._speed.unit} were done before")
 
     def advance(self, examples: int, tokens: int) -> None:
         """Count, and say so if it is time."""
@@ -128,10 +136,10 @@ class Lines:
 class Bar:
     """A bar with examples, tokens per second and time left, on a terminal."""
 
-    def __init__(self, total: int | None, display: Display) -> None:
-        self._speed = Speed(total)
+    def __init__(self, total: int | None, display: Display, unit: str = "examples") -> None:
+        self._speed = Speed(total, unit=unit)
         self._display = display
-        self._task = display.add_task("examples", total=total, tokens_per_second=0.0)
+        self._task = display.add_task(unit, total=total, tokens_per_second=0.0)
 
     def skip(self, examples: int, tokens: int) -> None:
         """Begin at the right place; `reset` keeps the jump out of the estimate of the time left."""
@@ -151,16 +159,19 @@ class Bar:
 
 
 @contextmanager
-def show_progress(total: int | None, stream: Stream | None = None) -> Iterator[Progress]:
+def show_progress(
+    total: int | None, stream: Stream | None = None, *, unit: str = "examples"
+) -> Iterator[Progress]:
     """A bar where there is a terminal, else a line every half a minute.
 
     Args:
         total: The number of examples, None if it is not known.
         stream: Where to; by default the standard error stream.
+        unit: What is counted.
     """
     stream = stream or sys.stderr
     if not stream.isatty():
-        yield Lines(total, stream)
+        yield Lines(total, stream, unit=unit)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), _Done(), _Rate())
     with Display(
@@ -169,7 +180,7 @@ def show_progress(total: int | None, stream: Stream | None = None) -> Iterator[P
         console=Console(file=cast("IO[str]", stream)),
         transient=True,
     ) as display:
-        yield Bar(total, display)
+        yield Bar(total, display, unit)
 
 
 class _Done(ProgressColumn):
@@ -180,7 +191,8 @@ class _Done(ProgressColumn):
 
 class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
-        return Text(f"{task.fields['tokens_per_second']:,.0f} tokens/s")
+        rate = task.fields["tokens_per_second"]
+        return Text(f"{rate:,.0f} tokens/s" if rate else "")
 
 
 def _duration(seconds: float) -> str:

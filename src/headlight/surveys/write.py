@@ -5,7 +5,6 @@ from pathlib import Path
 import xarray
 
 from headlight import files
-from headlight.errors import ResultError
 from headlight.result import save_csv
 from headlight.surveys.folder import REPORT, TABLES
 from headlight.views import report
@@ -17,12 +16,7 @@ def write_report(result: xarray.Dataset, folder: Path) -> Path:
     Raises:
         ResultError: the folder cannot be written.
     """
-    tables = folder / TABLES
-    try:
-        tables.mkdir(exist_ok=True)
-    except OSError as problem:
-        raise ResultError(f"{tables} cannot be made: {files.reason(problem)}.") from problem
-    save_csv(result, tables)
+    save_csv(result, files.make_folder(folder / TABLES))
     page = folder / REPORT
     files.write(page, report(result, command=result.attrs.get("command", "")).encode())
     return page

@@ -8,9 +8,8 @@ from headlight.papers.brunner2020.contribution_results import (
     contributed,
     contribution_notes,
     counterparts,
-    main_set,
 )
-from headlight.papers.brunner2020.datasets import pair_title
+from headlight.papers.brunner2020.datasets import main_set, pair_title
 from headlight.papers.brunner2020.published_contribution import NOT_LARGEST, OWN_MEDIANS
 from headlight.papers.desk import Desk
 from headlight.papers.naming import percent
@@ -74,7 +73,7 @@ def own_contribution(study: Study, desk: Desk, name: str, source: str) -> Exhibi
             desk.table(
                 frame,
                 "By layer, in percent; s.e. is the standard error over tokens",
-                formats=dict.fromkeys(frame.columns[1:], ".2f"),
+                formats=".2f",
             )
         ],
         comparisons=_compared(found, frame, published=name.startswith("mrpc")),

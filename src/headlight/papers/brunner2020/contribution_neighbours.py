@@ -7,10 +7,9 @@ import xarray
 from headlight.papers.brunner2020.contribution_results import (
     contributed,
     contribution_notes,
-    main_set,
     shown_layers,
 )
-from headlight.papers.brunner2020.datasets import pair_title
+from headlight.papers.brunner2020.datasets import main_set, pair_title
 from headlight.papers.brunner2020.published_contribution import NEAREST
 from headlight.papers.desk import Desk
 from headlight.papers.study import Study

@@ -8,10 +8,10 @@ from headlight.capture.attribution import AttributionSettings
 from headlight.corpora import open_treebank
 from headlight.encode import sentences
 from headlight.papers.brunner2020.datasets import (
+    main_set,
     pair_examples,
     pair_length,
     pair_note,
-    pair_sets,
     pair_source,
 )
 from headlight.papers.brunner2020.published_contribution import LAYERS
@@ -79,11 +79,6 @@ def settings(study: Study, examples: int | None = None) -> Settings:
 def attribution_settings(study: Study) -> AttributionSettings:
     """An estimate by random probes, as many as the options say."""
     return AttributionSettings(probes=study.options.attribution_probes, seed=study.options.seed)
-
-
-def main_set(study: Study) -> str:
-    """MRPC, as in the paper; else the first set there is."""
-    return next(iter(pair_sets(study)))
 
 
 def counterparts(found: xarray.Dataset) -> dict[int, int]:

@@ -10,8 +10,8 @@ import pandas
 import xarray
 
 from headlight.corpora import SentencePair, open_sentence_pairs
-from headlight.papers.brunner2020.contribution_results import attribution_settings, main_set
-from headlight.papers.brunner2020.datasets import pair_source
+from headlight.papers.brunner2020.contribution_results import attribution_settings
+from headlight.papers.brunner2020.datasets import main_set, pair_source
 from headlight.papers.brunner2020.published_contribution import TRACKED_PAIR, TRACKED_WORDS
 from headlight.papers.desk import Desk
 from headlight.papers.naming import in_words

@@ -7,15 +7,16 @@ import pandas
 import xarray
 
 from headlight.papers.brunner2020 import published_identity as published
-from headlight.papers.brunner2020.datasets import pair_title
+from headlight.papers.brunner2020.datasets import main_set, pair_title
 from headlight.papers.brunner2020.identity_layers import across_panel
 from headlight.papers.brunner2020.identity_results import (
     LOSS_TITLES,
     MAP_TITLES,
+    RIDGE,
     across_layers,
     by_fraction,
     identity_notes,
-    main_set,
+    in_closed_form,
     same_layer,
 )
 from headlight.papers.desk import Desk
@@ -97,6 +98,11 @@ def identifiability(study: Study, desk: Desk, name: str, source: str) -> Exhibit
             drawn.append(line)
             frame[line.label] = 100 * line.y
             frame[f"s.e. {line.label}"] = 100 * error
+    if study.options.solver != RIDGE:
+        results[RIDGE] = in_closed_form(study, name)
+        for loss, title in LOSS_TITLES.items():
+            rates = results[RIDGE]["rate_mean"].sel(map="linear", loss=loss)
+            frame[f"linear by ridge, {title}"] = 100 * rates.squeeze(drop=True).values
     chance = float(results["naive"].attrs["chance"])
     panel = LinePanel(
         "", drawn, "layer", "identified", percent=True, references=[Reference(chance, "chance")]
@@ -115,9 +121,7 @@ def identifiability(study: Study, desk: Desk, name: str, source: str) -> Exhibit
                 name="a",
             )
         ],
-        tables=[
-            desk.table(frame, "By layer, in percent; s.e. over splits", formats=_formats(frame))
-        ],
+        tables=[desk.table(frame, "By layer, in percent; s.e. over splits", formats=".1f")],
         comparisons=_compared(name, frame, chance),
         notes=identity_notes(study, name, *results.values()),
         files=desk.written,
@@ -152,7 +156,7 @@ def figure_7(study: Study, desk: Desk) -> Exhibit:
                 f"Linear, test: {spoken(frame['linear, test'])}",
             )
         ],
-        tables=[desk.table(frame, "By layer, in percent", formats=_formats(frame))],
+        tables=[desk.table(frame, "By layer, in percent", formats=".1f")],
         comparisons=_by_fraction(fractions),
         notes=identity_notes(study, name, *results.values(), fractions),
         files=desk.written,
@@ -177,6 +181,17 @@ def spoken(values: "pandas.Series[float]") -> str:
 def _compared(name: str, frame: pandas.DataFrame, chance: float) -> list[Comparison]:
     task = name.partition("-")[0]
     last = frame.iloc[-1]
+    ridge = [
+        Comparison(
+            f"linear, {title}, last layer, by ridge regression",
+            None,
+            float(last[f"linear by ridge, {title}"]),
+            "%",
+            f"trained with Adam {last[f'linear, {title}']:.1f}%",
+        )
+        for title in LOSS_TITLES.values()
+        if f"linear by ridge, {title}" in frame
+    ]
     return [
         Comparison(
             "linear, cosine, last layer",
@@ -196,6 +211,7 @@ def _compared(name: str, frame: pandas.DataFrame, chance: float) -> list[Compari
             "yes",
             "yes" if last["naive, cosine"] < frame["naive, cosine"].iloc[0] else "no",
         ),
+        *ridge,
     ]
 
 
@@ -213,7 +229,3 @@ def _by_fraction(found: xarray.Dataset) -> list[Comparison]:
         )
         for fraction, number in published.FRACTIONS.items()
     ]
-
-
-def _formats(frame: pandas.DataFrame) -> dict[str, str]:
-    return dict.fromkeys(frame.columns[1:], ".1f")

@@ -7,13 +7,12 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.brunner2020.datasets import pair_title
+from headlight.papers.brunner2020.datasets import main_set, pair_title
 from headlight.papers.brunner2020.identity_results import (
     LOSS_TITLES,
     MAP_TITLES,
     across_layers,
     identity_notes,
-    main_set,
     single_layers,
     single_layers_compared,
 )
@@ -85,7 +84,7 @@ def generalisation(study: Study, desk: Desk, kind: str, loss: str, source: str) 
                 name="all",
             ),
         ],
-        tables=[desk.table(frame, "In percent", formats=dict.fromkeys(frame.columns[1:], ".1f"))],
+        tables=[desk.table(frame, "In percent", formats=".1f")],
         comparisons=[
             Comparison(
                 "generalises worse to later layers than to earlier ones",
@@ -218,11 +217,7 @@ def _between(desk: Desk, drawn: list[Line], source: str, name: str) -> Exhibit:
                 spoken,
             )
         ],
-        tables=[
-            desk.table(
-                frame, "By layer, in percent", formats=dict.fromkeys(frame.columns[1:], ".1f")
-            )
-        ],
+        tables=[desk.table(frame, "By layer, in percent", formats=".1f")],
         comparisons=[],
         notes=[],
         files=desk.written,

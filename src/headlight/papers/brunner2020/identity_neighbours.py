@@ -3,11 +3,11 @@
 import pandas
 import xarray
 
+from headlight.papers.brunner2020.datasets import main_set
 from headlight.papers.brunner2020.identity_results import (
     LOSS_TITLES,
     MAP_TITLES,
     identity_notes,
-    main_set,
     neighbours,
 )
 from headlight.papers.desk import Desk
@@ -75,11 +75,7 @@ def recovered_neighbours(study: Study, desk: Desk, kind: str, loss: str, source:
                 "Last layer: " + _last(rates),
             )
         ],
-        tables=[
-            desk.table(
-                frame, "By layer, in percent", formats=dict.fromkeys(frame.columns[1:], ".1f")
-            )
-        ],
+        tables=[desk.table(frame, "By layer, in percent", formats=".1f")],
         comparisons=_compared(rates),
         notes=identity_notes(study, main_set(study), found),
         files=desk.written,

@@ -12,10 +12,10 @@ import xarray
 
 from headlight.capture import Subject
 from headlight.papers.brunner2020.datasets import (
+    main_set,
     pair_examples,
     pair_length,
     pair_note,
-    pair_sets,
     pair_source,
 )
 from headlight.papers.brunner2020.published import MNLI_IDENTITY_EXAMPLES
@@ -30,6 +30,8 @@ EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
 MLP_FOLDS = 2
 """Splits on which MLPs are trained at most: each takes ten times as long as a linear map."""
 
+RIDGE = "ridge"
+
 OFFSETS = (-3, -2, -1, 1, 2, 3)
 
 MAP_TITLES = {"naive": "naive", "linear": "linear", "mlp": "MLP"}
@@ -40,6 +42,11 @@ def same_layer(study: Study, name: str, kind: str) -> xarray.Dataset:
     """Maps of a kind, trained and tested on the same layer; the learning rate is searched."""
     folds = study.options.folds if kind != "mlp" else min(study.options.folds, MLP_FOLDS)
     return _made(study, name, f"same-{kind}", kind, folds=folds)
+
+
+def in_closed_form(study: Study, name: str) -> xarray.Dataset:
+    """Linear maps of the same layer by ridge regression, whatever the solver is."""
+    return _made(study, name, "same-ridge", "linear", folds=study.options.folds, solver=RIDGE)
 
 
 def across_layers(study: Study, kind: str, loss: str) -> xarray.Dataset:
@@ -101,11 +108,6 @@ def searched(study: Study, kind: str, loss: str) -> tuple[float, ...] | None:
     return (float(np.nanmedian(values)),)
 
 
-def main_set(study: Study) -> str:
-    """MRPC, as in the paper; else the first set there is."""
-    return next(iter(pair_sets(study)))
-
-
 def _made(
     study: Study,
     name: str,
@@ -143,10 +145,10 @@ def _settings(
     recipe = MapRecipe(epochs=EPOCHS[kind], precision="medium")
     return IdentitySettings(
         maps=(kind,),
-        solver=study.options.solver,
         search="one",
         seed=study.options.seed,
         **{
+            "solver": study.options.solver,
             "folds": 1,
             "recipe": replace(recipe, rates=tuple(rates)) if rates else recipe,
             **choices,
@@ -176,7 +178,7 @@ def _trained(found: xarray.Dataset) -> str:
     if kind == "naive":
         return f"The naive map was tested on the test sequences of {splits}."
     title = "MLPs" if kind == "mlp" else "Linear maps"
-    if str(found["solver"].item(0)) == "ridge":
+    if str(found["solver"].item(0)) == RIDGE:
         return (
             f"{title} are ridge regressions on {splits} (for cosine distance, to input tokens "
             "divided by their length); λ was chosen on the validation tokens."

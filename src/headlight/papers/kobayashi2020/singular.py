@@ -66,7 +66,7 @@ def figure_9(study: Study, desk: Desk) -> Exhibit:
                 f"The largest is at least {smallest:.1f} times the smallest, in every head.",
             )
         ],
-        tables=[desk.table(frame, "All heads", formats=dict.fromkeys(frame.columns[1:], ".2f"))],
+        tables=[desk.table(frame, "All heads", formats=".2f")],
         comparisons=[
             Comparison(
                 "ratio of the largest to the smallest, at least",
