@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 import transformers
+
+from headlight.cli import main
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = "the a cat dog bird sees saw it she old small tree by in . ,".split()  # noqa: SIM905
@@ -36,6 +39,16 @@ def folder_of_data(folder: Path) -> Path:
     rows = (f"ours\t1\t\t{_sentence(n)}\n" for n in range(PAIRS))
     _write(folder / "our_cola" / "dev.tsv", "".join(rows))
     return folder
+
+
+def reproduced(paper: str, *arguments: object) -> None:
+    """Run the command to its end, as a user would."""
+    given = ["headlight", "reproduce", paper, *map(str, arguments)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", given)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert not ended.value.code
 
 
 def saved_model(folder: Path, *, head: bool = True, positions: int = 64) -> Path:

@@ -7,26 +7,15 @@ import pytest
 
 from headlight.papers import find_paper
 from headlight.papers.plan import NEEDS
-from papers.material import folder_of_data, saved_model
-from surveys.command import Command
+from papers.material import reproduced, saved_model
 
 PLANS = find_paper("brunner2020").plans
 WITHOUT_MNLI = [plan for plan in PLANS if "mnli" not in plan.needs]
 
 
-@pytest.fixture
-def headlight(monkeypatch, capsys) -> Command:
-    return Command(monkeypatch, capsys)
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
     return saved_model(tmp_path_factory.mktemp("models") / "tiny", head=False, positions=160)
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    return folder_of_data(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture(scope="module")
@@ -37,13 +26,7 @@ def out(tmp_path_factory, model, data) -> Path:
                  "--measures", "weight", "--max-length", 32, "--max-examples", 4,
                  "--max-pairs", 12, "--probes", 2, "--exact-pairs", 1,
                  "--folds", 1, "--solver", "ridge"]  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["headlight", "reproduce", "brunner2020", *map(str, arguments)])
-        from headlight.cli import main
-
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert not ended.value.code
+    reproduced("brunner2020", *arguments)
     return folder
 
 

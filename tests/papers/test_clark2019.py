@@ -11,16 +11,10 @@ from headlight.papers import find_paper
 from headlight.papers.clark2019 import published
 from headlight.probes.dependency import dependency_heads
 from headlight.probes.dependency_tables import best_heads
-from papers.material import folder_of_data, saved_model
-from surveys.command import Command
+from papers.material import reproduced, saved_model
 
 PLANS = find_paper("clark2019").plans
 QUICK = ("--max-examples", "6", "--max-length", "48")
-
-
-@pytest.fixture
-def headlight(monkeypatch, capsys) -> Command:
-    return Command(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")
@@ -29,22 +23,10 @@ def model(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    return folder_of_data(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture(scope="module")
 def out(tmp_path_factory, model, data) -> Path:
     """Everything at once, as a user would."""
     folder = tmp_path_factory.mktemp("out") / "clark"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["headlight", "reproduce", "clark2019", "--model", str(model),
-                                   "--data", str(data), "--out", str(folder), *QUICK])  # fmt: skip
-        from headlight.cli import main
-
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert not ended.value.code
+    reproduced("clark2019", "--model", model, "--data", data, "--out", folder, *QUICK)
     return folder
 
 

@@ -12,17 +12,11 @@ from headlight.papers import find_paper
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.findings import findings_of
 from headlight.surveys import Settings, survey
-from papers.material import folder_of_data, saved_model
-from surveys.command import Command
+from papers.material import reproduced, saved_model
 from surveys.subjects import saved
 
 PLANS = find_paper("kobayashi2020").plans
 LENGTH = 48
-
-
-@pytest.fixture
-def headlight(monkeypatch, capsys) -> Command:
-    return Command(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")
@@ -31,23 +25,17 @@ def model(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def text(tmp_path_factory) -> Path:
-    return folder_of_data(tmp_path_factory.mktemp("data")) / "text"
+def text(data) -> Path:
+    return data / "text"
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory, model, text) -> Path:
     """Everything at once, as a user would."""
     folder = tmp_path_factory.mktemp("out") / "kobayashi"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["headlight", "reproduce", "kobayashi2020", "--model", str(model),
-                                   "--text", str(text), "--out", str(folder),
-                                   "--max-length", str(LENGTH)])  # fmt: skip
-        from headlight.cli import main
-
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert not ended.value.code
+    reproduced(
+        "kobayashi2020", "--model", model, "--text", text, "--out", folder, "--max-length", LENGTH
+    )
     return folder
 
 
