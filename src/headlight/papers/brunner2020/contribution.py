@@ -104,7 +104,13 @@ def _boxes(found: xarray.Dataset) -> BoxPanel:
         box_of(str(int(layer) + 1), found["own_box"].sel(group="all", layer=layer))
         for layer in found["layer"].values
     ]
-    return BoxPanel("Own contribution", drawn, x_label="layer", percent=True, limits=(0, 1))
+    limits = from_zero(found["own_box"].sel(group="all"))
+    return BoxPanel("Own contribution", drawn, x_label="layer", percent=True, limits=limits)
+
+
+def from_zero(marks: xarray.DataArray) -> tuple[float, float]:
+    """An axis from 0 to a little above the highest whisker."""
+    return 0.0, min(1.0, 1.05 * float(marks.sel(mark="high").max()))
 
 
 def box_of(label: str, marks: xarray.DataArray) -> Box:

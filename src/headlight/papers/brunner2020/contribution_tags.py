@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.brunner2020.contribution import box_of
+from headlight.papers.brunner2020.contribution import box_of, from_zero
 from headlight.papers.brunner2020.contribution_results import contributed_by_tags, method_note
 from headlight.papers.brunner2020.published_contribution import (
     FIRST_LAYER_CLASS,
@@ -42,6 +42,7 @@ def figure_26(study: Study, desk: Desk) -> Exhibit:
     """Own contributions by part of speech, in every layer."""
     found = contributed_by_tags(study)
     groups = ordered_groups(found)
+    limits = from_zero(found["own_box"].sel(group=groups))
     panels = [
         BoxPanel(
             f"Layer {int(layer) + 1}",
@@ -50,7 +51,7 @@ def figure_26(study: Study, desk: Desk) -> Exhibit:
                 for group in groups
             ],
             percent=True,
-            limits=(0, 1),
+            limits=limits,
         )
         for layer in found["layer"].values
     ]
