@@ -46,7 +46,7 @@ def main() -> None:
     options = Options(segment_ids=paper.segment_ids)
     study = open_study(None, sources, options, arguments.out, compared=arguments.compare)
     reproduce(paper, study, told=tell, command=f"python scripts/reproduction.py {paper.name} DATA")
-    text = "\n".join(_page(paper.title, paper.name, made, missing))
+    text = "\n".join(_page(paper.title, paper.name, made, missing, compared=arguments.compare))
     path = DOCS / f"{paper.name}.md"
     fresh = path.with_suffix(".new")
     fresh.write_text(text, encoding="utf-8")
@@ -63,11 +63,15 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _page(title: str, name: str, made: list[Exhibit], missing: list[Plan]) -> Iterator[str]:
+def _page(
+    title: str, name: str, made: list[Exhibit], missing: list[Plan], *, compared: str | None
+) -> Iterator[str]:
+    make, option = (" COMPARE=fine-tuned", " --compare fine-tuned") if compared else ("", "")
     yield f"# {title}, on the embedded model\n"
     yield (
-        f"Written by `make reproduction PAPER={name} DATA=folder`, which is "
-        f"`headlight reproduce {name} --data folder` with the embedded model, `{EMBEDDED_NAME}`. "
+        f"Written by `make reproduction PAPER={name} DATA=folder{make}`, which is "
+        f"`headlight reproduce {name} --data folder{option}` with the embedded model, "
+        f"`{EMBEDDED_NAME}`. "
         "Every number of ours was measured in that run. Heads are named as in the paper, layer "
         "and head from 1.\n"
     )
@@ -96,14 +100,9 @@ def _section(exhibit: Exhibit) -> Iterator[str]:
 
 
 def _compared(comparison: Comparison) -> str:
-    unit = f" {comparison.unit}" if comparison.unit else ""
-    cells = [comparison.quantity]
-    for value in (comparison.published, comparison.ours):
-        shown = "–" if value is None else value
-        if isinstance(value, float):
-            shown = f"{value:.{comparison.digits}f}"
-        cells.append(f"{shown}{unit if value is not None else ''}")
-    return f"| {' | '.join(map(_escaped, [*cells, comparison.note]))} |"
+    published, ours, _ = comparison.texts
+    cells = (comparison.quantity, published, ours, comparison.note)
+    return f"| {' | '.join(map(_escaped, cells))} |"
 
 
 def _table(table: Table) -> Iterator[str]:

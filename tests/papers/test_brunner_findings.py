@@ -56,9 +56,26 @@ def test_identity_is_judged_in_the_last_layer():
         [[0.9, 0.85], [0.95, 0.6]], dims=("loss", "layer"), coords={"loss": ["cosine", "l2"]}
     )
     assert keeps_identity(rates).holds
-    assert in_the_angle(rates).holds
     assert not keeps_identity(rates - 0.1).holds
-    assert not in_the_angle(rates[:, :1]).holds
+
+
+@pytest.mark.parametrize(
+    ("cosine", "square", "holds", "said"),
+    [
+        ((0.95, 0.93, 0.94), (0.92, 0.90, 0.91), True, "standard error 0.00"),
+        # Differences of 0.02, 0.02 and −0.01: 0.01 on average, ± 0.01.
+        ((0.95, 0.93, 0.90), (0.93, 0.91, 0.91), False, "standard error 1.00"),
+        ((0.90, 0.91), (0.92, 0.93), False, "standard error 0.00"),
+        ((0.95,), (0.94,), True, "one split"),
+    ],
+)
+def test_cosine_is_better_if_that_is_more_than_chance_over_splits(cosine, square, holds, said):
+    rates = xarray.DataArray(
+        [cosine, square], dims=("loss", "fold"), coords={"loss": ["cosine", "l2"]}
+    )
+    finding = in_the_angle(rates)
+    assert finding.holds is holds
+    assert said in finding.ours
 
 
 def test_maps_are_compared_above_and_below_their_layer():

@@ -32,11 +32,16 @@ def text_name(study: Study) -> str:
     return Path(study.sources.text).name if study.sources.text else "the sample corpus"
 
 
+def model_name(name: str) -> str:
+    """What a model is called, of a folder its last part."""
+    return Path(name).resolve().name if Path(name).is_dir() else name
+
+
 def model_note(study: Study) -> str:
     """Which model this is, beside the paper's."""
     sites = study.subject.sites_of(study.kind)
     return (
-        f"The model is {study.subject.name}, {len(sites)} layers of "
+        f"The model is {model_name(study.subject.name)}, {len(sites)} layers of "
         f"{max(site.heads for site in sites)} heads; the paper's is BERT-base, 12 layers of 12."
     )
 

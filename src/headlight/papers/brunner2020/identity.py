@@ -205,6 +205,7 @@ def _compared(name: str, frame: pandas.DataFrame, chance: float) -> list[Compari
             "cosine finds more than L2 in the last layer (linear)",
             "yes",
             "yes" if last["linear, cosine"] > last["linear, L2"] else "no",
+            note=f"{last['linear, cosine']:.2f}% against {last['linear, L2']:.2f}%",
         ),
         Comparison(
             "naive lookup finds fewer in the last layer than in the first (cosine)",

@@ -18,6 +18,7 @@ from headlight.papers.brunner2020.identity_results import (
 )
 from headlight.papers.desk import Desk
 from headlight.papers.study import Study
+from headlight.papers.text import model_name
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import HeadMap, Line, LinePanel, head_map, lines
 
@@ -172,10 +173,10 @@ def two_models(study: Study, desk: Desk, name: str, source: str) -> Exhibit:
         for label, found in results.items()
         for loss in LOSS_TITLES
     ]
+    names = [model_name(found.attrs["model"]) for found in results.values()]
     note = (
-        f"Dashed is {results['the model'].attrs['model']}, solid the second model, "
-        f"{results['the second'].attrs['model']}; in the paper BERT before and after it was "
-        "fine-tuned on this set."
+        f"Dashed is {names[0]}, solid the second model, {names[1]}; in the paper BERT before and "
+        "after it was fine-tuned on this set."
     )
     return replace(
         _between(desk, drawn, source, name),
