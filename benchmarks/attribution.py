@@ -18,7 +18,7 @@ from headlight.capture.backward import frozen
 from headlight.encode.batch import Batch
 
 WIDTH, LAYERS, LENGTH = 256, 6, 32
-PROBES = 11
+PROBES = 12
 MEMORY = 2**27
 SENTENCE = "the old man sat by the river and it was cold ."
 

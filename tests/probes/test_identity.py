@@ -1,5 +1,6 @@
 """Token identity: maps trained together against maps trained alone, and lookups by definition."""
 
+import sys
 from dataclasses import replace
 from functools import partial
 
@@ -10,7 +11,9 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 from torch.testing import assert_close
 
 from headlight.errors import RunError, UsageError
+from headlight.probes import identity_losses
 from headlight.probes.identity_cases import Case, Tokens
+from headlight.probes.identity_compiled import compiled
 from headlight.probes.identity_dataset import identity_dataset
 from headlight.probes.identity_fitting import fit
 from headlight.probes.identity_lookup import Lookup
@@ -66,6 +69,22 @@ def test_losses_and_gradients_are_those_of_torch(loss):
     assert_close(
         gradient_(predicted.detach().clone(), prepared(goals, loss), loss, 7), predicted.grad
     )
+
+
+def test_without_numba_the_gradient_is_the_same(monkeypatch):
+    predicted, goals = random_rows(2, 5, 3, 7), prepared(random_rows(2, 5, 1, 7, seed=1), "cosine")
+    predicted[0, 0, 0] = 0
+    predicted[1, 1, 1, 2] = torch.nan
+    found = gradient_(predicted.clone(), goals, "cosine", 10)
+    monkeypatch.setattr(identity_losses, "compiled", lambda: None)
+    expected = gradient_(predicted.clone(), goals, "cosine", 10)
+    assert_close(found, expected, rtol=1e-5, atol=1e-7, equal_nan=True)
+    assert found[1, 1, 1].isnan().all()
+
+
+def test_numba_may_be_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert compiled.__wrapped__() is None
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -4,9 +4,15 @@ Written out, since predictions of many maps at once need no graph: only these an
 matrices lie between a batch and its gradient.
 """
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from headlight.probes.identity_compiled import compiled
 
 _SMALLEST = 1e-8
 """Lengths below are taken for it, as in ``torch.nn.CosineSimilarity``."""
@@ -34,10 +40,28 @@ def gradient_(predicted: Rows, targets: Targets, loss: str, count: int) -> Rows:
     """
     if loss == "l2":
         return predicted.sub_(targets).mul_(2 / (count * predicted.shape[-1]))
+    loop = compiled()
+    if loop and predicted.device.type == "cpu" and predicted.dtype == torch.float32:
+        return _looped(loop, predicted, targets, count)
     length = torch.linalg.vector_norm(predicted, dim=-1, keepdim=True).clamp_(min=_SMALLEST)
     along = torch.linalg.vecdot(predicted, targets).unsqueeze(-1)
     inverse = length.reciprocal_()
     return predicted.mul_(along * inverse**3 / count).addcmul_(targets, inverse, value=-1 / count)
+
+
+def _looped(loop: Callable[..., Any], predicted: Rows, targets: Targets, count: int) -> Rows:
+    """The gradient of cosine distance, by the compiled loop."""
+    rows = targets.shape[:-1]
+    numbers = np.broadcast_to(np.arange(rows.numel()).reshape(rows), predicted.shape[:-1])
+    loop(
+        predicted.view(-1, predicted.shape[-1]).numpy(),
+        targets.reshape(-1, targets.shape[-1]).numpy(),
+        numbers.ravel(),
+        np.float32(count),
+        np.float32(1),
+        np.float32(_SMALLEST),
+    )
+    return predicted
 
 
 def value(predicted: Rows, targets: Targets, loss: str) -> Float[Tensor, " *rows"]:

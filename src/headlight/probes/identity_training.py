@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
-from torch.optim.adam import adam
 
 from headlight.probes.identity_losses import prepared
 from headlight.probes.identity_models import Model, Weights
@@ -81,7 +80,7 @@ class Stack:
     steps: int = 0
     _places: dict[int, list[tuple[int, int]]] = field(init=False, repr=False)
     _parts: dict[int, list[list[Tensor]]] = field(init=False, repr=False)
-    _counts: dict[int, list[Tensor]] = field(init=False, repr=False)
+    _count: Float[Tensor, ""] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.means = self.means or [torch.zeros_like(tensor) for tensor in self.weights]
@@ -91,15 +90,16 @@ class Stack:
             rate: [_parts(side, places) for side in (self.weights, self.means, self.squares)]
             for rate, places in self._places.items()
         }
-        self._counts = {rate: _counts(found[0], self.steps) for rate, found in self._parts.items()}
+        device = self.weights[0].device
+        self._count = torch.tensor(float(self.steps), device=device)
 
     def update(self, gradient: Weights, rates: Sequence[float]) -> None:
         """One step of Adam, maps of one learning rate together."""
+        self.steps += 1
+        self._count.add_(1)
         for number, places in self._places.items():
             weights, means, squares = self._parts[number]
-            counts = self._counts[number]
-            _adam(weights, _parts(gradient, places), means, squares, counts, rates[number])
-        self.steps += 1
+            _adam(weights, _parts(gradient, places), means, squares, self._count, rates[number])
 
     def _by_rate(self) -> dict[int, list[tuple[int, int]]]:
         """Where in the table the maps of each learning rate stand."""
@@ -216,33 +216,30 @@ def _parts(tensors: Weights, places: Sequence[tuple[int, int]]) -> list[Tensor]:
     return [tensor[place] for tensor in tensors for place in places]
 
 
-def _counts(parts: Sequence[Tensor], steps: int) -> list[Float[Tensor, ""]]:
-    """Of each tensor how often it has been updated; Adam counts on from there."""
-    return [torch.tensor(float(steps), device=part.device) for part in parts]
-
-
 def _adam(
     weights: list[Tensor],
     gradient: list[Tensor],
     means: list[Tensor],
     squares: list[Tensor],
-    counts: list[Float[Tensor, ""]],
+    count: Float[Tensor, ""],
     rate: float,
 ) -> None:
-    """Adam in one pass over each tensor, as ``torch.optim.Adam`` does it where it is fused."""
-    adam(
+    """Adam in one pass over each tensor, as ``torch.optim.Adam`` does it where it is fused.
+
+    Called without that class, whose preparations take as long as the arithmetic of a small matrix.
+    """
+    torch._fused_adam_(
         weights,
         gradient,
         means,
         squares,
         [],
-        counts,
-        fused=True,
-        amsgrad=False,
+        [count] * len(weights),
+        lr=rate,
         beta1=0.9,
         beta2=0.999,
-        lr=rate,
         weight_decay=0.0,
         eps=1e-8,
+        amsgrad=False,
         maximize=False,
     )
