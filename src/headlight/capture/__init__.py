@@ -6,6 +6,7 @@ its output projection, found by tracing.  ``with subject.capture(sites) as recor
 values v(x), inputs x, which keys each query may see, and the site.  With
 ``subject.run_backward(batch, objective)`` a record also has ∂L/∂α, of the loss of the objective.
 ``with attention_replaced(subject, …)`` the model works with attention matrices of the caller.
+``attribute(subject, batch)`` is what input tokens contribute to hidden ones.
 """
 
 from headlight.capture.attribution import Attribution, AttributionSettings, attribute

@@ -1,7 +1,8 @@
-"""Let the process keep the memory that it frees."""
+"""Let the process keep the memory that it frees, or give it back."""
 
 import ctypes
 import sys
+from functools import cache
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library
 _A_GIGABYTE = 1 << 30
@@ -14,11 +15,29 @@ def keep_freed_memory() -> None:
     pages costs a tenth of a survey.  Peak memory stays what it was.  Does nothing without the GNU C
     library.
     """
-    if sys.platform != "linux":
-        return
-    try:
-        library = ctypes.CDLL(None)
+    library = _library()
+    if library is not None:
         library.mallopt(_MMAP_THRESHOLD, _A_GIGABYTE)
         library.mallopt(_TRIM_THRESHOLD, _A_GIGABYTE)
+
+
+def give_freed_memory_back() -> None:
+    """Give the system all pages that are free.
+
+    Blocks of a different size for every text leave holes that no later one fits into, and kept
+    memory would grow with the corpus.  Does nothing without the GNU C library.
+    """
+    library = _library()
+    if library is not None:
+        library.malloc_trim(0)
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        library = ctypes.CDLL(None)
+        return library if library.mallopt and library.malloc_trim else None
     except (OSError, AttributeError):
-        return
+        return None

@@ -13,7 +13,7 @@ from headlight.capture import LayerRecord, Objective, Recorder, Site, Subject
 from headlight.capture.attribution import Attribution, AttributionSettings, attribute
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
-from headlight.observe.allocator import keep_freed_memory
+from headlight.observe.allocator import give_freed_memory_back, keep_freed_memory
 from headlight.observe.attribution import kind_of, with_contributions
 from headlight.reduce import Tally
 
@@ -144,7 +144,9 @@ class Step(Generic[E]):
         """Contributions in the batch; they are computed while no capture is open."""
         self._open.close()
         self._recorder = None
-        return attribute(self._subject, batch, settings, kind=kind_of(self._sites))
+        found = attribute(self._subject, batch, settings, kind=kind_of(self._sites))
+        give_freed_memory_back()
+        return found
 
     def _batch(self, examples: Sequence[Encoded]) -> Batch:
         padding = getattr(self._subject.tokenizer, "pad_token_id", None)
