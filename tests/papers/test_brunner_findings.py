@@ -62,10 +62,10 @@ def test_identity_is_judged_in_the_last_layer():
 @pytest.mark.parametrize(
     ("cosine", "square", "holds", "said"),
     [
-        ((0.95, 0.93, 0.94), (0.92, 0.90, 0.91), True, "standard error 0.00"),
+        ((0.95, 0.93, 0.94), (0.92, 0.90, 0.91), True, "± 0.00"),
         # Differences of 0.02, 0.02 and −0.01: 0.01 on average, ± 0.01.
-        ((0.95, 0.93, 0.90), (0.93, 0.91, 0.91), False, "standard error 1.00"),
-        ((0.90, 0.91), (0.92, 0.93), False, "standard error 0.00"),
+        ((0.95, 0.93, 0.90), (0.93, 0.91, 0.91), False, "± 1.00"),
+        ((0.90, 0.91), (0.92, 0.93), False, "± 0.00"),
         ((0.95,), (0.94,), True, "one split"),
     ],
 )

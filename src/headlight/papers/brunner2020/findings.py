@@ -107,11 +107,10 @@ def in_the_angle(rates: xarray.DataArray) -> Finding:
     difference = 100 * (rates.sel(loss="cosine") - rates.sel(loss="l2")).values
     many = len(difference) > 1
     error = difference.std(ddof=1) / len(difference) ** 0.5 if many else 0.0
-    certainty = f"standard error {error:.2f} points" if many else "one split"
+    certainty = f"± {error:.2f}" if many else "one split"
     return Finding(
         "5. Identity is in the angle",
-        "cosine finds more than L2 in the last layer (linear), by over two standard errors of the "
-        "difference over splits",
+        "cosine finds more than L2 in the last layer (linear), by over two standard errors (±)",
         "cosine more than L2",
         f"cosine {100 * cosine:.2f}%, L2 {100 * square:.2f}%, {certainty}",
         bool(difference.mean() > 2 * error),
