@@ -24,11 +24,8 @@ from headlight.papers.study import Study, file_state
 from headlight.papers.text import model_note
 from headlight.probes import IdentitySettings, MapRecipe, token_identity
 
-EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
-"""Passes over the training tokens at most, by kind of map; the paper names no limit."""
-
-MLP_FOLDS = 2
-"""Splits on which MLPs are trained at most: each takes ten times as long as a linear map."""
+EPOCHS = 100
+"""Passes over the training tokens at most; the paper names no limit."""
 
 RIDGE = "ridge"
 
@@ -40,8 +37,7 @@ LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
 
 def same_layer(study: Study, name: str, kind: str) -> xarray.Dataset:
     """Maps of a kind, trained and tested on the same layer; the learning rate is searched."""
-    folds = study.options.folds if kind != "mlp" else min(study.options.folds, MLP_FOLDS)
-    return _made(study, name, f"same-{kind}", kind, folds=folds)
+    return _made(study, name, f"same-{kind}", kind, folds=study.options.folds)
 
 
 def in_closed_form(study: Study, name: str) -> xarray.Dataset:
@@ -142,7 +138,7 @@ def _made(
 def _settings(
     study: Study, kind: str, rates: Sequence[float] | None, choices: dict[str, Any]
 ) -> IdentitySettings:
-    recipe = MapRecipe(epochs=EPOCHS[kind], precision="medium")
+    recipe = MapRecipe(epochs=EPOCHS, precision="medium")
     return IdentitySettings(
         maps=(kind,),
         search="one",
