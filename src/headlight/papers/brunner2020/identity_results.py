@@ -24,8 +24,11 @@ from headlight.papers.study import Study, file_state
 from headlight.papers.text import model_note
 from headlight.probes import IdentitySettings, MapRecipe, token_identity
 
-EPOCHS = 100
-"""Passes over the training tokens at most; the paper names no limit."""
+EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
+"""Passes over the training tokens at most, by kind of map; the paper names no limit."""
+
+MLP_FOLDS = 2
+"""Splits on which MLPs are trained at most: each takes ten times as long as a linear map."""
 
 RIDGE = "ridge"
 
@@ -37,7 +40,8 @@ LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
 
 def same_layer(study: Study, name: str, kind: str) -> xarray.Dataset:
     """Maps of a kind, trained and tested on the same layer; the learning rate is searched."""
-    return _made(study, name, f"same-{kind}", kind, folds=study.options.folds)
+    folds = study.options.folds if kind != "mlp" else min(study.options.folds, MLP_FOLDS)
+    return _made(study, name, f"same-{kind}", kind, folds=folds)
 
 
 def in_closed_form(study: Study, name: str) -> xarray.Dataset:
@@ -138,7 +142,7 @@ def _made(
 def _settings(
     study: Study, kind: str, rates: Sequence[float] | None, choices: dict[str, Any]
 ) -> IdentitySettings:
-    recipe = MapRecipe(epochs=EPOCHS, precision="medium")
+    recipe = MapRecipe(epochs=EPOCHS[kind], precision="medium")
     return IdentitySettings(
         maps=(kind,),
         search="one",
