@@ -138,6 +138,9 @@ def reproduce(
     folds: Annotated[
         int, typer.Option(min=1, help="Random splits of the pairs on which tokens are identified.")
     ] = 10,
+    mlp_folds: Annotated[
+        int, typer.Option(min=1, help="As many of them for MLPs, which take ten times as long.")
+    ] = 2,
     solver: Annotated[
         Solver, typer.Option(help="Of linear maps that identify tokens; ridge is much quicker.")
     ] = Solver.ADAM,
@@ -196,6 +199,7 @@ def reproduce(
         attribution_probes=probes,
         exact_pairs=exact_pairs,
         folds=folds,
+        mlp_folds=mlp_folds,
         solver=solver.value,
     )
     if any("pairs" in plan.needs for plan in chosen.chosen(wanted)):

@@ -28,6 +28,7 @@ CONCERNS: dict[str, tuple[str, ...]] = {
     "attribution_probes": ("contributions", "reading"),
     "exact_pairs": ("contributions", "reading"),
     "folds": ("token_identity",),
+    "mlp_folds": ("token_identity",),
     "solver": ("token_identity",),
 }
 """Options that only results of some stages depend on; all results depend on the others."""
@@ -56,6 +57,7 @@ class Options:
         attribution_probes: random probes for each input token by which attribution is estimated.
         exact_pairs: examples of the first set of which attribution is computed exactly as well.
         folds: random splits of the pairs on which tokens are identified.
+        mlp_folds: as many of them for MLPs, which take ten times as long as linear maps.
         solver: of the linear maps that identify tokens: ``adam``, as in the paper, or ``ridge``.
     """
 
@@ -72,6 +74,7 @@ class Options:
     attribution_probes: int = 8
     exact_pairs: int = 20
     folds: int = 10
+    mlp_folds: int = 2
     solver: str = "adam"
 
     def __post_init__(self) -> None:

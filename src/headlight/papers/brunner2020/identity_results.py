@@ -27,9 +27,6 @@ from headlight.probes import IdentitySettings, MapRecipe, token_identity
 EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
 """Passes over the training tokens at most, by kind of map; the paper names no limit."""
 
-MLP_FOLDS = 2
-"""Splits on which MLPs are trained at most: each takes ten times as long as a linear map."""
-
 RIDGE = "ridge"
 
 OFFSETS = (-3, -2, -1, 1, 2, 3)
@@ -40,7 +37,8 @@ LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
 
 def same_layer(study: Study, name: str, kind: str) -> xarray.Dataset:
     """Maps of a kind, trained and tested on the same layer; the learning rate is searched."""
-    folds = study.options.folds if kind != "mlp" else min(study.options.folds, MLP_FOLDS)
+    options = study.options
+    folds = min(options.folds, options.mlp_folds) if kind == "mlp" else options.folds
     return _made(study, name, f"same-{kind}", kind, folds=folds)
 
 
