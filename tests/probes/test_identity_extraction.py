@@ -1,6 +1,7 @@
 """Input and hidden tokens of real models, and the whole study from texts to files."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,6 +141,12 @@ def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, mon
     token_identity(examples(), subject("bert"), QUICK, **given)
     assert len(fitted) == 1
     assert lost.exists()
+
+    other = replace(QUICK, seed=1)
+    token_identity(examples(), subject("bert"), other, **given)  # in the place of the same files
+    fitted.clear()
+    token_identity(examples(), subject("bert"), QUICK, **given)
+    assert len(fitted) == len(list((tmp_path / "maps").iterdir()))
 
 
 def test_a_large_study_is_kept_in_files_and_is_the_same(tmp_path):

@@ -4,7 +4,7 @@ Source: Brunner et al. (2020), Section 4 and Appendix B.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,12 +17,12 @@ import xarray
 
 from headlight.capture import Subject
 from headlight.encode import Encoded
-from headlight.errors import RunError
+from headlight.errors import ResultError, RunError
 from headlight.files import make_folder
 from headlight.probes.identity_cases import Case, Tokens
 from headlight.probes.identity_dataset import identity_dataset
 from headlight.probes.identity_extraction import extract_vectors, vectors_signature, vectors_size
-from headlight.probes.identity_files import save_map
+from headlight.probes.identity_files import load_map, save_map
 from headlight.probes.identity_fitting import Fitted
 from headlight.probes.identity_settings import IdentitySettings
 from headlight.probes.identity_study import study
@@ -76,7 +76,6 @@ def token_identity(
         place = None if folder is None else Path(folder)
         if place is None and vectors_size(known, subject) > settings.memory:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
-        signature = vectors_signature(known, subject, settings.embeddings)
         vectors = extract_vectors(
             known,
             subject,
@@ -90,13 +89,22 @@ def token_identity(
             tokens,
             settings,
             subject.transformer.device,
-            memo=Memo(Path(folder) / "rates", signature) if folder else None,
+            memo=_memo(folder, known, subject, settings),
             keep=_Maps(place / "maps", subject) if keep_maps and place else None,
             progress=progress,
         )
         return identity_dataset(
             outcomes, tokens.layers, settings, _described(subject, vectors, settings)
         )
+
+
+def _memo(
+    folder: Path | str | None, known: list[Encoded], subject: Subject, settings: IdentitySettings
+) -> Memo:
+    """The rates that are known already of these tokens; none without a folder that stays."""
+    if folder is None:
+        return Memo()
+    return Memo(Path(folder) / "rates", vectors_signature(known, subject, settings.embeddings))
 
 
 @dataclass(frozen=True)
@@ -106,11 +114,11 @@ class _Maps:
     folder: Path
     subject: Subject
 
-    def has(self, case: Case) -> bool:
+    def has(self, case: Case, key: Mapping[str, Any]) -> bool:
         """See `headlight.probes.identity_study.Keep`."""
-        return all(self._path(case, layer).exists() for layer in case.layers)
+        return all(_notes(self._path(case, layer)).get("of") == _json(key) for layer in case.layers)
 
-    def put(self, case: Case, fitted: Sequence[Fitted]) -> None:
+    def put(self, case: Case, key: Mapping[str, Any], fitted: Sequence[Fitted]) -> None:
         """See `headlight.probes.identity_study.Keep`."""
         make_folder(self.folder, error=RunError)
         for layer, one in zip(case.layers, fitted, strict=True):
@@ -124,6 +132,7 @@ class _Maps:
                 "layer": layer,
                 "parameter": one.parameter,
                 "validation_loss": one.loss,
+                "of": _json(key),
             }
             save_map(self._path(case, layer), case.map, one.weights, notes)
 
@@ -132,6 +141,19 @@ class _Maps:
             f"{case.map}-{case.loss}-offset{case.offset:+}-of-{case.fraction:g}-layer-{layer}"
             f"-fold-{case.fold}.safetensors"
         )
+
+
+def _notes(path: Path) -> dict[str, Any]:
+    """What was written down with a map; nothing if there is none that can be read."""
+    try:
+        return load_map(path)[2]
+    except ResultError:
+        return {}
+
+
+def _json(key: Mapping[str, Any]) -> Any:
+    """As it comes back from a file."""
+    return json.loads(json.dumps(key))
 
 
 def _described(

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -23,10 +23,10 @@ from headlight.run.progress import show_progress
 class Keep(Protocol):
     """Where maps are kept."""
 
-    def has(self, case: Case) -> bool:
-        """Whether all maps of a case are there."""
+    def has(self, case: Case, key: Mapping[str, Any]) -> bool:
+        """Whether all maps of a case are there, trained as the key says."""
 
-    def put(self, case: Case, fitted: Sequence[Fitted]) -> None:
+    def put(self, case: Case, key: Mapping[str, Any], fitted: Sequence[Fitted]) -> None:
         """Keep the maps of a case, one for each of its layers."""
 
 
@@ -81,11 +81,8 @@ def study(
     memo = memo or Memo()
     outcomes: list[Outcome] = []
     keep_freed_memory()  # every step asks for the same few blocks
-    total = len(tokens.layers) * math.prod(
-        len(choices)
-        for choices in (settings.maps, settings.losses, settings.offsets, settings.fractions)
-    )
-    total *= settings.folds
+    choices = (settings.maps, settings.losses, settings.offsets, settings.fractions, tokens.layers)
+    total = math.prod(map(len, choices)) * settings.folds
     shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
     with _precision(settings.recipe.precision), _workers(device) as pool, shown as bar:
         for kind, loss in product(settings.maps, settings.losses):
@@ -174,21 +171,21 @@ class _Work:
             "tested": self.tokens.layers if self.settings.across else None,
             **_dependencies(self.settings, self.recipe),
         }
-        naive = case.map == "naive"
-        lost = self.keep is not None and not naive and not self.keep.has(case)
-        found = self.memo.remember(key, lambda: self._made(case), anew=lost)
+        trained = case.map != "naive"
+        lost = trained and self.keep is not None and not self.keep.has(case, key)
+        found = self.memo.remember(key, lambda: self._made(case, key), anew=lost)
         return [
             Outcome(replace(case, layers=(layer,)), **numbers)
             for layer, numbers in zip(case.layers, found, strict=True)
         ]
 
-    def _made(self, case: Case) -> list[dict[str, Any]]:
+    def _made(self, case: Case, key: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Fit the maps of a case and see how often they find a token."""
         if case.map == "naive":
             return [self._rates(case, layer, None) for layer in case.layers]
         fitted = fit(self.tokens, case, self.settings, self.recipe)
         if self.keep is not None:
-            self.keep.put(case, fitted)
+            self.keep.put(case, key, fitted)
         return [
             self._rates(case, layer, one)
             | {name: float(getattr(one, name)) for name in ("parameter", "loss", "best", "epochs")}
