@@ -181,11 +181,10 @@ class Study:
 
 def _begun(run: Path, signature: str) -> Path:
     """The folder of what is half done, empty if that was begun with other settings."""
-    path = run / SIGNATURE
-    if run.exists() and not (path.exists() and path.read_text(encoding="utf-8") == signature):
-        shutil.rmtree(run)
-    make_folder(run)
-    write(path, signature.encode())
+    path, content = run / SIGNATURE, signature.encode()
+    if not (path.exists() and path.read_bytes() == content):
+        shutil.rmtree(run, ignore_errors=True)
+        write(make_folder(run) / SIGNATURE, content)
     return run
 
 

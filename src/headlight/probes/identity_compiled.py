@@ -26,7 +26,7 @@ def compiled() -> Callable[..., Any] | None:
 
 
 @no_type_check  # what wraps it to check types cannot be compiled
-def _loop(predicted, targets, numbers, count, one, smallest):
+def _loop(predicted, targets, numbers, count, smallest):
     """(p·ŷ / ‖p‖³) p − ŷ / ‖p‖, divided by the count, in the place of p; float32 throughout."""
     for row in range(len(predicted)):
         p, y = predicted[row], targets[numbers[row]]
@@ -34,7 +34,7 @@ def _loop(predicted, targets, numbers, count, one, smallest):
         for place in range(1, len(p)):
             square += p[place] * p[place]
             along += p[place] * y[place]
-        inverse = one / max(np.sqrt(square), smallest)
+        inverse = np.float32(1) / max(np.sqrt(square), smallest)
         towards, away = along * inverse * inverse * inverse / count, inverse / count
         for place in range(len(p)):
             p[place] = towards * p[place] - away * y[place]

@@ -58,7 +58,6 @@ def _looped(loop: Callable[..., Any], predicted: Rows, targets: Targets, count: 
         targets.reshape(-1, targets.shape[-1]).numpy(),
         numbers.ravel(),
         np.float32(count),
-        np.float32(1),
         np.float32(_SMALLEST),
     )
     return predicted

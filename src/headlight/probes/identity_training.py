@@ -77,10 +77,9 @@ class Stack:
     weights: Weights
     means: Weights = field(default_factory=list)
     squares: Weights = field(default_factory=list)
-    steps: int = 0
+    steps: Float[Tensor, ""] = field(default_factory=lambda: torch.zeros(()))
     _places: dict[int, list[tuple[int, int]]] = field(init=False, repr=False)
     _parts: dict[int, list[list[Tensor]]] = field(init=False, repr=False)
-    _count: Float[Tensor, ""] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.means = self.means or [torch.zeros_like(tensor) for tensor in self.weights]
@@ -90,16 +89,14 @@ class Stack:
             rate: [_parts(side, places) for side in (self.weights, self.means, self.squares)]
             for rate, places in self._places.items()
         }
-        device = self.weights[0].device
-        self._count = torch.tensor(float(self.steps), device=device)
+        self.steps = self.steps.to(self.weights[0].device)
 
     def update(self, gradient: Weights, rates: Sequence[float]) -> None:
         """One step of Adam, maps of one learning rate together."""
         self.steps += 1
-        self._count.add_(1)
         for number, places in self._places.items():
             weights, means, squares = self._parts[number]
-            _adam(weights, _parts(gradient, places), means, squares, self._count, rates[number])
+            _adam(weights, _parts(gradient, places), means, squares, self.steps, rates[number])
 
     def _by_rate(self) -> dict[int, list[tuple[int, int]]]:
         """Where in the table the maps of each learning rate stand."""
@@ -133,7 +130,7 @@ class Stack:
             taken(self.weights),
             taken(self.means),
             taken(self.squares),
-            self.steps,
+            self.steps.clone(),
         )
 
 
@@ -221,7 +218,7 @@ def _adam(
     gradient: list[Tensor],
     means: list[Tensor],
     squares: list[Tensor],
-    count: Float[Tensor, ""],
+    steps: Float[Tensor, ""],
     rate: float,
 ) -> None:
     """Adam in one pass over each tensor, as ``torch.optim.Adam`` does it where it is fused.
@@ -234,7 +231,7 @@ def _adam(
         means,
         squares,
         [],
-        [count] * len(weights),
+        [steps] * len(weights),
         lr=rate,
         beta1=0.9,
         beta2=0.999,

@@ -122,7 +122,7 @@ def figure_18(study: Study, desk: Desk) -> Exhibit:
             Comparison(
                 f"the two places that give most to [CLS], layer {layer + 1}",
                 _listed(NEAREST),
-                _listed(_two_largest(found["sep_share"].isel(layer=layer))),
+                _listed(two_largest(found["sep_share"].isel(layer=layer))),
                 note="relative to the first [SEP]",
             )
             for layer in shown_layers(found)
@@ -180,30 +180,34 @@ def _compared(found: xarray.Dataset) -> list[Comparison]:
     """The two findings of Section 5.3."""
     share = found["by_distance_share"]
     last = int(found["layer"].values[-1]) + 1
-    peaks = {
-        key: int(share.sel(distance=key).fillna(0).argmax("layer")) + 1 for key in ("1", "11+")
-    }
+    nearest, farthest = (layer_of_most(share, distance) for distance in ("1", "11+"))
     return [
         Comparison(
-            "layer in which the nearest neighbours count most", 1, peaks["1"], digits=0,
+            "layer in which the nearest neighbours count most", 1, nearest, digits=0,
             note=f"the paper: significantly more in the first layers; {last} layers here",
         ),
         Comparison(
-            "layer in which the farthest neighbours count most", 12, peaks["11+"], digits=0,
+            "layer in which the farthest neighbours count most", 12, farthest, digits=0,
             note=f"the paper: most in the deeper layers; {last} layers here",
         ),
         *(
             Comparison(
                 f"the two places that contribute most, layer {layer + 1}",
                 _listed(NEAREST),
-                _listed(_two_largest(found["neighbour_share"].isel(layer=layer))),
+                _listed(two_largest(found["neighbour_share"].isel(layer=layer))),
             )
             for layer in shown_layers(found)
         ),
     ]  # fmt: skip
 
 
-def _two_largest(share: xarray.DataArray) -> tuple[int, ...]:
+def layer_of_most(share: xarray.DataArray, distance: str) -> int:
+    """The layer, from 1, in which neighbours at a distance count most."""
+    return int(share.sel(distance=distance).fillna(0).argmax("layer")) + 1
+
+
+def two_largest(share: xarray.DataArray) -> tuple[int, ...]:
+    """The two places that contribute most, rising."""
     order = np.argsort(-share.fillna(-1).values, kind="stable")[:2]
     return tuple(sorted(int(place) for place in share["offset"].values[order]))
 
@@ -214,7 +218,7 @@ def _listed(places: tuple[int, ...]) -> str:
 
 def _spoken(share: xarray.DataArray) -> str:
     peaks = (
-        f"{label} neighbours in layer {int(share.sel(distance=key).fillna(0).argmax('layer')) + 1}"
+        f"{label} neighbours in layer {layer_of_most(share, key)}"
         for key, label in DISTANCES.items()
     )
     return "Largest: " + ", ".join(peaks) + "."
@@ -222,7 +226,7 @@ def _spoken(share: xarray.DataArray) -> str:
 
 def _largest_spoken(found: xarray.Dataset, name: str) -> str:
     largest = (
-        f"{_listed(_two_largest(found[f'{name}_share'].isel(layer=layer)))} in layer {layer + 1}"
+        f"{_listed(two_largest(found[f'{name}_share'].isel(layer=layer)))} in layer {layer + 1}"
         for layer in shown_layers(found)
     )
     return "Largest at places " + ", ".join(largest) + "."

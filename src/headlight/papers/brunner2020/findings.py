@@ -6,10 +6,12 @@ import numpy as np
 import xarray
 
 from headlight.papers.brunner2020.attention_results import counterexamples, identified, surveyed
+from headlight.papers.brunner2020.contribution_neighbours import layer_of_most, two_largest
 from headlight.papers.brunner2020.contribution_results import contributed
 from headlight.papers.brunner2020.datasets import main_set
+from headlight.papers.brunner2020.identity_layers import directions
 from headlight.papers.brunner2020.identity_results import across_layers, same_layer
-from headlight.papers.brunner2020.published_contribution import NOT_LARGEST, OWN_MEDIANS
+from headlight.papers.brunner2020.published_contribution import NEAREST, NOT_LARGEST, OWN_MEDIANS
 from headlight.papers.brunner2020.published_identity import LINEAR_COSINE_LAST
 from headlight.papers.desk import Desk
 from headlight.papers.findings import Finding, findings_exhibit
@@ -21,7 +23,6 @@ UNCHANGED = 10.0
 """Outputs are the same if they change by at most so many times what rounding changes."""
 IDENTIFIED = 0.8
 """Tokens mostly keep their identity if at least this share of them is found."""
-NEIGHBOURS = (-1, 1)
 
 
 def findings(study: Study, desk: Desk) -> Exhibit:
@@ -119,11 +120,7 @@ def in_the_angle(rates: xarray.DataArray) -> Finding:
 
 def easier_downwards(across: xarray.Dataset) -> Finding:
     """Section 4.2, Figure 2b: maps of late layers do on early ones, and not the other way."""
-    values = across["rate_across_mean"].squeeze(drop=True).values
-    above = np.triu(np.ones_like(values, dtype=bool), 1)
-    up, down = (
-        float(values[where].mean()) if where.any() else np.nan for where in (above, above.T)
-    )
+    up, down = directions(across["rate_across_mean"].squeeze(drop=True))
     return Finding(
         "6. Maps of late layers suit early ones, not vice versa",
         "linear maps find more on average in layers below theirs than in those above",
@@ -167,25 +164,22 @@ def still_largest(found: xarray.Dataset) -> Finding:
 
 def local(found: xarray.Dataset) -> Finding:
     """Section 5.3, Figure 4b."""
-    share = found["neighbour_share"].fillna(-1)
-    largest = [
-        set(share["offset"].values[np.argsort(-share.isel(layer=layer).values)[:2]].tolist())
-        for layer in range(share.sizes["layer"])
-    ]
-    near = sum(places == set(NEIGHBOURS) for places in largest)
+    share = found["neighbour_share"]
+    layers = share.sizes["layer"]
+    near = sum(two_largest(share.isel(layer=layer)) == NEAREST for layer in range(layers))
     return Finding(
         "9. Context is local",
         "in every layer the two places that contribute most are those beside the token",
         "yes",
-        f"in {near} of {len(largest)} layers",
-        near == len(largest),
+        f"in {near} of {layers} layers",
+        near == layers,
     )
 
 
 def far_context_is_deep(found: xarray.Dataset) -> Finding:
     """Section 5.3, Figure 4a."""
-    share = found["by_distance_share"].fillna(0)
-    near, far = (int(share.sel(distance=name).argmax("layer")) + 1 for name in ("1", "11+"))
+    share = found["by_distance_share"]
+    near, far = (layer_of_most(share, distance) for distance in ("1", "11+"))
     return Finding(
         "10. Near context comes in early, far context late",
         "nearest neighbours count most in an earlier layer than those from the 11th on",

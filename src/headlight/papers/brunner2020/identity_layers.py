@@ -57,7 +57,7 @@ def generalisation(study: Study, desk: Desk, kind: str, loss: str, source: str) 
     names = [str(int(layer) + 1) for layer in rates["layer"].values]
     frame = pandas.DataFrame(100 * rates.values, columns=[f"on {name}" for name in names])
     frame.insert(0, "trained on", names)
-    up, down = _directions(rates)
+    up, down = directions(rates)
     drawn = HeadMap(
         label,
         rates.values,
@@ -112,7 +112,7 @@ def across_panel(found: xarray.Dataset, title: str) -> LinePanel:
     return LinePanel(title, drawn, "tested on layer", "identified", percent=True)
 
 
-def _directions(rates: xarray.DataArray) -> tuple[float, float]:
+def directions(rates: xarray.DataArray) -> tuple[float, float]:
     """The mean rate on layers above the one trained on, and on those below."""
     values = rates.values
     above = np.triu(np.ones_like(values, dtype=bool), 1)
