@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
-from headlight.capture import AttributionSettings, Subject, attribute, load_subject
+from headlight.capture import AttributionSettings, CapturedModel, attribute, load_model
 from headlight.capture.attribution_forward import portions, squared_moves
 from headlight.capture.attribution_run import Run, prepared
 from headlight.capture.backward import frozen
@@ -23,7 +23,7 @@ MEMORY = 2**27
 SENTENCE = "the old man sat by the river and it was cold ."
 
 
-def subject() -> Subject:
+def subject() -> CapturedModel:
     """A narrow BERT with random weights."""
     torch.manual_seed(0)
     config = BertConfig(
@@ -33,7 +33,7 @@ def subject() -> Subject:
         intermediate_size=4 * WIDTH,
     )
     model = BertModel(config, add_pooling_layer=False)
-    return Subject(model.eval(), name="BERT of width 256, random weights")
+    return CapturedModel(model.eval(), name="BERT of width 256, random weights")
 
 
 def batch(ids: Tensor) -> Batch:
@@ -87,7 +87,7 @@ def reverse(run: Run, changes: int) -> Callable[[], None]:
     return go
 
 
-def plain(model: Subject, text: Batch, copies: int = 32) -> Callable[[], object]:
+def plain(model: CapturedModel, text: Batch, copies: int = 32) -> Callable[[], object]:
     """The forward pass of a batch of such texts, as fast as the model can (sdpa)."""
     given = model.inputs(text)
     tensors = {name: value for name, value in given.items() if isinstance(value, Tensor)}
@@ -113,15 +113,15 @@ def costs() -> tuple[float, float, float]:
     return floor, pushed, pulled
 
 
-def errors(model: Subject, text: Batch) -> tuple[float, float]:
+def errors(model: CapturedModel, text: Batch) -> tuple[float, float]:
     """Exact time over estimated time, and the mean relative error of the contributions."""
-    estimate = AttributionSettings(probes=PROBES)
+    estimate = AttributionSettings(directions=PROBES)
     exact = AttributionSettings(method="exact")
     truth = attribute(model, text, exact).contribution
     took = least(lambda: attribute(model, text, exact), 2)
     quick = least(lambda: attribute(model, text, estimate), 4)
     found = [
-        attribute(model, text, AttributionSettings(probes=PROBES, seed=seed)).contribution
+        attribute(model, text, AttributionSettings(directions=PROBES, seed=seed)).contribution
         for seed in range(5)
     ]
     error = statistics.mean(float(((one - truth).abs() / truth).mean()) for one in found)
@@ -135,7 +135,7 @@ def main() -> list[tuple[str, str, str, str]]:
     random = subject()
     ids = torch.randint(1000, 20000, (1, 16), generator=torch.Generator().manual_seed(1))
     faster, error = errors(random, batch(ids))
-    trained = load_subject()
+    trained = load_model()
     assert trained.tokenizer is not None  # noqa: S101 - it comes with one
     text = batch(trained.tokenizer(SENTENCE, return_tensors="pt")["input_ids"])
     faster_trained, error_trained = errors(trained, text)

@@ -10,15 +10,15 @@ import torch
 
 from benchmarks.survey import THREADS, subject
 from benchmarks.timing import ratio, rounds
-from headlight.capture import LayerRecord, Subject
+from headlight.analysis.allocator import keep_freed_memory
+from headlight.analysis.batch_runner import BATCH_TOKENS
+from headlight.capture import CapturedModel, LayerRecord
 from headlight.corpora import Sentence
 from headlight.encode import EncodedSentence, length_batches
 from headlight.encode.batch import Batch, collate
-from headlight.observe import BATCH_TOKENS
-from headlight.observe.allocator import keep_freed_memory
-from headlight.probes.dependency_observer import DependencyObserver
-from headlight.probes.dependency_settings import DependencySettings
 from headlight.reduce import Tally
+from headlight.studies.dependency.observer import DependencyObserver
+from headlight.studies.dependency.settings import DependencySettings
 
 SENTENCES = 256
 """A shard."""
@@ -69,7 +69,7 @@ def shard(examples: Sequence[EncodedSentence]) -> Shard:
     return [(collate(batch, pad_id=0), batch) for batch in batches]
 
 
-def forward(model: Subject, parts: Shard) -> Callable[[], None]:
+def forward(model: CapturedModel, parts: Shard) -> Callable[[], None]:
     """The plain pass."""
 
     def run() -> None:
@@ -80,7 +80,9 @@ def forward(model: Subject, parts: Shard) -> Callable[[], None]:
 
 
 def captured(
-    model: Subject, parts: Shard, look: Callable[[LayerRecord, Batch, list[EncodedSentence]], Any]
+    model: CapturedModel,
+    parts: Shard,
+    look: Callable[[LayerRecord, Batch, list[EncodedSentence]], Any],
 ) -> Callable[[], None]:
     """A pass with something that looks at every layer."""
 
@@ -93,7 +95,7 @@ def captured(
     return run
 
 
-def evaluated(model: Subject, parts: Shard) -> Callable[[], None]:
+def evaluated(model: CapturedModel, parts: Shard) -> Callable[[], None]:
     """All heads, directions and relations, resampled, down to the state after a shard."""
 
     def run() -> None:

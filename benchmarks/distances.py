@@ -9,12 +9,12 @@ from torch import Tensor
 
 from benchmarks.survey import THREADS, batch, captured, subject
 from benchmarks.timing import ratio, rounds
-from headlight.capture import LayerRecord, Subject
+from headlight.analysis.allocator import keep_freed_memory
+from headlight.analysis.positions import Positions
+from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures.divergence import SMOOTHING, distributions, divergence
-from headlight.observe.allocator import keep_freed_memory
-from headlight.surveys.distances_observer import DistancesObserver
-from headlight.surveys.observer import Side
+from headlight.studies.distances_observer import DistancesObserver
 
 
 def one_text(batch: Batch) -> Batch:
@@ -29,7 +29,7 @@ def one_text(batch: Batch) -> Batch:
     )
 
 
-def maps(subject: Subject, batch: Batch) -> Tensor:
+def maps(subject: CapturedModel, batch: Batch) -> Tensor:
     """The weights of all 144 heads on one text."""
     found: list[Tensor] = []
     captured(subject, batch, lambda record: found.append(record.weight[0].clone()))()
@@ -50,14 +50,14 @@ def naive(rows: np.ndarray) -> np.ndarray:
 
 
 def observed(
-    subject: Subject, batch: Batch, measures: tuple[str, ...] = ("weight",)
+    subject: CapturedModel, batch: Batch, measures: tuple[str, ...] = ("weight",)
 ) -> Callable[[], None]:
     """A forward pass, the weights of all layers kept and compared."""
 
     def run() -> None:
         with subject.capture() as recorder:
             observer = DistancesObserver(
-                *Side.both(batch, "encoder"), measures, "include", SMOOTHING
+                *Positions.for_kind(batch, "encoder"), measures, "include", SMOOTHING
             )
             recorder.visit = observer.visit
             subject.run(batch)

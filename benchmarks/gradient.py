@@ -7,10 +7,10 @@ from transformers import BertConfig, BertForMaskedLM
 
 from benchmarks.survey import THREADS, batch
 from benchmarks.timing import ratio, rounds
-from headlight.capture import LayerRecord, MaskedLanguageModel, Prepared, Subject
+from headlight.analysis.allocator import keep_freed_memory
+from headlight.capture import CapturedModel, LayerRecord, MaskedLanguageModel, Prepared
 from headlight.encode.batch import Batch
-from headlight.observe.allocator import keep_freed_memory
-from headlight.surveys.importance_observer import ImportanceObserver
+from headlight.studies.importance_observer import ImportanceObserver
 
 MASK = 103
 OBJECTIVE = MaskedLanguageModel(
@@ -18,13 +18,13 @@ OBJECTIVE = MaskedLanguageModel(
 )
 
 
-def subject() -> Subject:
+def subject() -> CapturedModel:
     """BERT-base with the head of its masked language model, random weights."""
     torch.manual_seed(0)
-    return Subject(BertForMaskedLM(BertConfig()).eval(), name="BERT-base, random weights")
+    return CapturedModel(BertForMaskedLM(BertConfig()).eval(), name="BERT-base, random weights")
 
 
-def to_embeddings(subject: Subject, texts: Prepared) -> Callable[[], None]:
+def to_embeddings(subject: CapturedModel, texts: Prepared) -> Callable[[], None]:
     """The plain pass (sdpa), forward with the loss and backward to the embeddings alone."""
     model = subject.transformer
     words = model.get_input_embeddings()
@@ -39,7 +39,7 @@ def to_embeddings(subject: Subject, texts: Prepared) -> Callable[[], None]:
     return run
 
 
-def training(subject: Subject, texts: Prepared) -> Callable[[], None]:
+def training(subject: CapturedModel, texts: Prepared) -> Callable[[], None]:
     """The same with the gradients of all parameters, as a step of training computes them."""
     model = subject.transformer
 
@@ -53,7 +53,7 @@ def training(subject: Subject, texts: Prepared) -> Callable[[], None]:
 
 
 def captured(
-    subject: Subject, texts: Prepared, visit: Callable[[LayerRecord], object]
+    subject: CapturedModel, texts: Prepared, visit: Callable[[LayerRecord], object]
 ) -> Callable[[], None]:
     """Forward and backward, with a visitor of the gradients."""
 
@@ -65,7 +65,7 @@ def captured(
     return run
 
 
-def importance(subject: Subject, texts: Batch) -> Callable[[], None]:
+def importance(subject: CapturedModel, texts: Batch) -> Callable[[], None]:
     """All of the analysis of a batch: hiding tokens, both passes, averages, merged statistics."""
 
     def run() -> None:

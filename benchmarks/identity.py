@@ -13,11 +13,11 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from headlight.probes.identity_cases import Case, Tokens
-from headlight.probes.identity_fitting import fit
-from headlight.probes.identity_settings import LEARNING_RATES, IdentitySettings, MapRecipe
-from headlight.probes.identity_study import study
-from headlight.probes.identity_vectors import TokenVectors
+from headlight.studies.token_identity.cases import Case, Tokens
+from headlight.studies.token_identity.fitting import fit
+from headlight.studies.token_identity.outcomes import study
+from headlight.studies.token_identity.settings import LEARNING_RATES, IdentitySettings, MapRecipe
+from headlight.studies.token_identity.vectors import TokenVectors
 
 TOKENS, SIZE, SEQUENCES, LAYERS, FOLDS, THREADS = 20_000, 256, 400, 12, 10, 2
 MAPS = LAYERS * FOLDS * len(LEARNING_RATES)

@@ -12,8 +12,10 @@ from pathlib import Path
 import torch
 
 from benchmarks.survey import THREADS, batch, captured, naive_norms, subject, whole_survey
-from headlight.capture import load_subject
-from headlight.surveys import SAMPLE, Settings, survey
+from headlight.analysis.plan import SAMPLE
+from headlight.analysis.settings import Settings
+from headlight.capture import load_model
+from headlight.studies.heads.study import survey
 
 DOCUMENTS = 512
 
@@ -34,7 +36,7 @@ def measure(what: str) -> float:
         documents = SAMPLE.read_text(encoding="utf-8").split("\n\n")
         count = DOCUMENTS * int(what.removeprefix("corpus-"))
         texts = itertools.islice(itertools.cycle(documents), count)
-        survey(texts, load_subject(), Settings(max_length=128), progress=False)
+        survey(texts, load_model(), Settings(max_length=128), progress=False)
         return peak()
     model, texts = subject(), batch()
     assert model.sites  # noqa: S101 - traced before the peak is taken

@@ -12,22 +12,22 @@ from scipy.stats import spearmanr
 
 from benchmarks.survey import BATCH, LENGTH, THREADS, batch, captured, decoder, subject
 from benchmarks.timing import ratio, rounds
-from headlight.capture import Kind, LayerRecord, Subject
+from headlight.analysis.allocator import keep_freed_memory
+from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
-from headlight.observe.allocator import keep_freed_memory
 from headlight.reduce import Sample, Tally, rank_pairs
 from headlight.result import CATEGORIES
-from headlight.surveys.frequency import FrequencyRanks, Occurrences
-from headlight.surveys.norms_observer import NormsObserver
-from headlight.surveys.norms_settings import NormOptions
-from headlight.surveys.norms_texts import Texts
+from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
+from headlight.studies.norms.observer import NormsObserver
+from headlight.studies.norms.settings import NormOptions
+from headlight.studies.norms.texts import Texts
 
 TYPES = 30522
 PAIRS = 5_000_000
 """So many are stored for scipy; it takes some 100 bytes for each."""
 
 
-def whole_study(subject: Subject, batch: Batch, kind: Kind = "encoder") -> Callable[[], None]:
+def whole_study(subject: CapturedModel, batch: Batch, kind: Kind = "encoder") -> Callable[[], None]:
     """Everything of Sections 4.1 to 4.3, down to the merged statistics."""
     counts = np.bincount(batch.input_ids.numpy().ravel(), minlength=TYPES)
     occurrences = Occurrences(FrequencyRanks(np.arange(1.0, TYPES + 1), "ids"), counts)

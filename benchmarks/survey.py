@@ -8,19 +8,20 @@ import torch
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 
 from benchmarks.timing import ratio, rounds
-from headlight.capture import Kind, LayerRecord, Subject
+from headlight.analysis.allocator import keep_freed_memory
+from headlight.analysis.positions import Positions
+from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
-from headlight.observe.allocator import keep_freed_memory
-from headlight.surveys.observer import Observer, Side
+from headlight.studies.heads.observer import Observer
 
 BATCH, LENGTH, THREADS = 8, 128, 2
 
 
-def subject() -> Subject:
+def subject() -> CapturedModel:
     """BERT-base with random weights."""
     torch.manual_seed(0)
-    return Subject(BertModel(BertConfig()).eval(), name="BERT-base, random weights")
+    return CapturedModel(BertModel(BertConfig()).eval(), name="BERT-base, random weights")
 
 
 def batch() -> Batch:
@@ -40,7 +41,7 @@ def batch() -> Batch:
 
 
 def captured(
-    subject: Subject, batch: Batch, visit: Callable[[LayerRecord], object]
+    subject: CapturedModel, batch: Batch, visit: Callable[[LayerRecord], object]
 ) -> Callable[[], None]:
     """A forward pass with a visitor."""
 
@@ -52,18 +53,20 @@ def captured(
     return run
 
 
-def decoder() -> Subject:
+def decoder() -> CapturedModel:
     """GPT-2 with random weights: the same shape under a causal mask."""
     torch.manual_seed(0)
-    return Subject(GPT2Model(GPT2Config()).eval(), name="GPT-2, random weights")
+    return CapturedModel(GPT2Model(GPT2Config()).eval(), name="GPT-2, random weights")
 
 
-def whole_survey(subject: Subject, batch: Batch, kind: Kind = "encoder") -> Callable[[], None]:
+def whole_survey(
+    subject: CapturedModel, batch: Batch, kind: Kind = "encoder"
+) -> Callable[[], None]:
     """All measures and reductions of the survey, down to the merged statistics."""
 
     def run() -> None:
         with subject.capture() as recorder:
-            observer = Observer(*Side.both(batch, kind), kind, "include")
+            observer = Observer(*Positions.for_kind(batch, kind), kind, "include")
             recorder.visit = observer.visit
             subject.run(batch)
         observer.tally()

@@ -18,9 +18,10 @@ import torch
 from pretrain import HELD_OUT, Examples, Tokens, losses, training_files
 from transformers import BertForPreTraining, BertTokenizerFast
 
-from headlight.capture import load_subject
+from headlight.analysis.settings import Settings
+from headlight.capture import load_model
 from headlight.corpora import open_corpus
-from headlight.surveys import Settings, survey
+from headlight.studies.heads.study import survey
 
 BATCHES, ROWS, LENGTH = 150, 16, 128
 
@@ -52,7 +53,7 @@ def batches(examples: Examples) -> Iterator[dict[str, torch.Tensor]]:
 
 def heads(model: Path, held_out: list[Path]) -> dict[str, Any]:
     """What a survey of held-out text says about the heads."""
-    subject = load_subject(model, device="cpu")
+    subject = load_model(model, device="cpu")
     texts = open_corpus(held_out[0])
     result = survey(texts, subject, Settings(pairs=True, max_examples=992), progress=False)
     weight = result["share"].sel(measure="weight", query_category="all")

@@ -19,8 +19,8 @@ from headlight.capture.loading import EMBEDDED_NAME
 from headlight.papers import find_paper
 from headlight.papers.plan import Plan
 from headlight.papers.reproduce import reproduce
+from headlight.papers.reproduction import Options, open_study
 from headlight.papers.sources import Sources
-from headlight.papers.study import Options, open_study
 from headlight.views.exhibits import Comparison, Exhibit, Table
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -18,7 +18,7 @@ from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
 from headlight.model import Model
-from surveys.subjects import SETTINGS, tokenizer
+from studies.models import SETTINGS, tokenizer
 from tiny_models import randomise
 
 HEADS = {

@@ -7,26 +7,28 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from headlight.capture.attribution import AttributionSettings, attribute
+from headlight.analysis.batch_runner import BatchRunner
+from headlight.analysis.settings import Settings
+from headlight.attribution_settings import AttributionSettings
+from headlight.capture.attribution import attribute
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, UsageError
 from headlight.findings import average
 from headlight.measures import ATTRIBUTION, Scores
-from headlight.observe import Step
-from headlight.probes.coreference import best_heads, coreference_heads
-from headlight.probes.dependency import dependency_heads
 from headlight.reading import read
-from headlight.surveys import Settings, head_distances, survey
+from headlight.studies.coreference.study import best_heads, coreference_heads
+from headlight.studies.dependency.study import dependency_heads
+from headlight.studies.distances import head_distances
+from headlight.studies.heads.study import survey
 from headlight.views import report, terminal_table
 from headlight.views.tables import head_table, layer_table
-from probes import dependency_naive, test_coreference_heads as antecedents
-from probes.test_dependency import example_of, pooled, trees
-from surveys import naive
-from surveys.command import Command
-from surveys.subjects import saved, subject, texts
-from surveys.test_gradient import MASKED, entropies, with_head
-from surveys.test_numbers import examples_of
+from studies import dependency_naive, naive, test_coreference_heads as antecedents
+from studies.command import Command
+from studies.models import saved, subject, texts
+from studies.test_dependency import example_of, pooled, trees
+from studies.test_gradient import MASKED, entropies, with_head
+from studies.test_numbers import examples_of
 
 EXACT = AttributionSettings(method="exact")
 TEXT, PAIR = "the old mill , the river and the sea", "a lake is full of mud"
@@ -207,7 +209,7 @@ def test_records_do_not_have_what_nobody_asked_for():
 def test_one_kind_at_a_time():
     bart = subject("bart")
     example = encode_one(bart.tokenizer, TEXT, PAIR, decoder_start=bart.decoder_start)
-    step = Step(bart, bart.sites, lambda batch, examples: None, attribution=EXACT)
+    step = BatchRunner(bart, bart.sites, lambda batch, examples: None, attribution=EXACT)
     with step, pytest.raises(UsageError, match="one kind of attention at a time"):
         step([example])
 

@@ -17,9 +17,9 @@ from headlight.cli import app
 from headlight.cli.arguments import layer_numbers
 from headlight.errors import UsageError
 from headlight.result import load
-from surveys.command import Command
-from surveys.processes import run, start
-from surveys.subjects import saved, texts, tokenizer
+from studies.command import Command
+from studies.models import saved, texts, tokenizer
+from studies.processes import run, start
 from tiny_models import Refused
 
 COMMANDS = ("survey", "read", "check", "reproduce")
@@ -110,7 +110,7 @@ def test_wrong_requests_are_refused_before_a_model_is_loaded(
     headlight, monkeypatch, tmp_path, arguments, part
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("headlight.capture.load_subject", None)
+    monkeypatch.setattr("headlight.capture.load_model", None)
     assert part in headlight.refused(*arguments, code=2)
     assert files(tmp_path) == set()
 
@@ -149,7 +149,7 @@ def broken_archive(path: Path) -> None:
 def test_a_corpus_that_cannot_be_read_is_refused_before_a_model_is_loaded(
     headlight, monkeypatch, tmp_path, name, make, options, code, part
 ):
-    monkeypatch.setattr("headlight.capture.load_subject", None)
+    monkeypatch.setattr("headlight.capture.load_model", None)
     path, out = tmp_path / name, tmp_path / "out"
     if make is not None:
         make(path)
@@ -303,7 +303,7 @@ def test_what_is_there_is_not_replaced_unasked(again, left):
 def test_a_finished_survey_is_resumed_without_measuring(again, monkeypatch):
     before = (again.out / "result.nc").read_bytes()
     (again.out / "report.html").unlink()
-    monkeypatch.setattr("headlight.observe.step.Step.__call__", None)
+    monkeypatch.setattr("headlight.analysis.batch_runner.Step.__call__", None)
     assert "report.html" in again.survey("--resume")
     assert (again.out / "report.html").exists()
     assert (again.out / "result.nc").read_bytes() == before
@@ -313,7 +313,7 @@ def test_a_survey_that_died_before_its_result_was_written(again, monkeypatch):
     before = load(again.out / "result.nc", stage="survey")
     (again.out / "result.nc").unlink()
     (again.out / "report.html").unlink()
-    monkeypatch.setattr("headlight.observe.step.Step.__call__", None)
+    monkeypatch.setattr("headlight.analysis.batch_runner.Step.__call__", None)
     again.survey("--resume")
     after = load(again.out / "result.nc", stage="survey")
     assert after.identical(before.assign_attrs({n: after.attrs[n] for n in ("created", "command")}))

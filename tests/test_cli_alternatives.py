@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from headlight.result import load
-from surveys.command import Command
-from surveys.subjects import saved
+from studies.command import Command
+from studies.models import saved
 
 LONG = "the town was old , the mill has sand and the river falls near a bridge of stone ."
 

@@ -10,7 +10,7 @@ import xarray
 
 from headlight.clusters import BEHAVIOURS, behaviours, embedding, tree
 from headlight.errors import UsageError
-from surveys.test_examples_of_heads import made, put
+from papers.test_examples_of_heads import made, put
 
 manifold = pytest.importorskip("sklearn.manifold")
 hierarchy = pytest.importorskip("scipy.cluster.hierarchy")

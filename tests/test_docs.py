@@ -14,7 +14,7 @@ import xarray
 import headlight
 from headlight.cli import app
 from headlight.corpora import FORMATS, PAIR_FORMATS
-from headlight.surveys import head_distances
+from headlight.studies.distances import head_distances
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -10,7 +10,7 @@ import xarray
 import headlight
 from headlight.capture.loading import EMBEDDED
 from headlight.errors import HeadlightError, ModelError, UsageError
-from surveys.subjects import saved, texts
+from studies.models import saved, texts
 
 needs_embedded = pytest.mark.skipif(
     not (EMBEDDED / "config.json").exists(), reason="the embedded model is not in this tree"
@@ -94,7 +94,7 @@ def test_wrong_requests(folder, tmp_path):
 
 def test_survey_stays_callable_after_every_submodule_was_imported():
     names = [module.name for module in pkgutil.walk_packages(headlight.__path__, "headlight.")]
-    assert "headlight.surveys.survey" in names
+    assert "headlight.studies.heads.study" in names
     for name in names:
         if not name.endswith("__main__"):
             import_module(name)

@@ -10,8 +10,8 @@ import definitions
 from headlight.encode import encode_one
 from headlight.errors import ResultError, UnsupportedModelError, UsageError
 from headlight.reading import Reading, read
-from surveys import naive
-from surveys.subjects import subject, uneven
+from studies import naive
+from studies.models import model, uneven
 from views.pages import Page
 
 TEXT = "the old mill , the river and the sea keeps sand near the town ."
@@ -21,7 +21,7 @@ HOSTILE = "<script>alert(1)</script> </script> & \"quoted\" 'single' <img src=x>
 
 @pytest.fixture(scope="module")
 def reading() -> Reading:
-    return read(subject("bert"), TEXT, PAIR)
+    return read(model("bert"), TEXT, PAIR)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def reading() -> Reading:
     ],
 )
 def test_every_number(family, kind, pair):
-    found = subject(family)
+    found = model(family)
     reading = read(found, TEXT, pair, kind=kind)
     start = found.transformer.config.decoder_start_token_id if pair and family == "bart" else None
     example = encode_one(found.tokenizer, TEXT, pair, decoder_start=start)
@@ -86,7 +86,7 @@ def test_coordinates_say_what_a_position_is(reading):
 
 
 def test_some_layers_and_heads(reading):
-    one = read(subject("bert"), TEXT, PAIR, layers=[1])
+    one = read(model("bert"), TEXT, PAIR, layers=[1])
     assert one.weight["layer"].values.tolist() == [1]
     np.testing.assert_allclose(one.norm, reading.norm.sel(layer=[1]), rtol=1e-4)
     filled = read(uneven(), TEXT)
@@ -97,7 +97,7 @@ def test_some_layers_and_heads(reading):
 
 
 def test_the_value_bias_can_be_excluded():
-    found = subject("bert")
+    found = model("bert")
     with_bias, without = (read(found, TEXT, value_bias=b) for b in ("include", "exclude"))
     np.testing.assert_array_equal(with_bias.weight, without.weight)
     assert not np.allclose(with_bias.effective, without.effective, atol=1e-4)
@@ -119,18 +119,18 @@ def test_the_value_bias_can_be_excluded():
 )
 def test_refusals(family, arguments, options, part):
     with pytest.raises(UsageError, match=part):
-        read(subject(family), *arguments, **options)
+        read(model(family), *arguments, **options)
 
 
 def test_a_model_without_a_tokenizer():
-    found = subject("bert")
+    found = model("bert")
     found.tokenizer = None
     with pytest.raises(UsageError, match="has no tokenizer"):
         read(found, "the sea")
 
 
 def test_an_unsupported_model():
-    found = subject("bert")
+    found = model("bert")
     found.transformer = __import__("tiny_models").build(
         "bloom", {"vocab_size": 99, "hidden_size": 32, "n_layer": 2, "n_head": 4}, seed=1
     )
@@ -160,7 +160,7 @@ def test_files_that_cannot_be_written(reading, tmp_path):
 
 
 def test_hostile_text_stays_text(tmp_path):
-    found = subject("bert")
+    found = model("bert")
     hostile, plain = read(found, HOSTILE, HOSTILE), read(found, "the sea", "the mill")
     pages = [Page(r.save(tmp_path / "p.html").read_text()) for r in (hostile, plain)]
     assert len(pages[0].all("script")) == len(pages[1].all("script"))

@@ -8,15 +8,17 @@ from typing import Any
 import xarray
 
 from headlight.alternatives import Alternatives, AlternativeSettings, alternatives
-from headlight.capture import Kind, Replacements, Subject, attention_replaced, load_subject
-from headlight.capture.attribution import AttributionSettings
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.settings import Settings, sample_settings
+from headlight.attribution_settings import AttributionSettings
+from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.corpora import Corpus, Source
 from headlight.measures import ValueBias
 from headlight.reading import Reading, read
-from headlight.surveys import Folder, Settings, sample_settings, survey as survey_subject
+from headlight.studies.heads.study import survey as survey_subject
 
 
-class Model(Subject):
+class Model(CapturedModel):
     """A Transformer and its tokenizer, ready to be looked into."""
 
     def read(
@@ -100,16 +102,16 @@ def load(
         ModelError: there is no such model, or its weights are not safetensors.
         UsageError: unknown device or precision.
     """
-    subject = load_subject(
+    captured = load_model(
         name, revision=revision, device=device, dtype=dtype, trust_remote_code=trust_remote_code
     )
-    return Model(subject.transformer, subject.tokenizer, subject.name, subject.revision)
+    return Model(captured.transformer, captured.tokenizer, captured.name, captured.revision)
 
 
 def survey(
     corpus: Source | Corpus | None = None,
     *,
-    model: Subject | str | Path | None = None,
+    model: CapturedModel | str | Path | None = None,
     out: Path | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -125,17 +127,17 @@ def survey(
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         progress: show a bar on standard error.
-        settings: see `headlight.surveys.Settings`.
+        settings: see `headlight.analysis.settings.Settings`.
 
     Raises:
-        HeadlightError: see `headlight.surveys.survey`.
+        HeadlightError: see `headlight.studies.heads.study`.
     """
-    subject = model if isinstance(model, Subject) else load(model)
+    captured = model if isinstance(model, CapturedModel) else load(model)
     chosen = Settings(**settings)
     return survey_subject(
         corpus,
-        subject,
-        sample_settings(chosen, subject) if corpus is None else chosen,
-        folder=Folder(path=out, resume=resume, overwrite=overwrite),
+        captured,
+        sample_settings(chosen, captured) if corpus is None else chosen,
+        folder=RunFolder(path=out, resume=resume, overwrite=overwrite),
         progress=progress,
     )

@@ -11,14 +11,15 @@ import numpy as np
 import xarray
 
 from headlight import files
-from headlight.capture import Kind, LayerRecord, Subject
-from headlight.capture.attribution import AttributionSettings, attribute
+from headlight.analysis.attribution import attribution_signature, with_contributions
+from headlight.attribution_settings import AttributionSettings
+from headlight.capture import CapturedModel, Kind, LayerRecord
+from headlight.capture.attribution import attribute
 from headlight.capture.one_text import one_text
 from headlight.encode import Encoded
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
 from headlight.measures import Scores, ValueBias
-from headlight.observe import attribution_signature, with_contributions
 from headlight.result import CATEGORIES, FORMAT, save, versions
 
 PAIRWISE = ("weight", "norm", "effective")
@@ -125,7 +126,7 @@ class Reading:
 
 
 def read(  # noqa: PLR0913 - each is a choice of its own
-    subject: Subject,
+    model: CapturedModel,
     text: str,
     pair: str | None = None,
     *,
@@ -138,7 +139,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
     """Read one text, or a pair, and keep every measure of every head.
 
     Args:
-        subject: the model.
+        model: the model.
         text: what it reads.
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
         kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.
@@ -152,29 +153,29 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         UsageError: no tokenizer, an empty or too long text, or no such kind or layer.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
-    subject, example = one_text(subject, text, pair, kind, purpose="a reading needs text")
-    chosen = kind or subject.kinds[0]
-    sites = subject.sites_of(chosen, layers)
+    model, example = one_text(model, text, pair, kind, purpose="a reading needs text")
+    chosen = kind or model.kinds[0]
+    sites = model.sites_of(chosen, layers)
     if not sites:
         raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
-    batch = collate([example], pad_id=0, device=subject.transformer.device)
+    batch = collate([example], pad_id=0, device=model.transformer.device)
     seen: list[dict[str, np.ndarray]] = []
 
     def visit(record: LayerRecord) -> None:
         seen.append(_measured(record, value_bias))
 
     settings = AttributionSettings() if attribution is True else attribution or None
-    found = attribute(subject, batch, settings, kind=chosen) if settings else None
-    with subject.capture(sites) as recorder:
+    found = attribute(model, batch, settings, kind=chosen) if settings else None
+    with model.capture(sites) as recorder:
         recorder.visit = with_contributions(visit, found) if found else visit
-        subject.run(batch)
-    queries, keys = _sides(example, chosen, subject)
+        model.run(batch)
+    queries, keys = _sides(example, chosen, model)
     attributes = {
         "title": "Reading",
         "text": text,
         "pair": pair or "",
-        "model": subject.name,
-        "revision": subject.revision,
+        "model": model.name,
+        "revision": model.revision,
         "kind": chosen,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "attribution": json.dumps(attribution_signature(settings)) if settings else "",
@@ -213,9 +214,9 @@ DIMENSIONS = {
 Positions = dict[str, list[Any]]
 
 
-def _sides(example: Encoded, kind: Kind, subject: Subject) -> tuple[Positions, Positions]:
+def _sides(example: Encoded, kind: Kind, model: CapturedModel) -> tuple[Positions, Positions]:
     """Tokens, categories and words of the attending and of the attended text."""
-    tokenizer: Any = subject.tokenizer
+    tokenizer: Any = model.tokenizer
     source: Positions = {
         "token": tokenizer.convert_ids_to_tokens(list(example.ids)),
         "category": [CATEGORIES[code] for code in example.categories],

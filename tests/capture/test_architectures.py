@@ -28,7 +28,7 @@ from definitions import (
     vector_norm,
     weighted_norm,
 )
-from headlight.capture import LayerRecord, Site, Subject
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.errors import UnsupportedModelError
 from headlight.measures import Scores
 from tiny_models import (
@@ -52,7 +52,7 @@ class Observed:
 
     model: PreTrainedModel
     inputs: Inputs
-    sites: list[Site]
+    sites: list[AttentionSite]
     records: list[LayerRecord]
     given: list[Tensor]
     """What the values of each attention module are made from, in call order."""
@@ -67,9 +67,9 @@ class Observed:
 
 
 @cache
-def subject_of(name: str) -> Subject:
+def subject_of(name: str) -> CapturedModel:
     architecture = next(row for row in ARCHITECTURES if row.name == name)
-    return Subject(architecture.build())
+    return CapturedModel(architecture.build())
 
 
 def generator() -> torch.Generator:
@@ -445,7 +445,7 @@ def test_other_models_are_refused_in_a_sentence(row: Refused) -> None:
     model = row.build()
     before = model.config._attn_implementation
     with pytest.raises(UnsupportedModelError) as refusal:
-        Subject(model).sites  # noqa: B018 - reading it traces the model
+        CapturedModel(model).sites  # noqa: B018 - reading it traces the model
     sentence = str(refusal.value)
     assert sentence.endswith(".")
     assert "\n" not in sentence

@@ -14,7 +14,7 @@ from torch.autograd.functional import jacobian
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from architectures import ARCHITECTURES, T5, WIDE
-from headlight.capture import AttributionSettings, Subject, attribute
+from headlight.capture import AttributionSettings, CapturedModel, attribute
 from headlight.capture.attention import _held, _listeners
 from headlight.capture.attribution_forward import portions
 from headlight.capture.attribution_probes import random_frame
@@ -60,16 +60,16 @@ every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 
 @cache
-def known(name: str) -> Subject:
+def known(name: str) -> CapturedModel:
     """A model that no test changes."""
     return architecture(name)
 
 
-def architecture(name: str) -> Subject:
+def architecture(name: str) -> CapturedModel:
     row = next(row for row in ARCHITECTURES if row.name == name)
     model = row.build()
     # The trial of a model with experts is run by a kernel that knows no float64.
-    return Subject(model if name == "Mixtral" else model.double(), name=name)
+    return CapturedModel(model if name == "Mixtral" else model.double(), name=name)
 
 
 def encoded(ids: tuple[int, ...], target: tuple[int, ...] = ()) -> Encoded:
@@ -130,7 +130,7 @@ def hidden_of(model: Any, text: Encoded, kind: str) -> tuple[Tensor, Callable[..
     return embedded.detach(), lambda x: torch.stack(states(x)[1:])[:, 0]
 
 
-def derivatives(subject: Subject, text: Encoded, kind: str) -> Tensor:
+def derivatives(subject: CapturedModel, text: Encoded, kind: str) -> Tensor:
     """∂e_j/∂x_i as autograd has it: [layer, query, d_model, key, dimension]."""
     model = copy.deepcopy(subject.transformer)
     model.set_attn_implementation("eager")
@@ -249,7 +249,8 @@ def test_estimates_are_unbiased_within_their_own_errors() -> None:
     subject, batch = known("BERT"), batch_of("BERT", lengths=(6,))
     truth = attribute(subject, batch, EXACT).contribution
     runs = [
-        attribute(subject, batch, AttributionSettings(probes=12, seed=seed)) for seed in range(40)
+        attribute(subject, batch, AttributionSettings(directions=12, seed=seed))
+        for seed in range(40)
     ]
     errors = torch.stack([run.contribution - truth for run in runs])
     told = torch.stack([run.standard_error for run in runs if run.standard_error is not None])
@@ -263,7 +264,7 @@ def test_estimates_are_unbiased_within_their_own_errors() -> None:
 def test_with_as_many_probes_as_dimensions_an_estimate_is_exact() -> None:
     subject, batch = known("BERT"), batch_of("BERT")
     for probes in (32, 40):  # there are 32 dimensions
-        found = attribute(subject, batch, AttributionSettings(probes=probes))
+        found = attribute(subject, batch, AttributionSettings(directions=probes))
         truth = attribute(subject, batch, EXACT).contribution
         torch.testing.assert_close(found.contribution, truth, rtol=0, atol=1e-12)
         assert found.standard_error is not None
@@ -302,7 +303,9 @@ def test_probes_have_no_preferred_direction() -> None:
 # What changes nothing
 
 
-@pytest.mark.parametrize("settings", [AttributionSettings(probes=4), SUMMED], ids=["", "summed"])
+@pytest.mark.parametrize(
+    "settings", [AttributionSettings(directions=4), SUMMED], ids=["", "summed"]
+)
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in PADDED], ids=str)
 def test_rows_sum_to_one_and_padding_and_batching_change_nothing(
     case: Case, settings: AttributionSettings
@@ -328,7 +331,7 @@ def test_rows_sum_to_one_and_padding_and_batching_change_nothing(
 
 @pytest.mark.parametrize(
     ("settings", "memory"),
-    [(EXACT, 250_000), (AttributionSettings(probes=5), 1), (SUMMED, 1)],
+    [(EXACT, 250_000), (AttributionSettings(directions=5), 1), (SUMMED, 1)],
     ids=["exact", "estimate", "summed"],
 )
 def test_memory_only_decides_how_much_is_done_at_once(
@@ -361,7 +364,7 @@ def test_a_model_with_a_head_is_its_base() -> None:
         base = copy.deepcopy(model)
         if model_type == "t5":
             base.lm_head = torch.nn.Identity().eval()
-        one, other = Subject(model, name="head"), Subject(base.base_model, name="base")
+        one, other = CapturedModel(model, name="head"), CapturedModel(base.base_model, name="base")
         batch = batch_of("T5" if model_type == "t5" else "BERT")
         found = attribute(one, batch, EXACT).contribution
         torch.testing.assert_close(found, attribute(other, batch, EXACT).contribution)
@@ -370,14 +373,14 @@ def test_a_model_with_a_head_is_its_base() -> None:
 # The model stays what it was, and what is refused
 
 
-def warmed(name: str) -> tuple[Subject, Batch]:
+def warmed(name: str) -> tuple[CapturedModel, Batch]:
     """Transformers hangs hooks of its own on a model when hidden states are first asked for."""
     subject, batch = architecture(name), batch_of(name)
     subject.transformer(**subject.inputs(batch), output_hidden_states=True)
     return subject, batch
 
 
-def state(subject: Subject) -> tuple[Any, ...]:
+def state(subject: CapturedModel) -> tuple[Any, ...]:
     model = subject.transformer
     hooks = [
         (len(module._forward_hooks), len(module._forward_pre_hooks)) for module in model.modules()
@@ -454,9 +457,9 @@ def test_requests_that_do_not_fit_are_refused() -> None:
     with pytest.raises(UsageError, match="no text for the decoder"):
         attribute(architecture("T5"), batch, kind="cross")
     with pytest.raises(UsageError, match="bfloat16 is too coarse"):
-        attribute(Subject(architecture("BERT").transformer.bfloat16()), batch)
+        attribute(CapturedModel(architecture("BERT").transformer.bfloat16()), batch)
     with pytest.raises(UsageError, match="at least 2"):
-        AttributionSettings(probes=1)
+        AttributionSettings(directions=1)
     with pytest.raises(UsageError, match="positive number of bytes"):
         AttributionSettings(memory=0)
     assert subject.sites

@@ -20,6 +20,8 @@ from transformers import (
 
 from architectures import ARCHITECTURES, BART, GPT2, GROUPED, T5, WIDE
 from headlight.capture import (
+    AttentionSite,
+    CapturedModel,
     CausalLanguageModel,
     LayerRecord,
     MaskedLanguageModel,
@@ -27,8 +29,6 @@ from headlight.capture import (
     OwnObjective,
     Prepared,
     SequenceToSequence,
-    Site,
-    Subject,
 )
 from headlight.capture.attention import _held, _listeners
 from headlight.encode.batch import Batch, collate
@@ -54,19 +54,19 @@ def direction(output: Any, batch: Prepared) -> Tensor:
 OWN = OwnObjective(direction, "direction")
 
 
-def architecture(name: str, dtype: torch.dtype = torch.float64) -> Subject:
+def architecture(name: str, dtype: torch.dtype = torch.float64) -> CapturedModel:
     row = next(row for row in ARCHITECTURES if row.name == name)
-    return Subject(row.build().to(dtype), name=name)
+    return CapturedModel(row.build().to(dtype), name=name)
 
 
-def with_head(kind: Any, model_type: str, settings: dict[str, Any]) -> Subject:
+def with_head(kind: Any, model_type: str, settings: dict[str, Any]) -> CapturedModel:
     tokens = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     model = kind.from_config(AutoConfig.for_model(model_type, **tokens, **settings))
     randomise(model, torch.Generator().manual_seed(1))
-    return Subject(model.double().eval(), name=model_type)
+    return CapturedModel(model.double().eval(), name=model_type)
 
 
-HEADS: dict[str, tuple[Callable[[], Subject], Objective]] = {
+HEADS: dict[str, tuple[Callable[[], CapturedModel], Objective]] = {
     "bert": (lambda: with_head(AutoModelForMaskedLM, "bert", WIDE), MASKED),
     "roberta": (lambda: with_head(AutoModelForMaskedLM, "roberta", WIDE), MASKED),
     "gpt2": (lambda: with_head(AutoModelForCausalLM, "gpt2", GPT2), CausalLanguageModel()),
@@ -106,10 +106,10 @@ def batched(name: str, side: str = "right") -> Batch:
 
 
 def gradients(
-    subject: Subject,
+    subject: CapturedModel,
     batch: Batch,
     objective: Objective,
-    sites: list[Site] | None = None,
+    sites: list[AttentionSite] | None = None,
     side: str = "right",
 ) -> dict[int, LayerRecord]:
     """The records by the number of the site, in the order in which they came."""
@@ -125,7 +125,7 @@ def gradients(
 
 
 @contextmanager
-def disturbed(subject: Subject, changes: dict[int, Tensor]) -> Iterator[None]:
+def disturbed(subject: CapturedModel, changes: dict[int, Tensor]) -> Iterator[None]:
     """The model in eager mode; `changes` are added to the weights of the calls so numbered."""
     files = {sys.modules[type(site.module).__module__] for site in subject.sites}
     originals = {file: file.eager_attention_forward for file in files}
@@ -160,12 +160,12 @@ def disturbed(subject: Subject, changes: dict[int, Tensor]) -> Iterator[None]:
         model.set_attn_implementation(before)
 
 
-def total_loss(subject: Subject, batch: Prepared, objective: Objective, side: str) -> Tensor:
+def total_loss(subject: CapturedModel, batch: Prepared, objective: Objective, side: str) -> Tensor:
     return objective.loss(subject.transformer(**subject.inputs(batch, side=side)), batch).sum()
 
 
 def by_autograd(
-    subject: Subject, batch: Prepared, objective: Objective, shapes: dict[int, Any], side: str
+    subject: CapturedModel, batch: Prepared, objective: Objective, shapes: dict[int, Any], side: str
 ) -> dict[int, Tensor]:
     """∂L/∂δ at δ = 0, where δ is added to the weights."""
     changes = {
@@ -185,7 +185,7 @@ def seen(record: LayerRecord) -> Tensor:
     return record.visible[:, None].expand_as(record.weight)
 
 
-def agrees(subject: Subject, batch: Batch, objective: Objective, side: str = "right") -> None:
+def agrees(subject: CapturedModel, batch: Batch, objective: Objective, side: str = "right") -> None:
     """To rounding; some models compute their norms and softmax in float32, whatever they are."""
     tolerance = 1e-10 if subject.transformer.dtype == torch.float64 else 2e-5
     if subject.transformer.config.model_type in ("t5", "llama"):
@@ -337,11 +337,11 @@ def raising(*_: Any) -> Tensor:
     raise Trouble
 
 
-def as_asked(subject: Subject, batch: Batch) -> None:
+def as_asked(subject: CapturedModel, batch: Batch) -> None:
     gradients(subject, batch, OWN)
 
 
-def with_trouble_in_the_visit(subject: Subject, batch: Batch) -> None:
+def with_trouble_in_the_visit(subject: CapturedModel, batch: Batch) -> None:
     def block() -> None:
         with subject.capture() as recorder:
             recorder.visit = raising
@@ -351,12 +351,12 @@ def with_trouble_in_the_visit(subject: Subject, batch: Batch) -> None:
         block()
 
 
-def with_trouble_in_the_loss(subject: Subject, batch: Batch) -> None:
+def with_trouble_in_the_loss(subject: CapturedModel, batch: Batch) -> None:
     with pytest.raises(Trouble):
         gradients(subject, batch, OwnObjective(raising, "trouble"))
 
 
-def with_trouble_in_the_model(subject: Subject, batch: Batch) -> None:
+def with_trouble_in_the_model(subject: CapturedModel, batch: Batch) -> None:
     hook = subject.sites[-1].module.register_forward_pre_hook(raising)
     with pytest.raises(Trouble):
         gradients(subject, batch, OWN)
@@ -372,7 +372,7 @@ ENDINGS = (
 
 
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.__name__)
-def test_parameters_are_left_as_they_were(ending: Callable[[Subject, Batch], None]) -> None:
+def test_parameters_are_left_as_they_were(ending: Callable[[CapturedModel, Batch], None]) -> None:
     subject, batch = architecture("BERT", torch.float32), batched("BERT")
     model = subject.transformer
     parameters = dict(model.named_parameters())

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizer
 
-from headlight.capture import load_subject
+from headlight.capture import load_model
 from headlight.errors import HeadlightError, ModelError, UnknownNameError, UsageError
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "."]
@@ -51,29 +51,29 @@ def settle(folder: Path, **changes: object) -> None:
 
 
 def test_a_folder_is_loaded_ready_to_be_captured(folder: Path) -> None:
-    subject = load_subject(folder, device="cpu")
-    assert subject.name == str(folder)
-    assert not subject.transformer.training
-    assert len(subject.sites) == 2
-    assert subject.tokenizer is not None
-    assert subject.tokenizer("The cat sat.")["input_ids"] == [2, 5, 6, 7, 8, 3]
+    model = load_model(folder, device="cpu")
+    assert model.name == str(folder)
+    assert not model.transformer.training
+    assert len(model.sites) == 2
+    assert model.tokenizer is not None
+    assert model.tokenizer("The cat sat.")["input_ids"] == [2, 5, 6, 7, 8, 3]
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16", "float16", "float64"])
 def test_weights_come_in_the_precision_asked_for(folder: Path, name: str) -> None:
-    subject = load_subject(folder, device="cpu", dtype=name)
-    assert {value.dtype for value in subject.transformer.parameters()} == {getattr(torch, name)}
+    model = load_model(folder, device="cpu", dtype=name)
+    assert {value.dtype for value in model.transformer.parameters()} == {getattr(torch, name)}
 
 
 def test_a_model_with_a_head_is_loaded_without_it(folder: Path) -> None:
     """Its checkpoint has no pooler, on which no attention depends."""
     BertForMaskedLM(BertConfig.from_pretrained(folder)).save_pretrained(folder)
-    assert len(load_subject(folder, device="cpu").sites) == 2
+    assert len(load_model(folder, device="cpu").sites) == 2
 
 
 def test_the_revision_is_that_of_the_weights(folder: Path) -> None:
     def revision() -> str:
-        return load_subject(folder, device="cpu").revision
+        return load_model(folder, device="cpu").revision
 
     first = revision()
     assert first.startswith("sha256:")
@@ -88,15 +88,15 @@ def test_a_model_without_a_tokenizer_is_loaded(folder: Path) -> None:
     """Models of pictures and sound have none; a made-up one that knows no word would be worse."""
     for name in ("tokenizer.json", "tokenizer_config.json"):
         (folder / name).unlink()
-    subject = load_subject(folder, device="cpu")
-    assert subject.tokenizer is None
-    assert len(subject.sites) == 2
+    model = load_model(folder, device="cpu")
+    assert model.tokenizer is None
+    assert len(model.sites) == 2
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"model": 3}', b"\xff\xfe\x00"])
 def test_a_damaged_tokenizer_is_none(folder: Path, content: bytes) -> None:
     (folder / "tokenizer.json").write_bytes(content)
-    assert load_subject(folder, device="cpu").tokenizer is None
+    assert load_model(folder, device="cpu").tokenizer is None
 
 
 # Refused in a sentence
@@ -206,7 +206,7 @@ DAMAGES = (
 
 def refusal(name: str | Path, **options: Any) -> HeadlightError:
     with pytest.raises(HeadlightError) as refused:
-        load_subject(name, **{"device": "cpu", **options})
+        load_model(name, **{"device": "cpu", **options})
     sentence = str(refused.value)
     assert "\n" not in sentence
     assert sentence.endswith(".")
@@ -223,7 +223,7 @@ def test_damaged_folders_are_refused_in_a_sentence(
     assert refused.exit_code == 1
     assert str(folder) in str(refused)
     with pytest.raises(ModelError, match=sentence):
-        load_subject(folder, device="cpu")
+        load_model(folder, device="cpu")
 
 
 def test_missing_folders_and_files_are_refused_in_a_sentence(folder: Path) -> None:
@@ -294,7 +294,7 @@ def plant(folder: Path) -> None:
 
 def test_code_that_comes_with_a_known_model_is_not_run(folder: Path) -> None:
     plant(folder)
-    assert len(load_subject(folder, device="cpu").sites) == 2
+    assert len(load_model(folder, device="cpu").sites) == 2
     assert not (folder / "ran").exists()
 
 
@@ -311,5 +311,5 @@ def test_code_is_run_only_when_asked_for(folder: Path, monkeypatch: pytest.Monke
     plant(folder)
     settle(folder, model_type="own")
     with pytest.raises(ModelError):
-        load_subject(folder, device="cpu", trust_remote_code=True)
+        load_model(folder, device="cpu", trust_remote_code=True)
     assert (folder / "ran").exists()

@@ -27,15 +27,15 @@ from transformers import (
 
 from headlight.capture import (
     NOTHING,
+    CapturedModel,
     CausalLanguageModel,
     MaskedLanguageModel,
     Objective,
     OwnObjective,
     Prepared,
     SequenceToSequence,
-    Subject,
     default_objective,
-    load_subject,
+    load_model,
 )
 from headlight.capture.objective import demand_reduction
 from headlight.encode.batch import Batch, collate
@@ -352,14 +352,14 @@ def saved(model: Any, folder: Path) -> Path:
 )
 def test_the_head_of_a_checkpoint_is_loaded(model: Any, wanted: type, tmp_path: Path) -> None:
     made = model().eval()
-    subject = load_subject(saved(made, tmp_path), device="cpu", head="language_model")
+    subject = load_model(saved(made, tmp_path), device="cpu", head="language_model")
     objective = default_objective(subject, reduction="mean", seed=3)
     assert isinstance(objective, wanted)
     assert objective.reduction == "mean"
     for name, value in subject.transformer.state_dict().items():
         assert torch.equal(made.state_dict()[name], value), name
     assert subject.name == str(tmp_path)
-    assert subject.revision == load_subject(tmp_path, device="cpu").revision
+    assert subject.revision == load_model(tmp_path, device="cpu").revision
     assert not subject.transformer.training
     assert len(subject.sites) == (3 if wanted is SequenceToSequence else 1)
 
@@ -368,7 +368,7 @@ def test_the_options_of_the_masked_language_model_are_those_of_the_tokenizer(
     tmp_path: Path,
 ) -> None:
     path = saved(BertForMaskedLM(SMALL), tmp_path)
-    objective = default_objective(load_subject(path, device="cpu", head="language_model"), seed=5)
+    objective = default_objective(load_model(path, device="cpu", head="language_model"), seed=5)
     assert objective == MaskedLanguageModel(
         mask_id=4, vocabulary=9, special_ids=frozenset(range(5)), seed=5
     )
@@ -385,8 +385,8 @@ def test_the_options_of_the_masked_language_model_are_those_of_the_tokenizer(
 def test_a_checkpoint_without_a_head(model: Any, sentence: str, tmp_path: Path) -> None:
     path = saved(model(), tmp_path)
     with pytest.raises(MissingHeadError, match=sentence + r".*\.$"):
-        load_subject(path, device="cpu", head="language_model")
-    assert load_subject(path, device="cpu").sites
+        load_model(path, device="cpu", head="language_model")
+    assert load_model(path, device="cpu").sites
 
 
 def test_a_checkpoint_that_claims_a_head(tmp_path: Path) -> None:
@@ -395,10 +395,10 @@ def test_a_checkpoint_that_claims_a_head(tmp_path: Path) -> None:
     config = (path / "config.json").read_text(encoding="utf-8")
     (path / "config.json").write_text(config.replace("BertModel", "BertForMaskedLM"))
     with pytest.raises(MissingHeadError, match=r"its weights lack 'cls\.predictions"):
-        load_subject(path, device="cpu", head="language_model")
+        load_model(path, device="cpu", head="language_model")
     (path / "config.json").write_text(config.replace('"BertModel"', ""))
     with pytest.raises(MissingHeadError, match="does not say what it holds"):
-        load_subject(path, device="cpu", head="language_model")
+        load_model(path, device="cpu", head="language_model")
 
 
 def test_a_checkpoint_that_lacks_more_than_its_head_is_damaged(tmp_path: Path) -> None:
@@ -409,25 +409,25 @@ def test_a_checkpoint_that_lacks_more_than_its_head_is_damaged(tmp_path: Path) -
         changed.replace('"num_hidden_layers": 1', '"num_hidden_layers": 2')
     )
     with pytest.raises(ModelError, match=r"lack '.*' \(\d+ missing in all\)") as refused:
-        load_subject(path, device="cpu", head="language_model")
+        load_model(path, device="cpu", head="language_model")
     assert not isinstance(refused.value, MissingHeadError)
 
 
 def test_an_unknown_head() -> None:
     with pytest.raises(UnknownNameError, match=r"no head is called 'mlm'\."):
-        load_subject(head="mlm")
+        load_model(head="mlm")
 
 
 def test_a_subject_without_a_head_has_no_default_objective() -> None:
     with pytest.raises(MissingHeadError, match=r"^tiny is a BertModel, which has no language"):
-        default_objective(Subject(AutoModel.from_config(SMALL).eval(), name="tiny"))
+        default_objective(CapturedModel(AutoModel.from_config(SMALL).eval(), name="tiny"))
     with pytest.raises(UsageError, match="has no mask token"):
-        default_objective(Subject(BertForMaskedLM(SMALL).eval(), name="tiny"))
+        default_objective(CapturedModel(BertForMaskedLM(SMALL).eval(), name="tiny"))
 
 
 def test_the_embedded_model_has_its_head() -> None:
     """With every weight, and better than chance: less than half of ln 8000 = 9 nats."""
-    subject = load_subject(device="cpu", head="language_model")
+    subject = load_model(device="cpu", head="language_model")
     objective = default_objective(subject)
     ids = subject.tokenizer("the king of england was crowned in london .")["input_ids"]
     text = Encoded("text", tuple(ids), (0,) * len(ids), (OTHER,) * len(ids), (0,) * len(ids))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from architectures import ARCHITECTURES
-from headlight.capture import LayerRecord, OwnObjective, Subject, attention_replaced
+from headlight.capture import CapturedModel, LayerRecord, OwnObjective, attention_replaced
 from headlight.encode.batch import collate
 from headlight.encode.encoded import Encoded
 from headlight.errors import CaptureError, UsageError
@@ -25,28 +25,28 @@ def generator() -> torch.Generator:
     return torch.Generator().manual_seed(11)
 
 
-def made(name: str) -> tuple[Subject, Inputs]:
+def made(name: str) -> tuple[CapturedModel, Inputs]:
     row: Architecture = next(row for row in ARCHITECTURES if row.name == name)
-    return Subject(row.build(), name=name), row.inputs(generator(), "none")
+    return CapturedModel(row.build(), name=name), row.inputs(generator(), "none")
 
 
-def run(subject: Subject, inputs: Inputs) -> Tensor:
+def run(model: CapturedModel, inputs: Inputs) -> Tensor:
     with torch.no_grad():
-        output: Tensor = subject.transformer(**inputs).last_hidden_state
+        output: Tensor = model.transformer(**inputs).last_hidden_state
     return output
 
 
-def records(subject: Subject, inputs: Inputs, kind: str) -> list[LayerRecord]:
+def records(model: CapturedModel, inputs: Inputs, kind: str) -> list[LayerRecord]:
     seen: list[LayerRecord] = []
-    with subject.capture(subject.sites_of(kind)) as recorder:
+    with model.capture(model.sites_of(kind)) as recorder:
         recorder.visit = seen.append
-        run(subject, inputs)
+        run(model, inputs)
     return seen
 
 
-def settings(subject: Subject) -> dict[str, Any]:
+def settings(model: CapturedModel) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, module in subject.transformer.named_modules():
+    for name, module in model.transformer.named_modules():
         found[name] = [dict(value) for key, value in vars(module).items() if "_hooks" in key]
         config = getattr(module, "config", None)
         found[f"{name}: implementation"] = getattr(config, "_attn_implementation_internal", None)
@@ -55,23 +55,23 @@ def settings(subject: Subject) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", [row.name for row in ARCHITECTURES])
 def test_weights_in_the_place_of_themselves_change_nothing(name: str) -> None:
-    subject, inputs = made(name)
-    output, before = run(subject, inputs), settings(subject)
-    for kind in subject.kinds:
-        weights = {each.site.layer: each.weight for each in records(subject, inputs, kind)}
-        with attention_replaced(subject, weights, kind=kind):
-            again = run(subject, inputs)
+    model, inputs = made(name)
+    output, before = run(model, inputs), settings(model)
+    for kind in model.kinds:
+        weights = {each.site.layer: each.weight for each in records(model, inputs, kind)}
+        with attention_replaced(model, weights, kind=kind):
+            again = run(model, inputs)
         torch.testing.assert_close(again, output, rtol=1e-4, atol=2e-5)
-    assert settings(subject) == before
-    assert torch.equal(run(subject, inputs), output)
+    assert settings(model) == before
+    assert torch.equal(run(model, inputs), output)
 
 
 @pytest.mark.parametrize("name", [row.name for row in ARCHITECTURES])
 def test_what_is_projected_is_the_new_weights_times_the_values_of_the_model(name: str) -> None:
     """By loops over heads, groups and all; and a head left alone has its own weights."""
-    subject, inputs = made(name)
-    kind = subject.kinds[-1]
-    before = records(subject, inputs, kind)[0]
+    model, inputs = made(name)
+    kind = model.kinds[-1]
+    before = records(model, inputs, kind)[0]
     site = before.site
     shape = before.weight.shape
     wanted = torch.rand(shape[2:], generator=generator())
@@ -79,10 +79,10 @@ def test_what_is_projected_is_the_new_weights_times_the_values_of_the_model(name
     hook = site.projection.module.register_forward_pre_hook(
         lambda _, inputs: given.append(inputs[0])
     )
-    with attention_replaced(subject, {(site.layer, 1): wanted}, kind=kind):
-        run(subject, inputs)
+    with attention_replaced(model, {(site.layer, 1): wanted}, kind=kind):
+        run(model, inputs)
     hook.remove()
-    number = [each for each in subject.sites if each.projection.module is site.projection.module]
+    number = [each for each in model.sites if each.projection.module is site.projection.module]
     context = given[number.index(site)].reshape(shape[0], shape[2], site.heads, site.head_dim)
     for head in range(site.heads):
         value = before.value[:, head * site.kv_heads // site.heads]
@@ -91,16 +91,16 @@ def test_what_is_projected_is_the_new_weights_times_the_values_of_the_model(name
 
 
 def test_a_function_is_given_the_weights_of_the_layer_or_of_the_head_and_where_they_are() -> None:
-    subject, inputs = made("Llama")
-    before = records(subject, inputs, "decoder")
+    model, inputs = made("Llama")
+    before = records(model, inputs, "decoder")
     given: list[tuple[Tensor, int]] = []
 
     def same(weight: Tensor, site: Any) -> Tensor:
         given.append((weight, site.layer))
         return weight
 
-    with attention_replaced(subject, {(1, 2): same, 0: same}):
-        run(subject, inputs)
+    with attention_replaced(model, {(1, 2): same, 0: same}):
+        run(model, inputs)
     assert [layer for _, layer in given] == [0, 1]
     assert torch.equal(given[0][0], before[0].weight)
     torch.testing.assert_close(given[1][0], before[1].weight[:, 2])
@@ -108,15 +108,15 @@ def test_a_function_is_given_the_weights_of_the_layer_or_of_the_head_and_where_t
 
 @pytest.mark.parametrize("name", ["BERT", "Llama", "T5", "BART", "ALBERT"])
 def test_gradients_flow_to_what_the_weights_were_made_from(name: str) -> None:
-    subject, inputs = made(name)
-    subject = Subject(subject.transformer.double(), name=name)
-    kind = subject.kinds[-1]
-    shape = records(subject, inputs, kind)[1].weight.shape
+    model, inputs = made(name)
+    model = CapturedModel(model.transformer.double(), name=name)
+    kind = model.kinds[-1]
+    shape = records(model, inputs, kind)[1].weight.shape
     logits = torch.randn(shape[1:], generator=generator(), dtype=torch.float64)
 
     def output_of(given: Tensor) -> Tensor:
-        with attention_replaced(subject, {1: given.softmax(-1)}, kind=kind):
-            output: Tensor = subject.transformer(**inputs).last_hidden_state
+        with attention_replaced(model, {1: given.softmax(-1)}, kind=kind):
+            output: Tensor = model.transformer(**inputs).last_hidden_state
         return output.sum(-1).square().sum()
 
     leaf = logits.clone().requires_grad_()
@@ -132,12 +132,12 @@ def test_gradients_flow_to_what_the_weights_were_made_from(name: str) -> None:
 
 
 def test_a_shared_module_is_replaced_in_the_layer_asked_for_only() -> None:
-    subject, inputs = made("ALBERT")
-    assert subject.sites[0].module is subject.sites[1].module
-    with attention_replaced(subject, {1: lambda weight, _: weight.flip(-1)}):
-        run(subject, inputs)  # a second pass begins from the first layer again
-        first, second = records(subject, inputs, "encoder")
-    before = records(subject, inputs, "encoder")
+    model, inputs = made("ALBERT")
+    assert model.sites[0].module is model.sites[1].module
+    with attention_replaced(model, {1: lambda weight, _: weight.flip(-1)}):
+        run(model, inputs)  # a second pass begins from the first layer again
+        first, second = records(model, inputs, "encoder")
+    before = records(model, inputs, "encoder")
     assert torch.equal(first.weight, before[0].weight)
     torch.testing.assert_close(second.weight, before[1].weight.flip(-1))
 
@@ -145,23 +145,23 @@ def test_a_shared_module_is_replaced_in_the_layer_asked_for_only() -> None:
 @pytest.mark.parametrize("name", ["BERT", "T5"])
 def test_a_capture_inside_sees_the_new_weights_of_all_sites(name: str) -> None:
     """Also those whose attention it does not record, which keep their fast function."""
-    subject, inputs = made(name)
-    with attention_replaced(subject, {0: lambda weight, _: weight.flip(2)}):
-        output = run(subject, inputs)
+    model, inputs = made(name)
+    with attention_replaced(model, {0: lambda weight, _: weight.flip(2)}):
+        output = run(model, inputs)
         (record,) = (
-            each for each in records(subject, inputs, subject.kinds[0]) if each.site.layer == 0
+            each for each in records(model, inputs, model.kinds[0]) if each.site.layer == 0
         )
-        with subject.capture(subject.sites[1:2]) as recorder:
+        with model.capture(model.sites[1:2]) as recorder:
             recorder.visit = lambda _: None
-            captured = run(subject, inputs)
-    plain = records(subject, inputs, subject.kinds[0])[0]
+            captured = run(model, inputs)
+    plain = records(model, inputs, model.kinds[0])[0]
     torch.testing.assert_close(record.weight, plain.weight.flip(2))
     torch.testing.assert_close(captured, output)
-    assert not torch.allclose(captured, run(subject, inputs), atol=1e-3)
+    assert not torch.allclose(captured, run(model, inputs), atol=1e-3)
 
 
 def test_blocks_can_be_nested_and_the_inner_one_is_given_what_the_outer_one_made() -> None:
-    subject, inputs = made("T5")
+    model, inputs = made("T5")
     even = {0: lambda weight, _: torch.full_like(weight, 1 / weight.shape[-1])}
     given: list[Tensor] = []
 
@@ -170,25 +170,25 @@ def test_blocks_can_be_nested_and_the_inner_one_is_given_what_the_outer_one_made
         return weight
 
     with (
-        attention_replaced(subject, even, kind="encoder"),
-        attention_replaced(subject, {0: seen}, kind="encoder"),
-        attention_replaced(subject, even, kind="cross"),
+        attention_replaced(model, even, kind="encoder"),
+        attention_replaced(model, {0: seen}, kind="encoder"),
+        attention_replaced(model, even, kind="cross"),
     ):
-        run(subject, inputs)
-        cross = records(subject, inputs, "cross")[0]
+        run(model, inputs)
+        cross = records(model, inputs, "cross")[0]
     assert (given[0] == 1 / 12).all()
     assert (cross.weight == 1 / 12).all()
 
 
 def test_the_gradient_of_weights_that_replace_others_can_be_captured() -> None:
-    subject, _ = made("BERT")
+    model, _ = made("BERT")
     batch = collate([Encoded("text", (5, 6, 7, 8), (0,) * 4, (3,) * 4, (0, 1, 2, 3))], pad_id=0)
     objective = OwnObjective(lambda output, _: output.last_hidden_state[:, 0, 0], name="first")
     seen: dict[int, LayerRecord] = {}
     fixed = torch.eye(4)
-    with attention_replaced(subject, {0: fixed}), subject.capture() as recorder:
+    with attention_replaced(model, {0: fixed}), model.capture() as recorder:
         recorder.visit = lambda record: seen.update({record.site.layer: record})
-        subject.run_backward(batch, objective)
+        model.run_backward(batch, objective)
     found = seen[0].gradient
     assert found is not None
     assert torch.equal(seen[0].weight, fixed.expand(1, 4, 4, 4))
@@ -196,8 +196,8 @@ def test_the_gradient_of_weights_that_replace_others_can_be_captured() -> None:
     def loss(step: float) -> float:
         changed = fixed.expand(4, 4, 4).clone()
         changed[2, 1, 3] += step
-        with attention_replaced(subject, {0: changed}), torch.no_grad():
-            output = subject.transformer(**subject.inputs(batch)).last_hidden_state
+        with attention_replaced(model, {0: changed}), torch.no_grad():
+            output = model.transformer(**model.inputs(batch)).last_hidden_state
         return float(output[0, 0, 0])
 
     slope = (loss(1e-2) - loss(-1e-2)) / 2e-2
@@ -205,36 +205,36 @@ def test_the_gradient_of_weights_that_replace_others_can_be_captured() -> None:
 
 
 def test_other_threads_are_not_touched() -> None:
-    subject, inputs = made("BERT")
-    output = run(subject, inputs)
+    model, inputs = made("BERT")
+    output = run(model, inputs)
     found: list[Tensor] = []
-    with attention_replaced(subject, {0: lambda weight, _: weight.flip(2)}):
-        thread = threading.Thread(target=lambda: found.append(run(subject, inputs)))
+    with attention_replaced(model, {0: lambda weight, _: weight.flip(2)}):
+        thread = threading.Thread(target=lambda: found.append(run(model, inputs)))
         thread.start()
         thread.join()
-        assert not torch.allclose(run(subject, inputs), output, atol=1e-3)
+        assert not torch.allclose(run(model, inputs), output, atol=1e-3)
     torch.testing.assert_close(found[0], output)
 
 
 def test_the_model_is_as_it_was_after_an_exception() -> None:
-    subject, inputs = made("ALBERT")
-    output, before = run(subject, inputs), settings(subject)
+    model, inputs = made("ALBERT")
+    output, before = run(model, inputs), settings(model)
 
     def raising(*_: Any) -> Tensor:
         raise Trouble
 
     def block() -> None:
-        with attention_replaced(subject, {1: raising}):
-            run(subject, inputs)
+        with attention_replaced(model, {1: raising}):
+            run(model, inputs)
 
     with pytest.raises(Trouble):
         block()
-    assert settings(subject) == before
-    assert torch.equal(run(subject, inputs), output)
+    assert settings(model) == before
+    assert torch.equal(run(model, inputs), output)
 
 
 def test_a_pass_after_a_failed_one_counts_from_the_first_layer() -> None:
-    subject, inputs = made("ALBERT")
+    model, inputs = made("ALBERT")
     failing = [True]
 
     def sometimes(weight: Tensor, _: Any) -> Tensor:
@@ -242,12 +242,12 @@ def test_a_pass_after_a_failed_one_counts_from_the_first_layer() -> None:
             raise Trouble
         return weight.flip(-1)
 
-    with attention_replaced(subject, {0: sometimes}):
+    with attention_replaced(model, {0: sometimes}):
         with pytest.raises(Trouble):
-            run(subject, inputs)
+            run(model, inputs)
         failing.clear()
-        seen = records(subject, inputs, "encoder")
-    before = records(subject, inputs, "encoder")
+        seen = records(model, inputs, "encoder")
+    before = records(model, inputs, "encoder")
     torch.testing.assert_close(seen[0].weight, before[0].weight.flip(-1))
 
 
@@ -265,23 +265,23 @@ def test_a_pass_after_a_failed_one_counts_from_the_first_layer() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(replacements: Any, message: str) -> None:
-    subject, inputs = made("BERT")
-    before = settings(subject)
+    model, inputs = made("BERT")
+    before = settings(model)
 
     def block() -> None:
-        with attention_replaced(subject, replacements):
-            run(subject, inputs)
+        with attention_replaced(model, replacements):
+            run(model, inputs)
 
     with pytest.raises(UsageError, match=message):
         block()
-    assert settings(subject) == before
+    assert settings(model) == before
 
 
 def test_attention_is_not_replaced_under_a_capture_that_is_open() -> None:
-    subject, _ = made("BERT")
+    model, _ = made("BERT")
 
     def block() -> None:
-        with subject.capture(), attention_replaced(subject, {0: torch.eye(12)}):
+        with model.capture(), attention_replaced(model, {0: torch.eye(12)}):
             pass
 
     with pytest.raises(CaptureError, match="replace its attention first"):
@@ -289,14 +289,14 @@ def test_attention_is_not_replaced_under_a_capture_that_is_open() -> None:
 
 
 def test_a_layer_that_was_never_run_is_not_passed_over() -> None:
-    subject, inputs = made("T5")
+    model, inputs = made("T5")
 
     def block() -> None:
         with (
-            attention_replaced(subject, {0: lambda weight, _: weight}, kind="cross"),
+            attention_replaced(model, {0: lambda weight, _: weight}, kind="cross"),
             torch.no_grad(),
         ):
-            subject.transformer.get_encoder()(input_ids=inputs["input_ids"])
+            model.transformer.get_encoder()(input_ids=inputs["input_ids"])
 
     with pytest.raises(CaptureError, match="its cross layer 0 was not"):
         block()
@@ -304,9 +304,9 @@ def test_a_layer_that_was_never_run_is_not_passed_over() -> None:
 
 def test_a_part_of_the_model_may_be_used_through_another_object() -> None:
     """Its sites are traced within the block, by the model's own attention."""
-    subject, inputs = made("T5")
-    with attention_replaced(subject, {0: torch.eye(12)}):
-        encoder = subject.encoder()
+    model, inputs = made("T5")
+    with attention_replaced(model, {0: torch.eye(12)}):
+        encoder = model.encoder()
         seen: list[LayerRecord] = []
         with encoder.capture() as recorder, torch.no_grad():
             recorder.visit = seen.append

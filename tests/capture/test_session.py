@@ -14,7 +14,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 import definitions
 from architectures import ARCHITECTURES
-from headlight.capture import LayerRecord, Subject
+from headlight.capture import CapturedModel, LayerRecord
 from headlight.capture.attention import _held, _listeners
 from headlight.encode.batch import collate
 from headlight.encode.encoded import Encoded
@@ -26,9 +26,9 @@ from tiny_models import Inputs, eager_attention, real_tokens
 SOME = ("BERT", "ALBERT", "Llama", "Gemma 2", "T5", "ViT", "Whisper")
 
 
-def subject_of(name: str) -> Subject:
+def subject_of(name: str) -> CapturedModel:
     """Built anew, so that no test can spoil another."""
-    return Subject(architecture(name).build(), name=name)
+    return CapturedModel(architecture(name).build(), name=name)
 
 
 def architecture(name: str) -> Any:
@@ -40,14 +40,14 @@ def inputs_of(name: str, padding: str = "none") -> Inputs:
     return made
 
 
-def run(subject: Subject, inputs: Inputs) -> Tensor:
+def run(subject: CapturedModel, inputs: Inputs) -> Tensor:
     with torch.no_grad():
         output: Tensor = subject.transformer(**inputs).last_hidden_state
     return output
 
 
 @contextmanager
-def recorded(subject: Subject, *sites: Any) -> Iterator[list[LayerRecord]]:
+def recorded(subject: CapturedModel, *sites: Any) -> Iterator[list[LayerRecord]]:
     records: list[LayerRecord] = []
     with subject.capture(sites or None) as recorder:
         recorder.visit = records.append
@@ -90,18 +90,18 @@ def raising(*_: Any) -> None:
     raise Trouble
 
 
-def ends_well(subject: Subject, inputs: Inputs) -> None:
+def ends_well(subject: CapturedModel, inputs: Inputs) -> None:
     with recorded(subject) as records:
         run(subject, inputs)
     assert records
 
 
-def is_not_used(subject: Subject, inputs: Inputs) -> None:
+def is_not_used(subject: CapturedModel, inputs: Inputs) -> None:
     with subject.capture():
         pass
 
 
-def raises_in_the_block(subject: Subject, inputs: Inputs) -> None:
+def raises_in_the_block(subject: CapturedModel, inputs: Inputs) -> None:
     def block() -> None:
         with recorded(subject):
             run(subject, inputs)
@@ -111,7 +111,7 @@ def raises_in_the_block(subject: Subject, inputs: Inputs) -> None:
         block()
 
 
-def raises_in_the_visit(subject: Subject, inputs: Inputs) -> None:
+def raises_in_the_visit(subject: CapturedModel, inputs: Inputs) -> None:
     def block() -> None:
         with subject.capture(subject.sites[1:2]) as recorder:
             recorder.visit = raising
@@ -121,7 +121,7 @@ def raises_in_the_visit(subject: Subject, inputs: Inputs) -> None:
         block()
 
 
-def raises_in_the_model(subject: Subject, inputs: Inputs) -> None:
+def raises_in_the_model(subject: CapturedModel, inputs: Inputs) -> None:
     """Within the last attention: every other layer has been seen by then."""
     hook = subject.sites[-1].module.register_forward_pre_hook(raising)
     try:
@@ -136,7 +136,9 @@ ENDINGS = (ends_well, is_not_used, raises_in_the_block, raises_in_the_visit, rai
 
 @pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.__name__)
-def test_the_model_is_left_as_it_was(name: str, ending: Callable[[Subject, Inputs], None]) -> None:
+def test_the_model_is_left_as_it_was(
+    name: str, ending: Callable[[CapturedModel, Inputs], None]
+) -> None:
     subject, inputs = subject_of(name), inputs_of(name)
     wanted = eager_attention(subject.transformer, inputs)
     before = state(subject.transformer)
@@ -183,7 +185,7 @@ def test_several_passes_are_recorded_one_after_the_other() -> None:
 # Nested captures
 
 
-def refused_while_captured(outer: Subject, inner: Subject, name: str) -> None:
+def refused_while_captured(outer: CapturedModel, inner: CapturedModel, name: str) -> None:
     inputs = inputs_of(name)
     for subject in (outer, inner):
         assert subject.sites
@@ -202,7 +204,7 @@ def refused_while_captured(outer: Subject, inner: Subject, name: str) -> None:
 def test_a_second_capture_is_refused_and_leaves_the_first() -> None:
     subject = subject_of("BERT")
     refused_while_captured(subject, subject, "BERT")
-    refused_while_captured(subject, Subject(subject.transformer), "BERT")
+    refused_while_captured(subject, CapturedModel(subject.transformer), "BERT")
 
 
 def test_a_part_of_a_captured_model_is_refused() -> None:
@@ -229,12 +231,12 @@ def test_two_models_at_once() -> None:
     weights_are_right(of_second, eager_attention(second.transformer, inputs_of("T5")))
 
 
-def twins() -> tuple[Subject, Subject]:
+def twins() -> tuple[CapturedModel, CapturedModel]:
     """Two models with weights of their own and one configuration object."""
     first = subject_of("BERT")
     second = BertModel(first.transformer.config).eval()
     assert second.config is first.transformer.config
-    return first, Subject(second, name="twin")
+    return first, CapturedModel(second, name="twin")
 
 
 @pytest.mark.parametrize("first_to_close", [0, 1])
@@ -440,7 +442,7 @@ def test_sites_of_another_model_are_refused() -> None:
 # Every pass is counted
 
 
-def layers_of(subject: Subject) -> nn.ModuleList:
+def layers_of(subject: CapturedModel) -> nn.ModuleList:
     found: nn.ModuleList = subject.transformer.encoder.layer
     return found
 
@@ -487,7 +489,7 @@ def test_attention_that_leaves_the_interface_is_noticed() -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_measures_keep_their_promise_in_every_precision(name: str, dtype: torch.dtype) -> None:
     """As defined in float64 from the tensors that the model of that precision computed with."""
-    subject, inputs = Subject(architecture(name).build().to(dtype)), inputs_of(name)
+    subject, inputs = CapturedModel(architecture(name).build().to(dtype)), inputs_of(name)
     with recorded(subject) as records:
         run(subject, inputs)
     weights_are_right(records, eager_attention(subject.transformer, inputs))
@@ -520,7 +522,9 @@ PAIRWISE = ("weight", "norm", "merged_norm", "effective", "null")
 PER_QUERY, PER_KEY = ("entropy",), ("vector_norm", "input_norm")
 
 
-def scored(subject: Subject, texts: list[Encoded], side: str) -> dict[str, list[dict[str, Tensor]]]:
+def scored(
+    subject: CapturedModel, texts: list[Encoded], side: str
+) -> dict[str, list[dict[str, Tensor]]]:
     """By the name of the text, layer by layer: every measure, without padding."""
     batch = collate(texts, pad_id=0, side=side)
     found: dict[str, list[dict[str, Tensor]]] = {text.name: [] for text in texts}
@@ -567,7 +571,7 @@ def test_positions_behind_the_padding_id_are_not_counted_as_room_for_text() -> N
         max_position_embeddings=20,
         pad_token_id=1,
     )
-    subject = Subject(RobertaModel(config).eval())
+    subject = CapturedModel(RobertaModel(config).eval())
     assert subject.longest == 18
     with torch.no_grad():
         subject.transformer(torch.full((1, 18), 5))  # as many as fit
@@ -578,6 +582,6 @@ def test_positions_behind_the_padding_id_are_not_counted_as_room_for_text() -> N
 def test_a_decoder_without_a_beginning_is_a_usage_error() -> None:
     config = T5Config(d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, vocab_size=40)
     config.decoder_start_token_id = None
-    subject = Subject(T5Model(config).eval(), name="t5")
+    subject = CapturedModel(T5Model(config).eval(), name="t5")
     with pytest.raises(UsageError, match="t5 has no decoder_start_token_id; set it"):
         _ = subject.decoder_start

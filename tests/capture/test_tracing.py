@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from architectures import ARCHITECTURES
-from headlight.capture import LayerRecord, Subject
+from headlight.capture import CapturedModel, LayerRecord
 from headlight.errors import UnsupportedModelError, UsageError
 from tiny_models import Inputs, eager_attention
 
@@ -89,7 +89,7 @@ class Doubling(nn.Linear):
 def refusal(model: PreTrainedModel) -> str:
     before = model.eval().config._attn_implementation
     with pytest.raises(UnsupportedModelError) as refused:
-        _ = Subject(model).sites
+        _ = CapturedModel(model).sites
     assert model.config._attn_implementation == before
     assert not any(module._forward_hooks for module in model.modules())
     sentence = str(refused.value)
@@ -153,12 +153,12 @@ def test_a_layer_that_computes_attention_by_itself() -> None:
 def test_a_model_in_training_mode_is_refused(part: str | None) -> None:
     """Also if only a part of it is: dropout there would change attention at random."""
     model = model_of("BERT")
-    subject = Subject(model, name="tiny")
+    subject = CapturedModel(model, name="tiny")
     assert subject.sites
     (model if part is None else model.get_submodule(part)).train()
     sentence = r"^tiny is in training mode, where .*; call model\.eval\(\) first\.$"
     with pytest.raises(UsageError, match=sentence):
-        _ = Subject(model, name="tiny").sites
+        _ = CapturedModel(model, name="tiny").sites
     with pytest.raises(UsageError, match=sentence):
         subject.trace(IDS)
     with pytest.raises(UsageError, match=sentence):
@@ -168,7 +168,7 @@ def test_a_model_in_training_mode_is_refused(part: str | None) -> None:
         pass
 
 
-def captured(subject: Subject, inputs: Inputs) -> list[LayerRecord]:
+def captured(subject: CapturedModel, inputs: Inputs) -> list[LayerRecord]:
     records: list[LayerRecord] = []
     with subject.capture() as recorder, torch.no_grad():
         recorder.visit = records.append
@@ -178,7 +178,7 @@ def captured(subject: Subject, inputs: Inputs) -> list[LayerRecord]:
 
 def test_a_model_of_other_inputs_is_traced_with_its_owners(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of("BERT")
-    subject = Subject(model)
+    subject = CapturedModel(model)
     monkeypatch.setattr(type(model), "main_input_name", "smells")
     with pytest.raises(UnsupportedModelError, match=r"takes 'smells', .* inputs of your own\.$"):
         _ = subject.sites
@@ -193,7 +193,7 @@ def test_a_model_of_other_inputs_is_traced_with_its_owners(monkeypatch: pytest.M
 def test_a_model_that_does_not_run_on_the_trial_input_is_refused_in_a_sentence() -> None:
     model = model_of("BERT")
     model.embeddings.word_embeddings = nn.Embedding(10, 32)
-    subject = Subject(model.eval(), name="small words")
+    subject = CapturedModel(model.eval(), name="small words")
     with pytest.raises(UnsupportedModelError, match=r"^small words does not run on a trial input"):
         _ = subject.sites
     subject.trace(IDS)
@@ -206,7 +206,7 @@ def test_what_was_traced_is_what_later_captures_expect() -> None:
     model.config.num_hidden_layers = 1
     whole = model.layers
     model.layers = nn.ModuleList(list(whole)[:1])
-    subject = Subject(model.eval())
+    subject = CapturedModel(model.eval())
     subject.trace(IDS)
     assert len(captured(subject, IDS)) == 1
     model.config.num_hidden_layers, model.layers = 2, whole
@@ -217,7 +217,7 @@ def test_what_was_traced_is_what_later_captures_expect() -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ["BERT", "GPT-2", "T5", "ViT"])
 def test_models_of_every_precision_are_traced(name: str, dtype: torch.dtype) -> None:
-    sites = Subject(model_of(name).to(dtype)).sites
+    sites = CapturedModel(model_of(name).to(dtype)).sites
     error = max(site.error for site in sites)
     assert error < {torch.float64: 1e-12, torch.float32: 1e-5}.get(dtype, 5e-2)
     assert all(site.value_bias is not None and site.value_bias.dtype == dtype for site in sites)
@@ -226,7 +226,7 @@ def test_models_of_every_precision_are_traced(name: str, dtype: torch.dtype) -> 
 def test_tracing_is_repeatable_and_leaves_no_trace() -> None:
     model = model_of("BART")
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    first, second = Subject(model).sites, Subject(model).sites
+    first, second = CapturedModel(model).sites, CapturedModel(model).sites
     assert [(site.name, site.kind, site.layer, site.error) for site in first] == [
         (site.name, site.kind, site.layer, site.error) for site in second
     ]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from definitions import Array, Mask
-from headlight.capture import LayerRecord, Projection, Site
+from headlight.capture import AttentionSite, LayerRecord, Projection
 from headlight.measures import Scores, ValueBias
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -40,7 +40,7 @@ class Layer:
         linear = nn.Linear(heads * size, width, bias=False, dtype=self.output.dtype)
         with torch.no_grad():
             linear.weight.copy_(self.output.flatten(0, 1).T)
-        site = Site(
+        site = AttentionSite(
             module=linear,
             name="layer.0.attention",
             kind="encoder",

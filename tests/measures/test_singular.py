@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from architectures import ARCHITECTURES
-from headlight.capture import Subject
+from headlight.capture import CapturedModel
 from headlight.capture.value_map import value_map
 from headlight.errors import UnsupportedModelError
 from headlight.measures.singular import singular_values
@@ -48,9 +48,9 @@ TRIED = ["BERT", "GPT-2", "GPT-NeoX", "Llama", "ALBERT", "BART", "T5", "ViT", "P
 
 @pytest.mark.parametrize("name", [name for name in TRIED if name in NAMES])
 def test_the_values_are_found_in_their_source(name: str) -> None:
-    subject = Subject(NAMES[name].build(), name=name)
-    for site in subject.sites:
-        found = value_map(subject, site)
+    model = CapturedModel(NAMES[name].build(), name=name)
+    for site in model.sites:
+        found = value_map(model, site)
         assert found.weight.shape[0] == site.kv_heads
         assert found.weight.shape[2] == site.head_dim
 
@@ -60,12 +60,12 @@ def test_models_of_most_kinds_are_tried() -> None:
 
 
 def test_values_that_are_changed_on_their_way_are_refused() -> None:
-    subject = Subject(NAMES["BERT"].build(), name="BERT")
-    site = subject.sites[0]
+    model = CapturedModel(NAMES["BERT"].build(), name="BERT")
+    site = model.sites[0]
     assert site.source is not None
     handle = site.source.register_forward_hook(lambda module, inputs, output: output.tanh())
     try:
         with pytest.raises(UnsupportedModelError, match=r"W\^V cannot be read off"):
-            value_map(subject, site)
+            value_map(model, site)
     finally:
         handle.remove()

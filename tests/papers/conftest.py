@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from papers.material import folder_of_data
-from surveys.command import Command
+from studies.command import Command
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ def test_wrong_requests_are_refused_before_a_model_is_loaded(
     headlight, monkeypatch, tmp_path, arguments, part, code
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("headlight.papers.study.load_subject", None)
+    monkeypatch.setattr("headlight.papers.reproduction.load_model", None)
     Path("broken.tsv").write_text("one\ttwo\n")
     Path("empty.tsv").write_text("")
     sentence = headlight.refused("reproduce", "brunner2020", *arguments, code=code)
@@ -129,7 +129,7 @@ def test_own_contributions_are_shares(out):
 def test_a_finished_reproduction_is_resumed_without_a_model_at_work(
     headlight, monkeypatch, out, model, data
 ):
-    monkeypatch.setattr("headlight.observe.step.Step.__call__", None)
+    monkeypatch.setattr("headlight.analysis.batch_runner.Step.__call__", None)
     page = (out / "index.html").read_bytes()
     (out / "index.html").unlink()
     code, said, complained = headlight(

@@ -15,9 +15,9 @@ from headlight.papers.brunner2020.attention_results import (
     surveyed,
     value_bias,
 )
-from headlight.papers.desk import Desk
+from headlight.papers.reproduction import Options, Study, open_study
 from headlight.papers.sources import Sources
-from headlight.papers.study import Options, Study, open_study
+from headlight.papers.writer import ExhibitWriter
 from papers.material import folder_of_data, saved_model
 
 
@@ -33,9 +33,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return made
 
 
-def desk(study: Study, name: str) -> Desk:
+def desk(study: Study, name: str) -> ExhibitWriter:
     study.folder.mkdir(exist_ok=True)
-    return Desk(study.folder, name)
+    return ExhibitWriter(study.folder, name)
 
 
 def test_section_3_has_the_null_spaces_and_a_counterexample(study: Study) -> None:
@@ -62,7 +62,7 @@ def test_section_3_has_the_null_spaces_and_a_counterexample(study: Study) -> Non
 
 def test_the_passage_is_as_long_as_the_model_takes(study: Study) -> None:
     tokens = len(study.tokenizer(*passage(study))["input_ids"])
-    assert study.subject.longest == 64
+    assert study.model.longest == 64
     assert 40 < tokens <= 64
     assert counterexamples(study)["tokens"].values.max() == tokens
 
@@ -123,7 +123,7 @@ def test_figure_6_picks_the_head_that_differs_most(study: Study) -> None:
 def _reading(study: Study):  # type: ignore[no-untyped-def]
     from headlight.reading import read
 
-    return read(study.subject, *passage(study), value_bias=value_bias(study)).dataset
+    return read(study.model, *passage(study), value_bias=value_bias(study)).dataset
 
 
 def test_results_are_kept(study: Study, tmp_path: Path) -> None:

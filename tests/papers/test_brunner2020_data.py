@@ -14,8 +14,8 @@ from headlight.papers.brunner2020.datasets import (
     pair_title,
 )
 from headlight.papers.plan import NEEDS, Plan
+from headlight.papers.reproduction import Options, Study, open_study
 from headlight.papers.sources import Sources
-from headlight.papers.study import Options, Study, open_study
 from papers.material import PAIRS, WORDS, folder_of_data, saved_model
 
 

@@ -5,7 +5,7 @@ import pandas
 import pytest
 import xarray
 
-from headlight.capture import load_subject
+from headlight.capture import load_model
 from headlight.papers.brunner2020.contribution import figure_3
 from headlight.papers.brunner2020.contribution_neighbours import figure_4, figure_18
 from headlight.papers.brunner2020.contribution_results import (
@@ -17,9 +17,9 @@ from headlight.papers.brunner2020.contribution_results import (
 from headlight.papers.brunner2020.contribution_tags import figure_26, ordered_groups
 from headlight.papers.brunner2020.contribution_tracked import figure_19, tracked_places
 from headlight.papers.brunner2020.published_contribution import TRACKED_WORDS
-from headlight.papers.desk import Desk
+from headlight.papers.reproduction import Options, Study
 from headlight.papers.sources import Sources
-from headlight.papers.study import Options, Study
+from headlight.papers.writer import ExhibitWriter
 from headlight.reading import read
 from papers.material import TREES, conllu, saved_model
 
@@ -40,15 +40,15 @@ def study(tmp_path_factory) -> Study:
     mrpc.write_text("\n".join(rows) + "\n")
     treebank = folder / "dev.conllu"
     treebank.write_text(conllu(TREES * 3))
-    subject = load_subject(saved_model(folder / "model", head=False))
+    model = load_model(saved_model(folder / "model", head=False))
     sources = Sources(pairs=(str(mrpc),), dependency=(str(treebank),))
     options = Options(attribution_probes=4, exact_pairs=2, max_pairs=5, max_sentences=9)
-    return Study(subject, None, sources, options, folder, progress=False)
+    return Study(model, None, sources, options, folder, progress=False)
 
 
 def made(study: Study, make) -> tuple:
     name = make.__name__.replace("_", "-")
-    exhibit = make(study, Desk(study.folder, name))
+    exhibit = make(study, ExhibitWriter(study.folder, name))
     assert exhibit.name == name
     assert set(exhibit.files) == {path.name for path in study.folder.glob(f"{name}[-.]*")}
     return exhibit, {c.quantity: c for c in exhibit.comparisons}
@@ -109,7 +109,7 @@ def test_the_class_token(study):
 
 def test_tokens_are_tracked_exactly(study):
     exhibit, _ = made(study, figure_19)
-    reading = read(study.subject, *PAIRS[0])
+    reading = read(study.model, *PAIRS[0])
     places = tracked_places(reading.dataset)
     tokens = reading.tokens
     assert [tokens[place] for place in places] == [

@@ -5,12 +5,12 @@ from pathlib import Path
 import pandas
 import pytest
 
-from headlight.capture import load_subject
+from headlight.capture import load_model
 from headlight.corpora import open_treebank
 from headlight.papers import find_paper
 from headlight.papers.clark2019 import published
-from headlight.probes.dependency import dependency_heads
-from headlight.probes.dependency_tables import best_heads
+from headlight.studies.dependency.study import dependency_heads
+from headlight.studies.dependency.tables import best_heads
 from papers.material import reproduced, saved_model
 
 PLANS = find_paper("clark2019").plans
@@ -56,7 +56,7 @@ def test_the_published_numbers_stand_beside_ours(out):
 @pytest.mark.slow
 def test_table_1_holds_what_the_evaluation_finds(out, model, data):
     found = pandas.read_csv(out / "table-1-ours-dev.csv").set_index("relation")
-    subject = load_subject(model)
+    subject = load_model(model)
     result = dependency_heads(
         open_treebank(data / "ud_ours" / "ours-dev.conllu"), subject, progress=False
     )

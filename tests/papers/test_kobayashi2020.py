@@ -7,13 +7,14 @@ import pandas
 import pytest
 import xarray
 
-from headlight.capture import load_subject
+from headlight.analysis.settings import Settings
+from headlight.capture import load_model
 from headlight.papers import find_paper
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.findings import findings_of
-from headlight.surveys import Settings, survey
+from headlight.studies.heads.study import survey
 from papers.material import reproduced, saved_model
-from surveys.subjects import saved
+from studies.models import saved
 
 PLANS = find_paper("kobayashi2020").plans
 LENGTH = 48
@@ -52,7 +53,7 @@ def test_every_exhibit_is_a_section_with_files_of_its_own(out):
 def test_dispersion_is_that_of_a_survey(out, model, text):
     found = pandas.read_csv(out / "table-1.csv").set_index("which")
     settings = Settings(pairs=True, max_length=LENGTH, measures=("norm",))
-    result = survey(text, load_subject(model), settings, progress=False)
+    result = survey(text, load_model(model), settings, progress=False)
     variation = result["vector_norm_cv"]
     assert found.loc["largest CV", "CV"] == pytest.approx(float(variation.max()))
     assert found.loc["smallest CV", "CV"] == pytest.approx(float(variation.min()))

@@ -8,13 +8,13 @@ import xarray
 
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.plan import Paper, Plan
+from headlight.papers.reproduction import CONCERNS, Options, Place, Study, file_state
 from headlight.papers.sources import Sources
-from headlight.papers.study import CONCERNS, Options, Place, Study, file_state
-from surveys.subjects import subject
+from studies.models import model
 
 
 def study(folder: Path, **options: object) -> Study:
-    return Study(subject("bert"), None, Sources(), Options(**options), folder)  # type: ignore[arg-type]
+    return Study(model("bert"), None, Sources(), Options(**options), folder)  # type: ignore[arg-type]
 
 
 class Maker:

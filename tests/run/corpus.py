@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from headlight.reduce import Grouped, Moments, Pearson, Tally
-from headlight.run import Work
+from headlight.run import BatchJob
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def work(
     measure: Callable[[Sequence[Text]], Tally] = measure,
     out_of_memory: Callable[[BaseException], bool] = never,
     shard_size: int = 4,
-) -> Work[Text]:
-    return Work(
+) -> BatchJob[Text]:
+    return BatchJob(
         measure=measure,
         batches=by_length,
         length=lambda text: len(text.ids),

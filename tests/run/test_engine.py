@@ -11,7 +11,7 @@ import pytest
 
 from headlight.errors import HeadlightError, RunError, RunInterruptedError, UsageError
 from headlight.reduce import Count, Tally
-from headlight.run import State, Work, run
+from headlight.run import BatchJob, State, run
 from run.corpus import Text, bits, by_length, files, measure, never, texts, work
 
 SIGNATURE = {"model": "none", "layers": (0, 1), "pairs": False}
@@ -273,8 +273,8 @@ class OutOfMemory:
         self.sizes.append(len(batch))
         return measure(batch)
 
-    def work(self, shard_size: int = 8) -> Work[Text]:
-        return Work(
+    def work(self, shard_size: int = 8) -> BatchJob[Text]:
+        return BatchJob(
             measure=self.measure,
             batches=lambda shard: [list(range(len(shard)))],
             length=lambda text: len(text.ids),

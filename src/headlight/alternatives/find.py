@@ -14,7 +14,14 @@ from torch import Tensor
 from headlight.alternatives.result import Alternatives
 from headlight.alternatives.search import Found, Map, Search
 from headlight.alternatives.settings import AlternativeSettings
-from headlight.capture import Kind, LayerRecord, Replacements, Site, Subject, attention_replaced
+from headlight.capture import (
+    AttentionSite,
+    CapturedModel,
+    Kind,
+    LayerRecord,
+    Replacements,
+    attention_replaced,
+)
 from headlight.capture.one_text import one_text
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
@@ -23,7 +30,7 @@ from headlight.result import FORMAT, versions
 
 
 def alternatives(
-    subject: Subject,
+    model: CapturedModel,
     text: str,
     pair: str | None = None,
     *,
@@ -39,7 +46,7 @@ def alternatives(
     result.
 
     Args:
-        subject: the model, in evaluation mode.
+        model: the model, in evaluation mode.
         text: what it reads.
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
         place: layer and head, from 0.
@@ -54,23 +61,23 @@ def alternatives(
     settings = settings or AlternativeSettings()
     if n < 1:
         raise UsageError(f"n must be at least 1, not {n}.")
-    subject, example = _prepared(subject, text, pair, kind, settings)
-    chosen = kind or subject.kinds[0]
-    (site,) = subject.sites_of(chosen, [place[0]])
+    model, example = _prepared(model, text, pair, kind, settings)
+    chosen = kind or model.kinds[0]
+    (site,) = model.sites_of(chosen, [place[0]])
     if not 0 <= place[1] < site.heads:
         raise UsageError(
-            f"{chosen} layer {site.layer} of {subject.name} has no head {place[1]}: its heads are "
+            f"{chosen} layer {site.layer} of {model.name} has no head {place[1]}: its heads are "
             f"0 to {site.heads - 1}."
         )
-    batch = collate([example], pad_id=0, device=subject.transformer.device)
-    found = Search(_record(subject, batch, site), place[1], settings).run(n)
-    tried = _tried(subject, batch, site, place[1], found)
+    batch = collate([example], pad_id=0, device=model.transformer.device)
+    found = Search(_record(model, batch, site), place[1], settings).run(n)
+    tried = _tried(model, batch, site, place[1], found)
     attributes = {
         "title": "Alternative attention",
         "text": text,
         "pair": pair or "",
-        "model": subject.name,
-        "revision": subject.revision,
+        "model": model.name,
+        "revision": model.revision,
         "kind": chosen,
         "layer": place[0],
         "head": place[1],
@@ -82,40 +89,42 @@ def alternatives(
         "format": FORMAT,
         "stage": "alternatives",
     }
-    return Alternatives(_dataset(found, _tokens(example, chosen, subject), attributes))
+    return Alternatives(_dataset(found, _tokens(example, chosen, model), attributes))
 
 
 def _prepared(
-    subject: Subject,
+    model: CapturedModel,
     text: str,
     pair: str | None,
     kind: Kind | None,
     settings: AlternativeSettings,
-) -> tuple[Subject, Encoded]:
+) -> tuple[CapturedModel, Encoded]:
     """The part of the model that runs, in the precision asked for, and what it reads."""
-    subject, example = one_text(subject, text, pair, kind, purpose="alternatives need text")
+    model, example = one_text(model, text, pair, kind, purpose="alternatives need text")
     if settings.precision == "float64":
-        exact: Any = copy.deepcopy(subject.transformer)
-        subject = Subject(exact.double(), subject.tokenizer, subject.name, subject.revision)
-    return subject, example
+        exact: Any = copy.deepcopy(model.transformer)
+        model = CapturedModel(exact.double(), model.tokenizer, model.name, model.revision)
+    return model, example
 
 
-def _record(subject: Subject, batch: Batch, site: Site) -> LayerRecord:
+def _record(model: CapturedModel, batch: Batch, site: AttentionSite) -> LayerRecord:
     records: list[LayerRecord] = []
-    with subject.capture([site]) as recorder:
+    with model.capture([site]) as recorder:
         recorder.visit = records.append
-        subject.run(batch)
+        model.run(batch)
     return records[0]
 
 
-def _tried(subject: Subject, batch: Batch, site: Site, head: int, found: Found) -> dict[str, Any]:
+def _tried(
+    model: CapturedModel, batch: Batch, site: AttentionSite, head: int, found: Found
+) -> dict[str, Any]:
     """How much the outputs of the model change: with each alternative, and by rounding alone."""
-    name, output = _output(subject, batch)
+    name, output = _output(model, batch)
 
     def difference(attention: Map) -> float:
         given: Replacements = {(site.layer, head): torch.from_numpy(attention)}
-        with attention_replaced(subject, given, kind=site.kind):
-            return float((_output(subject, batch)[1] - output).abs().max())
+        with attention_replaced(model, given, kind=site.kind):
+            return float((_output(model, batch)[1] - output).abs().max())
 
     return {
         "output": name,
@@ -125,19 +134,19 @@ def _tried(subject: Subject, batch: Batch, site: Site, head: int, found: Found) 
     }
 
 
-def _output(subject: Subject, batch: Batch) -> tuple[str, Tensor]:
+def _output(model: CapturedModel, batch: Batch) -> tuple[str, Tensor]:
     """The logits, or the last hidden states of a model without a head; and what they are called."""
     with torch.inference_mode():
-        output: Any = subject.transformer(**subject.inputs(batch))
+        output: Any = model.transformer(**model.inputs(batch))
     logits = getattr(output, "logits", None)
     if logits is not None:
         return "logits", logits.double()
     return "last hidden states", output.last_hidden_state.double()
 
 
-def _tokens(example: Encoded, kind: Kind, subject: Subject) -> tuple[list[str], list[str]]:
+def _tokens(example: Encoded, kind: Kind, model: CapturedModel) -> tuple[list[str], list[str]]:
     """Of the attending and of the attended text."""
-    tokenizer: Any = subject.tokenizer
+    tokenizer: Any = model.tokenizer
     source = tokenizer.convert_ids_to_tokens(list(example.ids))
     if kind == "encoder" or not example.target:
         return source, source

@@ -1,53 +1,22 @@
 """How much each input token contributes to each hidden token (hidden token attribution)."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headlight.attribution_settings import AttributionSettings
 from headlight.capture.attribution_estimate import Found, estimate, exact
 from headlight.capture.attribution_forward import refusing
 from headlight.capture.attribution_probes import generator_of
 from headlight.capture.attribution_reverse import summed
 from headlight.capture.attribution_run import prepared
 from headlight.capture.attribution_texts import Places, single_texts
+from headlight.capture.captured_model import CapturedModel
 from headlight.capture.record import Kind
-from headlight.capture.subject import Subject
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttributionSettings:
-    """How contributions are computed.
-
-    Attributes:
-        method: ``exact``, or ``estimate`` from random probes with standard errors.
-        definition: of the size of a derivative: ``jacobian`` is the Frobenius norm of ∂e_j/∂x_i,
-            ``summed`` the L2 norm of the gradient of the sum of the dimensions of e_j.
-        probes: of the estimate, for every input token.
-        seed: of the probes.
-        embeddings: what x_i is: ``sum`` of token, segment and position embeddings, or the
-            ``output`` of all embedding layers, which the first block is given.
-        memory: bytes that tangents may take.
-    """
-
-    method: Literal["exact", "estimate"] = "estimate"
-    definition: Literal["jacobian", "summed"] = "jacobian"
-    probes: int = 16
-    seed: int = 0
-    embeddings: Literal["sum", "output"] = "sum"
-    memory: int = 2**30
-
-    def __post_init__(self) -> None:
-        if self.probes < 2:
-            raise UsageError(
-                f"probes must be at least 2, so that their spread can be seen, not {self.probes}."
-            )
-        if self.memory < 1:
-            raise UsageError(f"memory must be a positive number of bytes, not {self.memory}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +34,9 @@ class Attribution:
 
 
 def attribute(
-    subject: Subject,
+    model: CapturedModel,
     batch: Batch,
-    settings: AttributionSettings = AttributionSettings(),
+    settings: AttributionSettings | None = None,
     *,
     kind: Kind | None = None,
     side: str = "right",
@@ -79,7 +48,7 @@ def attribute(
     padding, so what it is batched with changes nothing.  The model must not be captured meanwhile.
 
     Args:
-        subject: the model, in float32 or float64.
+        model: the model, in float32 or float64.
         batch: texts, padded on either side.
         settings: exact or estimated, and of what.
         kind: ``encoder`` and ``decoder`` are a stack's own inputs in its own hidden tokens,
@@ -92,10 +61,11 @@ def attribute(
         UnsupportedModelError: an operation of the model has no forward-mode derivative.
         CaptureError: the model is being captured, or a hidden token does not depend on the input.
     """
-    kind = _demand_fitting(subject, batch, kind)
-    found = [_attribute_one(subject, text, settings, kind) for text in single_texts(batch)]
+    kind = _demand_fitting(model, batch, kind)
+    settings = settings or AttributionSettings()
+    found = [_attribute_one(model, text, settings, kind) for text in single_texts(batch)]
     places = Places.of(batch, kind)
-    dtype = subject.transformer.dtype
+    dtype = model.transformer.dtype
     errors = [one.standard_error for one in found if one.standard_error is not None]
     return Attribution(
         places.spread([one.contribution for one in found]).to(dtype),
@@ -104,33 +74,33 @@ def attribute(
 
 
 def _attribute_one(
-    subject: Subject, text: Batch, settings: AttributionSettings, kind: Kind
+    model: CapturedModel, text: Batch, settings: AttributionSettings, kind: Kind
 ) -> Found:
-    with prepared(subject, text, kind, settings.embeddings) as run, refusing(subject.name):
+    with prepared(model, text, kind, settings.embeddings) as run, refusing(model.name):
         if settings.definition == "summed":
             return summed(run, settings.memory)
         if settings.method == "exact":
             return exact(run, settings.memory)
         generator = generator_of(text, settings.seed)
-        return estimate(run, settings.probes, generator, settings.memory)
+        return estimate(run, settings.directions, generator, settings.memory)
 
 
-def _demand_fitting(subject: Subject, batch: Batch, kind: Kind | None) -> Kind:
-    chosen = kind or subject.kinds[0]
-    subject.sites_of(chosen)
-    if any(module.training for module in subject.transformer.modules()):
+def _demand_fitting(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind:
+    chosen = kind or model.kinds[0]
+    model.sites_of(chosen)
+    if any(module.training for module in model.transformer.modules()):
         raise UsageError(
-            f"{subject.name} is in training mode, where dropout changes it at random; call "
+            f"{model.name} is in training mode, where dropout changes it at random; call "
             "model.eval() first."
         )
-    if subject.transformer.dtype not in (torch.float32, torch.float64):
+    if model.transformer.dtype not in (torch.float32, torch.float64):
         raise UsageError(
-            f"{str(subject.transformer.dtype).removeprefix('torch.')} is too coarse for the "
-            f"derivatives of {subject.name}; load it in float32."
+            f"{str(model.transformer.dtype).removeprefix('torch.')} is too coarse for the "
+            f"derivatives of {model.name}; load it in float32."
         )
-    if chosen != "encoder" and subject.has_decoder_inputs and batch.target_ids is None:
+    if chosen != "encoder" and model.has_decoder_inputs and batch.target_ids is None:
         raise UsageError(
-            f"the batch has no text for the decoder of {subject.name}; encode pairs of a source "
+            f"the batch has no text for the decoder of {model.name}; encode pairs of a source "
             "and a target, or ask for kind='encoder'."
         )
     return chosen

@@ -12,8 +12,8 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from headlight.capture.attribution_conditions import differentiable
 from headlight.capture.attribution_texts import without_target
+from headlight.capture.captured_model import CapturedModel
 from headlight.capture.record import Kind
-from headlight.capture.subject import Subject
 from headlight.encode.batch import Batch
 from headlight.errors import UnsupportedModelError
 
@@ -85,7 +85,7 @@ class Run:
 
 @contextmanager
 def prepared(
-    subject: Subject, text: Batch, kind: Kind, embeddings: Embeddings = "sum"
+    model: CapturedModel, text: Batch, kind: Kind, embeddings: Embeddings = "sum"
 ) -> Iterator[Run]:
     """A text without padding and a model that takes changes of it, for the time of the block.
 
@@ -93,41 +93,41 @@ def prepared(
         UnsupportedModelError: the place of the input embeddings cannot be found.
         CaptureError: the model is being captured.
     """
-    first = _first_attention(subject, kind)
-    model = subject.base().transformer
-    with torch.inference_mode(mode=False), torch.no_grad(), differentiable(model):
-        run = _run(subject, model, text, kind, first)
+    first = _first_attention(model, kind)
+    network = model.base().transformer
+    with torch.inference_mode(mode=False), torch.no_grad(), differentiable(network):
+        run = _run(model, network, text, kind, first)
         with _changing(run, embeddings):
             run.hidden()
             _demand_embedded(run)
             yield run
 
 
-def _first_attention(subject: Subject, kind: Kind) -> nn.Module:
+def _first_attention(model: CapturedModel, kind: Kind) -> nn.Module:
     wanted = "encoder" if kind == "cross" else kind
-    return subject.sites_of(wanted)[0].module
+    return model.sites_of(wanted)[0].module
 
 
-def _run(subject: Subject, model: Any, text: Batch, kind: Kind, first: nn.Module) -> Run:
-    arguments = subject.inputs(text)
-    if not subject.has_decoder_inputs:
+def _run(model: CapturedModel, network: Any, text: Batch, kind: Kind, first: nn.Module) -> Run:
+    arguments = model.inputs(text)
+    if not model.has_decoder_inputs:
         tokens = text.input_ids.shape[1]
-        return Run(model, arguments, "hidden_states", model, first, tokens)
-    encoder = model.get_encoder()
+        return Run(network, arguments, "hidden_states", network, first, tokens)
+    encoder = network.get_encoder()
     if kind == "encoder":
-        arguments = Subject(encoder).inputs(without_target(text))
+        arguments = CapturedModel(encoder).inputs(without_target(text))
         return Run(encoder, arguments, "hidden_states", encoder, first, text.input_ids.shape[1])
     assert text.target_ids is not None  # noqa: S101 - was demanded
     if kind == "cross":
         tokens = text.input_ids.shape[1]
-        return Run(model, arguments, "decoder_hidden_states", encoder, first, tokens)
-    read = encoder(**Subject(encoder).inputs(without_target(text)))[
+        return Run(network, arguments, "decoder_hidden_states", encoder, first, tokens)
+    read = encoder(**CapturedModel(encoder).inputs(without_target(text)))[
         0
     ]  # the same whatever is changed
     del arguments["input_ids"]
     arguments["encoder_outputs"] = BaseModelOutput(last_hidden_state=read)
-    decoder, tokens = model.get_decoder(), text.target_ids.shape[1]
-    return Run(model, arguments, "decoder_hidden_states", decoder, first, tokens)
+    decoder, tokens = network.get_decoder(), text.target_ids.shape[1]
+    return Run(network, arguments, "decoder_hidden_states", decoder, first, tokens)
 
 
 @contextmanager

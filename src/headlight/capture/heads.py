@@ -10,10 +10,10 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES as SEQUENCES,
 )
 
+from headlight.capture.captured_model import CapturedModel
 from headlight.capture.masking import MaskedLanguageModel
 from headlight.capture.next_token import CausalLanguageModel, SequenceToSequence
 from headlight.capture.objective import Objective, Reduction
-from headlight.capture.subject import Subject
 from headlight.errors import MissingHeadError
 
 Head = Literal["masked", "causal", "sequence_to_sequence"]
@@ -44,12 +44,12 @@ def head_of(config: Any, architecture: str) -> Head | None:
 
 
 def default_objective(
-    subject: Subject, *, reduction: Reduction = "sum", seed: int = 0
+    model: CapturedModel, *, reduction: Reduction = "sum", seed: int = 0
 ) -> Objective:
     """What the model was trained for, as its head says.
 
     Args:
-        subject: loaded with its language-model head.
+        model: loaded with its language-model head.
         reduction: over the predicted tokens of a sequence.
         seed: which tokens are hidden from a masked language model.
 
@@ -57,14 +57,14 @@ def default_objective(
         MissingHeadError: the model has no language-model head.
         UsageError: a masked language model comes without a mask token.
     """
-    model = subject.transformer
-    head = head_of(model.config, type(model).__name__)
+    network = model.transformer
+    head = head_of(network.config, type(network).__name__)
     if head is None:
         raise MissingHeadError(
-            f"{subject.name} is a {type(model).__name__}, which has no language-model head and so "
+            f"{model.name} is a {type(network).__name__}, which has no language-model head and so "
             "no loss; load it with head='language_model', or give an objective of your own."
         )
     if head == "masked":
-        return MaskedLanguageModel.of(subject.tokenizer, reduction=reduction, seed=seed)
+        return MaskedLanguageModel.of(model.tokenizer, reduction=reduction, seed=seed)
     made = CausalLanguageModel if head == "causal" else SequenceToSequence
     return made(reduction=reduction)

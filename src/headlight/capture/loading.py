@@ -12,8 +12,8 @@ import transformers
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModel, AutoTokenizer
 
+from headlight.capture.captured_model import CapturedModel
 from headlight.capture.heads import LOADERS, head_of
-from headlight.capture.subject import Subject
 from headlight.errors import MissingHeadError, ModelError, UnknownNameError, UsageError
 
 EMBEDDED = Path(__file__).parents[1] / "assets" / "model"
@@ -33,7 +33,7 @@ HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _READ_AT_ONCE = 1 << 22
 
 
-def load_subject(
+def load_model(
     name: str | Path | None = None,
     *,
     revision: str | None = None,
@@ -41,7 +41,7 @@ def load_subject(
     dtype: str = "float32",
     trust_remote_code: bool = False,
     head: str = "none",
-) -> Subject:
+) -> CapturedModel:
     """Load a model and its tokenizer, ready to be captured.
 
     Args:
@@ -71,7 +71,7 @@ def load_subject(
         model = _model(source, DTYPES[dtype], options, with_head=head == "language_model")
         tokenizer = _tokenizer(source, options)
     label = EMBEDDED_NAME if name is None else str(name)
-    return Subject(model.to(place).eval(), tokenizer, label, _revision(source, model))
+    return CapturedModel(model.to(place).eval(), tokenizer, label, _revision(source, model))
 
 
 def _demand_folder(source: str) -> None:

@@ -2,19 +2,19 @@
 
 from typing import Any
 
+from headlight.capture.captured_model import CapturedModel
 from headlight.capture.record import Kind
-from headlight.capture.subject import Subject
 from headlight.encode import Encoded, encode_one
 from headlight.errors import UsageError
 
 
 def one_text(
-    subject: Subject, text: str, pair: str | None, kind: Kind | None, *, purpose: str
-) -> tuple[Subject, Encoded]:
+    model: CapturedModel, text: str, pair: str | None, kind: Kind | None, *, purpose: str
+) -> tuple[CapturedModel, Encoded]:
     """The model, or its encoder where a decoder would have nothing to read, and the example.
 
     Args:
-        subject: the model.
+        model: the model.
         text: what it reads.
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
         kind: the attention that is asked for, if any in particular.
@@ -23,13 +23,13 @@ def one_text(
     Raises:
         UsageError: no tokenizer, an empty or too long text, or no second text where one is needed.
     """
-    if subject.tokenizer is None:
-        raise UsageError(f"{subject.name} has no tokenizer, and {purpose}.")
-    if subject.has_decoder_inputs and pair is None:
+    if model.tokenizer is None:
+        raise UsageError(f"{model.name} has no tokenizer, and {purpose}.")
+    if model.has_decoder_inputs and pair is None:
         if kind in ("decoder", "cross"):
-            raise UsageError(f"{kind} attention of {subject.name} needs a second text; give one.")
-        subject = subject.encoder()
-    tokenizer: Any = subject.tokenizer
-    start = subject.decoder_start
-    example = encode_one(tokenizer, text, pair, max_length=subject.longest, decoder_start=start)
-    return subject, example
+            raise UsageError(f"{kind} attention of {model.name} needs a second text; give one.")
+        model = model.encoder()
+    tokenizer: Any = model.tokenizer
+    start = model.decoder_start
+    example = encode_one(tokenizer, text, pair, max_length=model.longest, decoder_start=start)
+    return model, example

@@ -63,7 +63,7 @@ def _on_double(weight: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class AttentionSite:
     """One run of one attention module within a forward pass, found by tracing.
 
     A module that several layers share has as many sites; ``layer`` counts the sites of one kind in
@@ -101,7 +101,7 @@ class LayerRecord:
             output of the block; None unless contributions were computed.
     """
 
-    site: Site
+    site: AttentionSite
     weight: Weight
     value: Value
     visible: Visible | None = None

@@ -26,39 +26,39 @@ from headlight.capture.attention import (
     replace_by,
     replacer_of,
 )
-from headlight.capture.record import Kind, Site
+from headlight.capture.captured_model import CapturedModel
+from headlight.capture.record import AttentionSite, Kind
 from headlight.capture.session import configurations
-from headlight.capture.subject import Subject
 from headlight.errors import CaptureError, UsageError
 from headlight.shapes import Value, Weight
 
-Replacement = Tensor | np.ndarray | Callable[[Tensor, Site], Tensor]
+Replacement = Tensor | np.ndarray | Callable[[Tensor, AttentionSite], Tensor]
 """New weights, or a function of the old ones and of where they are."""
 Replacements = Mapping[int | tuple[int, int], Replacement]
 """By layer, or by layer and head; both count from 0."""
 
-_Change = Callable[[Tensor, Site], Tensor]
+_Change = Callable[[Tensor, AttentionSite], Tensor]
 
 
 @contextmanager
 def attention_replaced(
-    subject: Subject, replacements: Replacements, *, kind: Kind | None = None
+    model: CapturedModel, replacements: Replacements, *, kind: Kind | None = None
 ) -> Iterator[None]:
     """Within the block, the model works with these attention matrices instead of its own.
 
     A key of `replacements` is a layer, or a pair of layer and head; heads are changed after their
     layer.  A value is a tensor that broadcasts to the weights of the layer, ``batch head query
     key``, or of the head, ``batch query key``, with its own queries and keys; or a function that is
-    given these weights and the `Site`, and returns new ones.  Weights are taken as they are: they
-    need not be positive, add up to 1, or respect a mask, though keys that a query cannot see should
-    be left at 0.
+    given these weights and the `AttentionSite`, and returns new ones.  Weights are taken as they
+    are: they need not be positive, add up to 1, or respect a mask, though keys that a query cannot
+    see should be left at 0.
 
     Blocks may be nested; the inner one is given what the outer one has made.  A capture that is
     opened inside the block records the new weights, and gradients with respect to them.  Nothing
     is differentiated unless the caller does so, and nothing prevents it.
 
     Args:
-        subject: the model, in evaluation mode.
+        model: the model, in evaluation mode.
         replacements: see above.
         kind: of attention; by default the first of ``encoder``, ``decoder`` and ``cross`` that the
             model has.
@@ -69,32 +69,32 @@ def attention_replaced(
         CaptureError: a capture is open on the model already; or, at the end of the block, the model
             was run and some of the attention to be replaced was not part of it.
     """
-    model = subject.transformer
-    changes = _changes(subject, replacements, kind or subject.kinds[0])
-    if is_listened_to(model):
+    network = model.transformer
+    changes = _changes(model, replacements, kind or model.kinds[0])
+    if is_listened_to(network):
         raise CaptureError(
-            f"{subject.name} is being captured; replace its attention first, and open the capture "
+            f"{model.name} is being captured; replace its attention first, and open the capture "
             "inside."
         )
-    outer = replacer_of(model)
+    outer = replacer_of(network)
     before = outer.changes_before(changes) if isinstance(outer, Replacer) else changes
-    replacer = Replacer(subject.sites, before)
+    replacer = Replacer(model.sites, before)
     register()
-    configs = configurations(model)
+    configs = configurations(network)
     hold(configs)
-    hooks = replacer.hooks(model)
-    replace_by(model, replacer)
+    hooks = replacer.hooks(network)
+    replace_by(network, replacer)
     try:
         yield
     finally:
         replacer.active = False  # for a capture that outlives the block
-        replace_by(model, outer)
+        replace_by(network, outer)
         for hook in hooks:
             hook.remove()
         release(configs)
         if isinstance(outer, Replacer):
             outer.note_used(replacer)
-    replacer.demand_used(changes, subject.name)
+    replacer.demand_used(changes, model.name)
 
 
 class Replacer:
@@ -105,21 +105,25 @@ class Replacer:
         changes: what becomes of the weights of some of them, one change after the other.
     """
 
-    def __init__(self, sites: list[Site], changes: Mapping[Site, list[_Change]]) -> None:
+    def __init__(
+        self, sites: list[AttentionSite], changes: Mapping[AttentionSite, list[_Change]]
+    ) -> None:
         self.active = True
         self._sites = sites
         self._changes = changes
-        self._runs: dict[nn.Module, list[Site]] = {}
+        self._runs: dict[nn.Module, list[AttentionSite]] = {}
         for site in sites:
             self._runs.setdefault(site.module, []).append(site)
         self._seen: dict[nn.Module, int] = {}
-        self._used: set[Site] = set()
-        self._current: Site | None = None
+        self._used: set[AttentionSite] = set()
+        self._current: AttentionSite | None = None
         self._depth = 0
         self._passes = 0
         self._thread = threading.get_ident()
 
-    def changes_before(self, later: Mapping[Site, list[_Change]]) -> dict[Site, list[_Change]]:
+    def changes_before(
+        self, later: Mapping[AttentionSite, list[_Change]]
+    ) -> dict[AttentionSite, list[_Change]]:
         """These changes, followed by others.
 
         Raises:
@@ -133,9 +137,9 @@ class Replacer:
         sites = {*self._changes, *later}
         return {site: [*self._changes.get(site, ()), *later.get(site, ())] for site in sites}
 
-    def hooks(self, model: nn.Module) -> list[Any]:
+    def hooks(self, network: nn.Module) -> list[Any]:
         """Hooks that notice when the model, or a model inside it, begins to run and ends."""
-        whole = [module for module in model.modules() if isinstance(module, PreTrainedModel)]
+        whole = [module for module in network.modules() if isinstance(module, PreTrainedModel)]
         begin = [each.register_forward_pre_hook(self._begin) for each in whole]
         # Also after an exception, or the next pass would seem to be a part of this one.
         end = [each.register_forward_hook(self._end, always_call=True) for each in whole]
@@ -205,7 +209,7 @@ class Replacer:
         self._used |= inner._used
         self._passes += inner._passes
 
-    def demand_used(self, sites: Iterable[Site], name: str) -> None:
+    def demand_used(self, sites: Iterable[AttentionSite], name: str) -> None:
         """Some pass must have run each of these sites, if there was any pass.
 
         Raises:
@@ -226,16 +230,18 @@ def _context(weight: Weight, value: Value) -> Tensor:
     return (weight @ repeated).transpose(1, 2)
 
 
-def _changes(subject: Subject, replacements: Replacements, kind: Kind) -> dict[Site, list[_Change]]:
+def _changes(
+    model: CapturedModel, replacements: Replacements, kind: Kind
+) -> dict[AttentionSite, list[_Change]]:
     """By site: first of its whole layer, then of its heads."""
-    found: dict[Site, list[_Change]] = {}
-    by_layer = {site.layer: site for site in subject.sites_of(kind)}
+    found: dict[AttentionSite, list[_Change]] = {}
+    by_layer = {site.layer: site for site in model.sites_of(kind)}
     for key in sorted(replacements, key=lambda key: isinstance(key, tuple)):
         layer, head = key if isinstance(key, tuple) else (key, None)
-        site = by_layer.get(layer) or subject.sites_of(kind, [layer])[0]  # which refuses
+        site = by_layer.get(layer) or model.sites_of(kind, [layer])[0]  # which refuses
         if head is not None and not 0 <= head < site.heads:
             raise UsageError(
-                f"{kind} layer {layer} of {subject.name} has no head {head}: its heads are 0 to "
+                f"{kind} layer {layer} of {model.name} has no head {head}: its heads are 0 to "
                 f"{site.heads - 1}."
             )
         change = partial(_changed, replacement=replacements[key], head=head)
@@ -243,7 +249,9 @@ def _changes(subject: Subject, replacements: Replacements, kind: Kind) -> dict[S
     return found
 
 
-def _changed(weight: Weight, site: Site, *, replacement: Replacement, head: int | None) -> Weight:
+def _changed(
+    weight: Weight, site: AttentionSite, *, replacement: Replacement, head: int | None
+) -> Weight:
     """The weights of a layer, all of them or those of one head replaced."""
     part = weight if head is None else weight[:, head]
     given = replacement(part, site) if callable(replacement) else torch.as_tensor(replacement)

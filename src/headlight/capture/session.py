@@ -21,7 +21,7 @@ from headlight.capture.attention import (
     release,
 )
 from headlight.capture.backward import Tape
-from headlight.capture.record import LayerRecord, Site
+from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
 from headlight.shapes import Visible
 
@@ -67,7 +67,10 @@ class Recorder:
     """
 
     def __init__(
-        self, sites: list[Site], wanted: frozenset[int], own: dict[nn.Module, AttentionFunction]
+        self,
+        sites: list[AttentionSite],
+        wanted: frozenset[int],
+        own: dict[nn.Module, AttentionFunction],
     ) -> None:
         self.visit: Callable[[LayerRecord], object] | None = None
         self._sites = sites
@@ -148,7 +151,11 @@ class Recorder:
             self.visit(record)
 
     def _record(
-        self, site: Site, weight: Tensor, arguments: tuple[Any, ...], options: dict[str, Any]
+        self,
+        site: AttentionSite,
+        weight: Tensor,
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
     ) -> LayerRecord:
         given = self._inputs.pop(site.source, None) if site.source is not None else None
         if given is not None:  # some models keep an axis for their single latent head
@@ -167,13 +174,15 @@ def recorder_of(model: nn.Module) -> Recorder:
     if not isinstance(listener, Recorder):
         raise UsageError(
             f"this {type(model).__name__} is not being captured; run it backward within "
-            "`with subject.capture() as recorder`."
+            "`with model.capture() as recorder`."
         )
     return listener
 
 
 @contextmanager
-def recording(model: nn.Module, sites: list[Site], wanted: frozenset[int]) -> Iterator[Recorder]:
+def recording(
+    model: nn.Module, sites: list[AttentionSite], wanted: frozenset[int]
+) -> Iterator[Recorder]:
     """Record the sites numbered `wanted` in every forward pass of the block."""
     own = {site.module: own_function(site.module) for site in sites}
     recorder = Recorder(sites, wanted, own)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attention import eager_function, unreplaced
-from headlight.capture.record import Kind, Projection, Site
+from headlight.capture.record import AttentionSite, Kind, Projection
 from headlight.capture.session import door_opened
 from headlight.errors import UnsupportedModelError
 
@@ -114,7 +114,7 @@ class _Blanked:
         return call.projected if self._next and call.projection is module else None
 
 
-def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
+def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     """The attention of `model` in the order in which it runs on `inputs`.
 
     Args:
@@ -129,7 +129,7 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
         return _trace(model, inputs)
 
 
-def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
+def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     tracer = Tracer()
     linears = [module for module in model.modules() if isinstance(module, Linear)]
     hooks = [module.register_forward_hook(tracer.linear) for module in linears]
@@ -151,7 +151,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[Site]:
     return _with_value_biases(model, inputs, sites)
 
 
-def _site(call: Call, names: Mapping[nn.Module, str], counts: Mapping[Kind, int]) -> Site:
+def _site(call: Call, names: Mapping[nn.Module, str], counts: Mapping[Kind, int]) -> AttentionSite:
     name = names[call.module]
     projection = _projection(call, name, names)
     kind = _kind(call)
@@ -162,7 +162,7 @@ def _site(call: Call, names: Mapping[nn.Module, str], counts: Mapping[Kind, int]
             f"{name}: the sum of α f(x) misses the output of the attention by {error:.1e} of its "
             f"norm (allowed {allowed:.0e}), so its parts cannot be told apart exactly."
         )
-    return Site(
+    return AttentionSite(
         module=call.module,
         name=name,
         kind=kind,
@@ -254,7 +254,7 @@ def _demand_nothing_beside(
     model: nn.Module,
     inputs: Mapping[str, Any],
     calls: list[Call],
-    sites: list[Site],
+    sites: list[AttentionSite],
     output: Tensor,
 ) -> None:
     """Nothing but the projection may read a context: no gate, and no adapter beside it."""
@@ -290,8 +290,8 @@ def _reads_contexts(
 
 
 def _with_value_biases(
-    model: nn.Module, inputs: Mapping[str, Any], sites: list[Site]
-) -> list[Site]:
+    model: nn.Module, inputs: Mapping[str, Any], sites: list[AttentionSite]
+) -> list[AttentionSite]:
     """Read b^V off a second pass in which every source of values is given zeros."""
     sources = {site.source for site in sites if site.source is not None}
     tracer = _Silenced(sources)

@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from headlight.capture.probe import probe_inputs
-from headlight.capture.record import LayerRecord, Site
-from headlight.capture.subject import Subject
+from headlight.capture.captured_model import CapturedModel
+from headlight.capture.dummy_inputs import probe_inputs
+from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.errors import UnsupportedModelError
 
 BASE = 128
@@ -38,7 +38,7 @@ class ValueMap:
     bias: Float[Tensor, "kv_head head_dim"]
 
 
-def value_map(subject: Subject, site: Site) -> ValueMap:
+def value_map(model: CapturedModel, site: AttentionSite) -> ValueMap:
     """Read off the map from x to the values, and verify it.
 
     Raises:
@@ -46,10 +46,10 @@ def value_map(subject: Subject, site: Site) -> ValueMap:
     """
     if site.source is None:
         raise _refused(site, "it was not found where its values come from")
-    outputs = _outputs(subject, site)
+    outputs = _outputs(model, site)
     weight, bias = _matrix(site.source)
     chosen = ValueMap(weight[:, outputs].permute(1, 0, 2).contiguous(), bias[outputs])
-    _verify(subject, site, chosen)
+    _verify(model, site, chosen)
     return chosen
 
 
@@ -64,12 +64,12 @@ def _matrix(source: nn.Module) -> tuple[Tensor, Tensor]:
     return weight, bias.detach().cpu().double()
 
 
-def _outputs(subject: Subject, site: Site) -> Int64[Tensor, "kv_head head_dim"]:
+def _outputs(model: CapturedModel, site: AttentionSite) -> Int64[Tensor, "kv_head head_dim"]:
     """For every value, the number of the output of the source that it is."""
     assert site.source is not None  # noqa: S101 - the caller has asked
     size = _matrix(site.source)[0].shape[1]
     numbers = torch.arange(size)
-    high, low = (_arrived(subject, site, digit) for digit in (numbers // BASE, numbers % BASE))
+    high, low = (_arrived(model, site, digit) for digit in (numbers // BASE, numbers % BASE))
     found = (high * BASE + low).round().long()
     exact = bool(((high % 1 == 0) & (low % 1 == 0)).all())
     if not exact or not bool((found == found[:, :1]).all()) or int(found.max()) >= size:
@@ -78,7 +78,7 @@ def _outputs(subject: Subject, site: Site) -> Int64[Tensor, "kv_head head_dim"]:
 
 
 def _arrived(
-    subject: Subject, site: Site, digits: Int64[Tensor, " output"]
+    model: CapturedModel, site: AttentionSite, digits: Int64[Tensor, " output"]
 ) -> Float[Tensor, "kv_head key head_dim"]:
     """The values of a text, when every position of the source puts out these numbers."""
 
@@ -86,11 +86,11 @@ def _arrived(
         return digits.to(output).expand_as(output)
 
     with _hooked(site.source, replace):
-        return _captured(subject, site).value[0].cpu().double()
+        return _captured(model, site).value[0].cpu().double()
 
 
-def _verify(subject: Subject, site: Site, found: ValueMap) -> None:
-    record = _captured(subject, site)
+def _verify(model: CapturedModel, site: AttentionSite, found: ValueMap) -> None:
+    record = _captured(model, site)
     if record.input is None:
         raise _refused(site, "what its values are made from is not seen")
     value = record.value[0].cpu().double()
@@ -101,11 +101,11 @@ def _verify(subject: Subject, site: Site, found: ValueMap) -> None:
         raise _refused(site, f"x W^V + b^V misses its values by {error:.1e} of their norm")
 
 
-def _captured(subject: Subject, site: Site) -> LayerRecord:
+def _captured(model: CapturedModel, site: AttentionSite) -> LayerRecord:
     records: list[LayerRecord] = []
-    with subject.capture([site]) as recorder, torch.inference_mode():
+    with model.capture([site]) as recorder, torch.inference_mode():
         recorder.visit = records.append
-        subject.transformer(**probe_inputs(subject.transformer))
+        model.transformer(**probe_inputs(model.transformer))
     return records[0]
 
 
@@ -119,7 +119,7 @@ def _hooked(module: nn.Module | None, hook: Any) -> Iterator[None]:
         handle.remove()
 
 
-def _refused(site: Site, reason: str) -> UnsupportedModelError:
+def _refused(site: AttentionSite, reason: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"{site.name}: {reason}, so W^V cannot be read off and f has no matrix here."
     )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from headlight.errors import UsageError
 
 if TYPE_CHECKING:
-    from headlight.capture import Subject
-    from headlight.capture.attribution import AttributionSettings
+    from headlight.attribution_settings import AttributionSettings
+    from headlight.capture import CapturedModel
 
 LAYER_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
@@ -22,11 +22,11 @@ def load(
     dtype: str,
     trust_remote_code: bool,
     head: str = "none",
-) -> "Subject":
+) -> "CapturedModel":
     """The model, ready to be captured."""
-    from headlight.capture import load_subject
+    from headlight.capture import load_model
 
-    return load_subject(
+    return load_model(
         model,
         revision=revision,
         device=device,
@@ -53,11 +53,11 @@ def attribution_settings(
                 "for; add the measure attribution."
             )
         return None
-    from headlight.capture.attribution import AttributionSettings
+    from headlight.attribution_settings import AttributionSettings
 
     if exact:
         return AttributionSettings(method="exact")
-    return AttributionSettings() if probes is None else AttributionSettings(probes=probes)
+    return AttributionSettings() if probes is None else AttributionSettings(directions=probes)
 
 
 def layer_numbers(spec: str | None) -> tuple[int, ...] | None:

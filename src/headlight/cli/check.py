@@ -9,7 +9,7 @@ from headlight.cli.arguments import load
 from headlight.cli.options import Device, Precision, Revision, Trust
 
 if TYPE_CHECKING:
-    from headlight.capture import Site
+    from headlight.capture import AttentionSite
 
 CHECK_EXAMPLES = """
 [bold]Examples[/bold]
@@ -33,16 +33,16 @@ def check(
     """Say whether the attention of a model can be captured exactly, module by module."""
     from rich.console import Console
 
-    subject = load(model, revision, device, dtype, trust_remote_code)
-    Console().print(_sites_table(subject.name, subject.sites))
-    worst = max(site.error for site in subject.sites)
+    captured = load(model, revision, device, dtype, trust_remote_code)
+    Console().print(_sites_table(captured.name, captured.sites))
+    worst = max(site.error for site in captured.sites)
     typer.echo(
-        f"{len(subject.sites)} attention modules; Eq. 3 (Kobayashi et al. 2020) holds to "
+        f"{len(captured.sites)} attention modules; Eq. 3 (Kobayashi et al. 2020) holds to "
         f"{worst:.1e} of the output's norm."
     )
 
 
-def _sites_table(name: str, sites: "list[Site]") -> Any:
+def _sites_table(name: str, sites: "list[AttentionSite]") -> Any:
     from rich.table import Table
     from rich.text import Text
 

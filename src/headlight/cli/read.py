@@ -83,9 +83,9 @@ def read(
 
     from headlight.reading import read as read_text
 
-    subject = load(model, revision, device, dtype, trust_remote_code)
+    captured = load(model, revision, device, dtype, trust_remote_code)
     reading = read_text(
-        subject,
+        captured,
         text,
         pair,
         kind=kind.value if kind else None,

@@ -172,8 +172,8 @@ def reproduce(
     chosen.chosen(wanted)  # complains before anything slow
     chosen.demand_kind(kind)
 
+    from headlight.papers.reproduction import Options, Place
     from headlight.papers.sources import Sources
-    from headlight.papers.study import Options, Place
 
     found = Sources(
         text=text,
@@ -208,7 +208,7 @@ def reproduce(
     folder = place.made()
 
     from headlight.papers.reproduce import reproduce as reproduce_paper
-    from headlight.papers.study import open_study
+    from headlight.papers.reproduction import open_study
 
     study = open_study(
         model,

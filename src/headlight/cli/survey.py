@@ -118,8 +118,10 @@ def survey(
 
     from rich.console import Console
 
-    from headlight.surveys import Folder, Settings, sample_settings, survey as run_survey
-    from headlight.surveys.write import write_report
+    from headlight.analysis.folder import RunFolder
+    from headlight.analysis.settings import Settings, sample_settings
+    from headlight.reports import write_report
+    from headlight.studies.heads.study import survey as run_survey
 
     wanted = tuple(names(measures))
     settings = Settings(
@@ -139,15 +141,15 @@ def survey(
         batch_tokens=batch_tokens,
         seed=seed,
     )
-    folder = Folder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
     folder.demand_free()
     head = "language_model" if "gradient" in wanted else "none"
-    subject = load(model, revision, device, dtype, trust_remote_code, head)
+    captured = load(model, revision, device, dtype, trust_remote_code, head)
     if opened is None:
-        settings = sample_settings(settings, subject)
+        settings = sample_settings(settings, captured)
     result = run_survey(
         opened,
-        subject,
+        captured,
         settings,
         folder=folder,
         command=command_line(),

@@ -4,7 +4,7 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 `headlight.encode.batch`.
 """
 
-from headlight.encode.clark import pairs
+from headlight.encode.adjacent_segments import pairs
 from headlight.encode.encoded import Encoded
 from headlight.encode.examples import Counts, Examples
 from headlight.encode.lengths import length_batches

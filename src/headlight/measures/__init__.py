@@ -12,7 +12,7 @@ from headlight.measures.scores import (
     MEASURES,
     Scores,
     ValueBias,
-    demand_measures,
+    check_measures,
 )
 from headlight.measures.words import NORM_POOLINGS, NormPooling, word_score
 
@@ -27,7 +27,7 @@ __all__ = [
     "NullSpaces",
     "Scores",
     "ValueBias",
-    "demand_measures",
+    "check_measures",
     "distributions",
     "divergence",
     "effective",

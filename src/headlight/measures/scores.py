@@ -201,7 +201,7 @@ ALL_MEASURES = (*MEASURES, GRADIENT, ATTRIBUTION)
 """Everything that can be asked of a pair of positions."""
 
 
-def demand_measures(measures: Sequence[str]) -> None:
+def check_measures(measures: Sequence[str]) -> None:
     """Refuse measures that do not exist, or come twice, or not at all.
 
     Raises:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas
 
-from headlight.papers.desk import Desk
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Exhibit
 from headlight.views.pictures import table_picture
 
@@ -35,7 +35,7 @@ class Finding:
 
 
 def findings_exhibit(
-    desk: Desk, found: Sequence[Finding], source: str, notes: Sequence[str]
+    desk: ExhibitWriter, found: Sequence[Finding], source: str, notes: Sequence[str]
 ) -> Exhibit:
     """The findings as a table, and without their rules as a picture."""
     frame = pandas.DataFrame(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headlight.errors import UnknownNameError, UsageError
-from headlight.papers.desk import Desk
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Exhibit
 
 NEEDS = {
@@ -33,7 +33,7 @@ class Plan:
 
     name: str
     title: str
-    make: Callable[[Study, Desk], Exhibit]
+    make: Callable[[Study, ExhibitWriter], Exhibit]
     needs: tuple[str, ...] = ()
 
     def missing(self, study: Study) -> str | None:

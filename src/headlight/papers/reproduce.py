@@ -8,9 +8,9 @@ from pathlib import Path
 
 from headlight import files
 from headlight.errors import ResultError
-from headlight.papers.desk import Desk
 from headlight.papers.plan import Paper, Plan
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
+from headlight.papers.writer import ExhibitWriter
 from headlight.result import versions
 from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
 
@@ -48,7 +48,7 @@ def reproduce(
     missing: list[tuple[str, str]] = []
     for plan in paper.chosen(None if only is None else tuple(only)):
         reason = plan.missing(study)
-        exhibit = None if reason else plan.make(study, Desk(study.folder, plan.name))
+        exhibit = None if reason else plan.make(study, ExhibitWriter(study.folder, plan.name))
         if exhibit is None:
             missing.append((plan.title, reason or ""))
         else:
@@ -80,7 +80,7 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     }
     compared = [("compared with", study.compared.name)] if study.compared else []
     return [
-        ("model", study.subject.name),
+        ("model", study.model.name),
         *compared,
         *(
             (label, ", ".join(Path(name).name for name in names))
@@ -95,8 +95,8 @@ def _attributes(study: Study) -> dict[str, object]:
     if study.compared:
         settings |= {"compared": study.compared.name, "compared_revision": study.compared.revision}
     return {
-        "model": study.subject.name,
-        "revision": study.subject.revision,
+        "model": study.model.name,
+        "revision": study.model.revision,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": json.dumps(versions()),
         "settings": json.dumps(settings),

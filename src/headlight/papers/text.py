@@ -4,14 +4,15 @@ from pathlib import Path
 
 import xarray
 
-from headlight.papers.study import Study
-from headlight.surveys import SAMPLE, Settings
+from headlight.analysis.plan import SAMPLE
+from headlight.analysis.settings import Settings
+from headlight.papers.reproduction import Study
 
 
 def text_settings(study: Study) -> Settings:
     """How text becomes examples: two adjacent paragraphs, as in the paper (Section 3)."""
     options = study.options
-    longest = study.subject.longest
+    longest = study.model.longest
     return Settings(
         pairs=True,
         max_length=min(options.max_length, longest) if longest else options.max_length,
@@ -39,9 +40,9 @@ def model_name(name: str) -> str:
 
 def model_note(study: Study) -> str:
     """Which model this is, beside the paper's."""
-    sites = study.subject.sites_of(study.kind)
+    sites = study.model.sites_of(study.kind)
     return (
-        f"The model is {model_name(study.subject.name)}, {len(sites)} layers of "
+        f"The model is {model_name(study.model.name)}, {len(sites)} layers of "
         f"{max(site.heads for site in sites)} heads; the paper's is BERT-base, 12 layers of 12."
     )
 

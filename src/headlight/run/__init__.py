@@ -1,8 +1,8 @@
 """Carrying out a measurement over a whole corpus: shards, checkpoints, progress; without torch."""
 
 from headlight.run.checkpoint import State
-from headlight.run.engine import Work, run
+from headlight.run.engine import BatchJob, run
 from headlight.run.example import Example
 from headlight.run.progress import Progress, show_progress
 
-__all__ = ["Example", "Progress", "State", "Work", "run", "show_progress"]
+__all__ = ["BatchJob", "Example", "Progress", "State", "run", "show_progress"]

@@ -17,7 +17,7 @@ E = TypeVar("E", bound=Example)
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Generic[E]):
+class BatchJob(Generic[E]):
     """What is done with the examples; it must not depend on anything else than its arguments.
 
     Attributes:
@@ -37,7 +37,7 @@ class Work(Generic[E]):
 
 def run(
     examples: Iterable[E],
-    work: Work[E],
+    work: BatchJob[E],
     *,
     folder: Path | None = None,
     signature: Mapping[str, Any],
@@ -85,7 +85,7 @@ class _Engine(Generic[E]):
 
     def __init__(
         self,
-        work: Work[E],
+        work: BatchJob[E],
         state: State,
         checkpoint: Checkpoint | None,
         progress: Progress | None,

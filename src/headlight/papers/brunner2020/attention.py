@@ -10,10 +10,10 @@ from headlight.papers.brunner2020.attention_results import (
     identified,
     surveyed,
 )
-from headlight.papers.desk import Desk
 from headlight.papers.naming import percent
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import text_notes
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit, Picture
 from headlight.views.pictures import (
     DensityPanel,
@@ -31,7 +31,7 @@ CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
 MEASURES = {"weight": "raw attention", "effective": "effective attention"}
 
 
-def figure_1(study: Study, desk: Desk) -> Exhibit:
+def figure_1(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Effective beside raw attention: correlation by length, and attention to kinds of tokens."""
     found, survey = identified(study), surveyed(study)
     share = survey["share"].sel(query_category="all")
@@ -59,7 +59,7 @@ def figure_1(study: Study, desk: Desk) -> Exhibit:
     )
 
 
-def _correlations(found: xarray.Dataset, desk: Desk) -> list[Picture]:
+def _correlations(found: xarray.Dataset, desk: ExhibitWriter) -> list[Picture]:
     """Figure 1a; without a text that has a correlation there is none."""
     points = found["points"].values
     if len(points) < 2:
@@ -170,7 +170,7 @@ def _spoken(share: xarray.DataArray) -> str:
     )
 
 
-def figure_5(study: Study, desk: Desk) -> Exhibit:
+def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Attention to [SEP], from [SEP] and from other tokens, effective and raw."""
     survey = surveyed(study)
     share = survey["share"].sel(key_category="sep")

@@ -12,10 +12,10 @@ from headlight.encode.batch import collate
 from headlight.measures import Scores
 from headlight.papers.brunner2020 import published_attention as published
 from headlight.papers.brunner2020.attention_results import bias_note, passage, value_bias
-from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import HeadMap, head_map
 
@@ -50,7 +50,7 @@ class Example:
 
 def figure_6(
     study: Study,
-    desk: Desk,
+    desk: ExhibitWriter,
     *,
     layer: int = published.EXAMPLE_LAYER - 1,
     head: int | None = None,
@@ -135,9 +135,9 @@ def figure_6(
 
 
 def _example(study: Study, layer: int, head: int | None, texts: tuple[str, str]) -> Example:
-    subject = study.subject
-    layer = min(layer, len(subject.sites_of(study.kind)) - 1)
-    example = encode_one(study.tokenizer, *texts, max_length=subject.longest)
+    model = study.model
+    layer = min(layer, len(model.sites_of(study.kind)) - 1)
+    example = encode_one(study.tokenizer, *texts, max_length=model.longest)
     found: list[tuple[Map, Map]] = []
 
     def visit(record: LayerRecord) -> None:
@@ -146,9 +146,9 @@ def _example(study: Study, layer: int, head: int | None, texts: tuple[str, str])
             tuple(each[0].double().cpu().numpy() for each in (scores.weight, scores.effective))  # type: ignore[arg-type]
         )
 
-    with subject.capture(subject.sites_of(study.kind, [layer])) as recorder:
+    with model.capture(model.sites_of(study.kind, [layer])) as recorder:
         recorder.visit = visit
-        subject.run(collate([example], pad_id=0, device=subject.transformer.device))
+        model.run(collate([example], pad_id=0, device=model.transformer.device))
     raw, effective = found[0]
     if head is None:
         with np.errstate(invalid="ignore"):

@@ -11,15 +11,15 @@ from headlight.papers.brunner2020.attention_results import (
     counterexamples,
     identified,
 )
-from headlight.papers.desk import Desk
 from headlight.papers.naming import percent
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import text_notes
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import Line, LinePanel, lines
 
 
-def section_3(study: Study, desk: Desk) -> Exhibit:
+def section_3(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Null spaces against their bounds, and alternatives that the model cannot tell apart."""
     found, tried = identified(study), counterexamples(study)
     heads = found.sizes["layer"] * found.sizes["head"]

@@ -10,11 +10,13 @@ import numpy as np
 import xarray
 
 from headlight.alternatives import AlternativeSettings, alternatives
+from headlight.analysis.folder import RunFolder
 from headlight.corpora import Corpus, Document, open_corpus
 from headlight.measures import ValueBias
-from headlight.papers.study import Study, file_state
+from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import text_settings, text_source
-from headlight.surveys import Folder, identifiability_study, survey
+from headlight.studies.heads.study import survey
+from headlight.studies.identifiability import identifiability_study
 
 FIRST = (
     "The old mill by the river was built in 1802 by a family of farmers, and for more than a "
@@ -44,7 +46,7 @@ ROWS = 8
 
 def value_bias(study: Study) -> ValueBias:
     """As in the paper, whose T has no value bias; with it where it cannot be told apart."""
-    sites = study.subject.sites_of(study.kind)
+    sites = study.model.sites_of(study.kind)
     return "exclude" if all(site.value_bias is not None for site in sites) else "include"
 
 
@@ -64,9 +66,9 @@ def surveyed(study: Study) -> xarray.Dataset:
         )
         return survey(
             text_source(study),
-            study.subject,
+            study.model,
             settings,
-            folder=Folder(path=run, resume=True),
+            folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
 
@@ -80,9 +82,9 @@ def identified(study: Study) -> xarray.Dataset:
         settings = replace(text_settings(study), pairs=False, value_bias=value_bias(study))
         return identifiability_study(
             _paragraphs(text_source(study)),
-            study.subject,
+            study.model,
             settings,
-            folder=Folder(path=run, resume=True),
+            folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
 
@@ -93,7 +95,7 @@ def identified(study: Study) -> xarray.Dataset:
 def passage(study: Study) -> tuple[str, str]:
     """Our two paragraphs, or as many of their words as the model takes."""
     texts = FIRST.split(), SECOND.split()
-    room = study.subject.longest or len(FIRST + SECOND)
+    room = study.model.longest or len(FIRST + SECOND)
     for share in (1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1):
         first, second = (" ".join(words[: max(1, int(share * len(words)))]) for words in texts)
         if len(study.tokenizer(first, second)["input_ids"]) <= room:
@@ -121,7 +123,7 @@ def counterexamples(study: Study) -> xarray.Dataset:
     """Other attention of the same output, of the first head of every layer, on a text of ours."""
 
     def make(_: Path) -> xarray.Dataset:
-        sites = study.subject.sites_of(study.kind)
+        sites = study.model.sites_of(study.kind)
         found = [[_tried(study, site.layer, method) for method in METHODS] for site in sites]
         names = list(found[0][0])
         values = {
@@ -137,14 +139,14 @@ def counterexamples(study: Study) -> xarray.Dataset:
 def _tried(study: Study, layer: int, method: str) -> dict[str, Any]:
     """One head: how many rows can be changed, by how much, and what the model says to it."""
     texts = passage(study)
-    whole = alternatives(study.subject, *texts, place=(layer, 0), kind=study.kind)
+    whole = alternatives(study.model, *texts, place=(layer, 0), kind=study.kind)
     if method == "farthest":
         chosen = np.linspace(0, whole.exists.size - 1, ROWS).astype(int)
         settings = AlternativeSettings(
             method=method, queries=tuple(dict.fromkeys(chosen.tolist())), seed=study.options.seed
         )
         whole = alternatives(
-            study.subject, *texts, place=(layer, 0), kind=study.kind, settings=settings
+            study.model, *texts, place=(layer, 0), kind=study.kind, settings=settings
         )
     dataset = whole.dataset
     moved = whole.total_variation.values[:, whole.exists.values]

@@ -11,31 +11,31 @@ from headlight.papers.brunner2020.contribution_results import (
 )
 from headlight.papers.brunner2020.datasets import main_set, pair_title
 from headlight.papers.brunner2020.published_contribution import NOT_LARGEST, OWN_MEDIANS
-from headlight.papers.desk import Desk
 from headlight.papers.naming import percent
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import Box, BoxPanel, Line, LinePanel, boxes, lines
 
 MARKS = ("low", "first", "median", "third", "high")
 
 
-def figure_3(study: Study, desk: Desk) -> Exhibit:
+def figure_3(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Own contributions on MRPC."""
     return own_contribution(study, desk, main_set(study), "Figure 3 and Section 5.2")
 
 
-def figure_40(study: Study, desk: Desk) -> Exhibit:
+def figure_40(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Own contributions on CoLA."""
     return own_contribution(study, desk, "cola", "Figure 40 and Appendix D.2.1")
 
 
-def figure_42(study: Study, desk: Desk) -> Exhibit:
+def figure_42(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Own contributions on MNLI."""
     return own_contribution(study, desk, "mnli", "Figure 42 and Appendix D.2.2")
 
 
-def own_contribution(study: Study, desk: Desk, name: str, source: str) -> Exhibit:
+def own_contribution(study: Study, desk: ExhibitWriter, name: str, source: str) -> Exhibit:
     """Boxes of own contributions, and the share of tokens of which another contributes most.
 
     Args:

@@ -11,8 +11,8 @@ from headlight.papers.brunner2020.contribution_results import (
 )
 from headlight.papers.brunner2020.datasets import main_set, pair_title
 from headlight.papers.brunner2020.published_contribution import NEAREST
-from headlight.papers.desk import Desk
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import Line, LinePanel, lines
 
@@ -28,22 +28,22 @@ SHOWN = 15
 """Places to the left and to the right that the figure shows; the table has all."""
 
 
-def figure_4(study: Study, desk: Desk) -> Exhibit:
+def figure_4(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Contributions of neighbours on MRPC."""
     return neighbours(study, desk, main_set(study), "Figure 4 and Section 5.3")
 
 
-def figure_41(study: Study, desk: Desk) -> Exhibit:
+def figure_41(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Contributions of neighbours on CoLA."""
     return neighbours(study, desk, "cola", "Figure 41 and Appendix D.2.1")
 
 
-def figure_43(study: Study, desk: Desk) -> Exhibit:
+def figure_43(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Contributions of neighbours on MNLI."""
     return neighbours(study, desk, "mnli", "Figure 43 and Appendix D.2.2")
 
 
-def neighbours(study: Study, desk: Desk, name: str, source: str) -> Exhibit:
+def neighbours(study: Study, desk: ExhibitWriter, name: str, source: str) -> Exhibit:
     """By layer, neighbours at each distance; in three layers, all relative positions.
 
     Args:
@@ -85,7 +85,7 @@ def neighbours(study: Study, desk: Desk, name: str, source: str) -> Exhibit:
     )
 
 
-def figure_18(study: Study, desk: Desk) -> Exhibit:
+def figure_18(study: Study, desk: ExhibitWriter) -> Exhibit:
     """What [CLS] receives, by place from the beginning and from the first [SEP]."""
     name = main_set(study)
     found = contributed(study, name)

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import xarray
 
-from headlight.capture.attribution import AttributionSettings
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.settings import Settings
+from headlight.attribution_settings import AttributionSettings
 from headlight.corpora import open_treebank
 from headlight.encode import sentences
 from headlight.papers.brunner2020.datasets import (
@@ -15,9 +17,10 @@ from headlight.papers.brunner2020.datasets import (
     pair_source,
 )
 from headlight.papers.brunner2020.published_contribution import LAYERS
-from headlight.papers.study import Study, file_state
+from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import model_note
-from headlight.surveys import ContributionOptions, Folder, Settings, contribution_study
+from headlight.studies.contributions.settings import ContributionOptions
+from headlight.studies.contributions.study import contribution_study
 
 
 def contributed(study: Study, name: str) -> xarray.Dataset:
@@ -27,10 +30,10 @@ def contributed(study: Study, name: str) -> xarray.Dataset:
     def make(run: Path) -> xarray.Dataset:
         return contribution_study(
             pair_examples(study, name),
-            study.subject,
+            study.model,
             settings(study),
             options=ContributionOptions(exact=exact),
-            folder=Folder(path=run, resume=True),
+            folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
 
@@ -55,10 +58,10 @@ def contributed_by_tags(study: Study) -> xarray.Dataset:
         )
         found = contribution_study(
             examples,
-            study.subject,
+            study.model,
             settings(study, study.options.max_sentences or study.options.max_pairs),
             options=ContributionOptions(exact=0, tags=tags),
-            folder=Folder(path=run, resume=True),
+            folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
         return found.assign_attrs(tags=tags)
@@ -69,7 +72,7 @@ def contributed_by_tags(study: Study) -> xarray.Dataset:
 def settings(study: Study, examples: int | None = None) -> Settings:
     """How contributions are computed."""
     return Settings(
-        kind=study.subject.kinds[0],
+        kind=study.model.kinds[0],
         max_examples=examples,
         attribution=attribution_settings(study),
         seed=study.options.seed,
@@ -78,7 +81,7 @@ def settings(study: Study, examples: int | None = None) -> Settings:
 
 def attribution_settings(study: Study) -> AttributionSettings:
     """An estimate by random probes, as many as the options say."""
-    return AttributionSettings(probes=study.options.attribution_probes, seed=study.options.seed)
+    return AttributionSettings(directions=study.options.attribution_probes, seed=study.options.seed)
 
 
 def counterparts(found: xarray.Dataset) -> dict[int, int]:

@@ -12,11 +12,11 @@ from headlight.papers.brunner2020.published_contribution import (
     FIRST_LAYER_CLASS,
     FIRST_LAYER_REST,
 )
-from headlight.papers.desk import Desk
 from headlight.papers.naming import percent
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note
-from headlight.surveys.contributions_tags import GROUPS
+from headlight.papers.writer import ExhibitWriter
+from headlight.studies.contributions.tags import GROUPS
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import BoxPanel, boxes
 
@@ -38,7 +38,7 @@ FEWEST = 20
 SPECIAL = {"cls": "[CLS]", "sep": "[SEP]"}
 
 
-def figure_26(study: Study, desk: Desk) -> Exhibit:
+def figure_26(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Own contributions by part of speech, in every layer."""
     found = contributed_by_tags(study)
     groups = ordered_groups(found)

@@ -13,10 +13,10 @@ from headlight.corpora import SentencePair, open_sentence_pairs
 from headlight.papers.brunner2020.contribution_results import attribution_settings
 from headlight.papers.brunner2020.datasets import main_set, pair_source
 from headlight.papers.brunner2020.published_contribution import TRACKED_PAIR, TRACKED_WORDS
-from headlight.papers.desk import Desk
 from headlight.papers.naming import in_words
-from headlight.papers.study import Study, file_state
+from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import model_note
+from headlight.papers.writer import ExhibitWriter
 from headlight.reading import read
 from headlight.views.exhibits import Exhibit, Picture
 from headlight.views.pictures import HeadMap, head_map
@@ -25,7 +25,7 @@ TRACKED = len(TRACKED_WORDS)
 """Words that are tracked, besides the class token and the first separator."""
 
 
-def figure_19(study: Study, desk: Desk) -> Exhibit:
+def figure_19(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Seven tokens of one pair, tracked through the layers."""
     pair, is_papers = _chosen_pair(study)
     found = _tracked(study, pair)
@@ -76,7 +76,7 @@ def _tracked(study: Study, pair: SentencePair) -> xarray.Dataset:
         settings = replace(settings, method="exact")
 
     def make(_: Path) -> xarray.Dataset:
-        reading = read(study.subject, pair.first, pair.second, attribution=settings)
+        reading = read(study.model, pair.first, pair.second, attribution=settings)
         return reading.dataset[["attribution"]]
 
     return study.kept(
@@ -112,7 +112,7 @@ def _whole_words(found: xarray.Dataset, last: int) -> Iterator[int]:
             yield place
 
 
-def _drawn(desk: Desk, found: xarray.Dataset, tokens: list[str], place: int) -> Picture:
+def _drawn(desk: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place: int) -> Picture:
     """All input tokens of one hidden token, layer by layer."""
     rows = found["attribution"].isel(query=place).values
     others = np.delete(rows, place, axis=1)

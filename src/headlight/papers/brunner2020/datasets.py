@@ -9,7 +9,7 @@ from headlight.corpora import SentencePair, SentencePairs, open_sentence_pairs
 from headlight.encode import Examples, sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.brunner2020.published import PAIR_SETS
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 
 TITLES = {"mrpc": "MRPC", "cola": "CoLA", "mnli": "MNLI"}
 """The names of the sets in the paper, in its order."""
@@ -61,7 +61,7 @@ def pair_source(study: Study, name: str) -> str:
 
 def pair_length(study: Study) -> int:
     """Tokens in an example at most."""
-    longest = study.subject.longest
+    longest = study.model.longest
     return min(study.options.max_length, longest) if longest else study.options.max_length
 
 

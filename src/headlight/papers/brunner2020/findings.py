@@ -13,10 +13,10 @@ from headlight.papers.brunner2020.identity_layers import directions
 from headlight.papers.brunner2020.identity_results import across_layers, same_layer
 from headlight.papers.brunner2020.published_contribution import NEAREST, NOT_LARGEST, OWN_MEDIANS
 from headlight.papers.brunner2020.published_identity import LINEAR_COSINE_LAST
-from headlight.papers.desk import Desk
 from headlight.papers.findings import Finding, findings_exhibit
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Exhibit
 
 UNCHANGED = 10.0
@@ -25,7 +25,7 @@ IDENTIFIED = 0.8
 """Tokens mostly keep their identity if at least this share of them is found."""
 
 
-def findings(study: Study, desk: Desk) -> Exhibit:
+def findings(study: Study, desk: ExhibitWriter) -> Exhibit:
     """The findings of Sections 3 to 5, each with the rule by which it holds or not."""
     found = [*_attention(study), *_identity(study), *_contribution(study)]
     source = "Brunner et al. (2020), Sections 3 to 5"

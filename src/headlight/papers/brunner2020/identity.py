@@ -19,8 +19,8 @@ from headlight.papers.brunner2020.identity_results import (
     in_closed_form,
     same_layer,
 )
-from headlight.papers.desk import Desk
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import Line, LinePanel, Reference, lines
 
@@ -32,7 +32,7 @@ IDENTIFIED = (
 )
 
 
-def figure_2(study: Study, desk: Desk) -> Exhibit:
+def figure_2(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Identifiability on MRPC by layer, and how maps of one layer do on the others."""
     name = main_set(study)
     made = identifiability(study, desk, name, "Figure 2 and Section 4.1")
@@ -70,17 +70,17 @@ def figure_2(study: Study, desk: Desk) -> Exhibit:
     )
 
 
-def figure_38(study: Study, desk: Desk) -> Exhibit:
+def figure_38(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Identifiability on CoLA."""
     return identifiability(study, desk, "cola", "Figure 38 and Appendix D.1.1")
 
 
-def figure_39(study: Study, desk: Desk) -> Exhibit:
+def figure_39(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Identifiability on MNLI."""
     return identifiability(study, desk, "mnli", "Figure 39 and Appendix D.1.2")
 
 
-def identifiability(study: Study, desk: Desk, name: str, source: str) -> Exhibit:
+def identifiability(study: Study, desk: ExhibitWriter, name: str, source: str) -> Exhibit:
     """Rates of all maps and both distances by layer, trained and tested on the same layer.
 
     Args:
@@ -128,7 +128,7 @@ def identifiability(study: Study, desk: Desk, name: str, source: str) -> Exhibit
     )
 
 
-def figure_7(study: Study, desk: Desk) -> Exhibit:
+def figure_7(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Rates on training and on test tokens, with the L2 loss, and by the amount of data."""
     name = main_set(study)
     results = {kind: same_layer(study, name, kind) for kind in ("linear", "mlp")}

@@ -16,9 +16,9 @@ from headlight.papers.brunner2020.identity_results import (
     single_layers,
     single_layers_compared,
 )
-from headlight.papers.desk import Desk
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import model_name
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import HeadMap, Line, LinePanel, head_map, lines
 
@@ -26,22 +26,22 @@ SHOWN = 4
 """Layers whose maps are drawn as lines: the first, the middle and the last two."""
 
 
-def figure_8(study: Study, desk: Desk) -> Exhibit:
+def figure_8(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Linear maps with the L2 loss on all layers."""
     return generalisation(study, desk, "linear", "l2", "Figure 8")
 
 
-def figure_9(study: Study, desk: Desk) -> Exhibit:
+def figure_9(study: Study, desk: ExhibitWriter) -> Exhibit:
     """MLPs with the L2 loss on all layers."""
     return generalisation(study, desk, "mlp", "l2", "Figure 9")
 
 
-def figure_10(study: Study, desk: Desk) -> Exhibit:
+def figure_10(study: Study, desk: ExhibitWriter) -> Exhibit:
     """MLPs with the cosine loss on all layers."""
     return generalisation(study, desk, "mlp", "cosine", "Figure 10")
 
 
-def generalisation(study: Study, desk: Desk, kind: str, loss: str, source: str) -> Exhibit:
+def generalisation(study: Study, desk: ExhibitWriter, kind: str, loss: str, source: str) -> Exhibit:
     """Maps trained on one layer and tested on all.
 
     Args:
@@ -124,7 +124,7 @@ def directions(rates: xarray.DataArray) -> tuple[float, float]:
         )
 
 
-def figure_11(study: Study, desk: Desk) -> Exhibit:
+def figure_11(study: Study, desk: ExhibitWriter) -> Exhibit:
     """All maps from each layer to the one below."""
     name = main_set(study)
     results = {kind: single_layers(study, name, kind) for kind in MAP_TITLES}
@@ -145,17 +145,17 @@ def figure_11(study: Study, desk: Desk) -> Exhibit:
     return replace(made, comparisons=[compared], notes=notes)
 
 
-def figure_12(study: Study, desk: Desk) -> Exhibit:
+def figure_12(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Two models on MRPC."""
     return two_models(study, desk, main_set(study), "Figure 12 and Appendix B.4")
 
 
-def figure_13(study: Study, desk: Desk) -> Exhibit:
+def figure_13(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Two models on CoLA."""
     return two_models(study, desk, "cola", "Figure 13 and Appendix B.4")
 
 
-def two_models(study: Study, desk: Desk, name: str, source: str) -> Exhibit:
+def two_models(study: Study, desk: ExhibitWriter, name: str, source: str) -> Exhibit:
     """The naive map from each layer to the one below, in the model and in a second one.
 
     Args:
@@ -200,7 +200,7 @@ def _drops(results: Mapping[str, xarray.Dataset]) -> list[Comparison]:
     ]
 
 
-def _between(desk: Desk, drawn: list[Line], source: str, name: str) -> Exhibit:
+def _between(desk: ExhibitWriter, drawn: list[Line], source: str, name: str) -> Exhibit:
     """The drawing and table of rates between one layer and the next."""
     frame = pandas.DataFrame({"layer": drawn[0].x, **{line.label: 100 * line.y for line in drawn}})
     spoken = f"{drawn[0].label}: " + ", ".join(f"{100 * value:.1f}%" for value in drawn[0].y)

@@ -10,8 +10,8 @@ from headlight.papers.brunner2020.identity_results import (
     identity_notes,
     neighbours,
 )
-from headlight.papers.desk import Desk
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import Line, LinePanel, lines
 
@@ -22,27 +22,29 @@ COLOURS = {
 """Previous tokens are blue and next ones red, as in the paper; the nearest are darkest."""
 
 
-def figure_14(study: Study, desk: Desk) -> Exhibit:
+def figure_14(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Linear maps with the cosine loss."""
     return recovered_neighbours(study, desk, "linear", "cosine", "Figure 14")
 
 
-def figure_15(study: Study, desk: Desk) -> Exhibit:
+def figure_15(study: Study, desk: ExhibitWriter) -> Exhibit:
     """MLPs with the cosine loss."""
     return recovered_neighbours(study, desk, "mlp", "cosine", "Figure 15")
 
 
-def figure_16(study: Study, desk: Desk) -> Exhibit:
+def figure_16(study: Study, desk: ExhibitWriter) -> Exhibit:
     """MLPs with the L2 loss."""
     return recovered_neighbours(study, desk, "mlp", "l2", "Figure 16")
 
 
-def figure_17(study: Study, desk: Desk) -> Exhibit:
+def figure_17(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Linear maps with the L2 loss."""
     return recovered_neighbours(study, desk, "linear", "l2", "Figure 17")
 
 
-def recovered_neighbours(study: Study, desk: Desk, kind: str, loss: str, source: str) -> Exhibit:
+def recovered_neighbours(
+    study: Study, desk: ExhibitWriter, kind: str, loss: str, source: str
+) -> Exhibit:
     """How often the tokens up to three positions away are recovered, by layer.
 
     Args:

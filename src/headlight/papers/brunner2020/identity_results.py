@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.capture import Subject
+from headlight.capture import CapturedModel
 from headlight.papers.brunner2020.datasets import (
     main_set,
     pair_examples,
@@ -20,9 +20,10 @@ from headlight.papers.brunner2020.datasets import (
 )
 from headlight.papers.brunner2020.published import MNLI_IDENTITY_EXAMPLES
 from headlight.papers.brunner2020.published_identity import FRACTIONS, FRACTIONS_LAYER, LAYERS
-from headlight.papers.study import Study, file_state
+from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import model_note
-from headlight.probes import IdentitySettings, MapRecipe, token_identity
+from headlight.studies.token_identity.settings import IdentitySettings, MapRecipe
+from headlight.studies.token_identity.study import token_identity
 
 EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
 """Passes over the training tokens at most, by kind of map; the paper names no limit."""
@@ -69,7 +70,7 @@ def single_layers_compared(study: Study, name: str) -> xarray.Dataset:
     """The naive maps from each layer to the one below, in the second model."""
     if study.compared is None:
         raise ValueError("the plan of this exhibit asks for a second model")
-    return _made(study, name, "single-compared", "naive", subject=study.compared, target="below")
+    return _made(study, name, "single-compared", "naive", model=study.compared, target="below")
 
 
 def neighbours(study: Study, kind: str, loss: str) -> xarray.Dataset:
@@ -112,15 +113,15 @@ def _made(
     title: str,
     kind: str,
     *,
-    subject: Subject | None = None,
+    model: CapturedModel | None = None,
     rates: Sequence[float] | None = None,
     **choices: Any,
 ) -> xarray.Dataset:
     """A study of one kind of map, in a folder where all of them share the hidden tokens."""
-    subject = subject or study.subject
+    model = model or study.model
     settings = _settings(study, kind, rates, choices)
     source = file_state(pair_source(study, name))
-    about = {"pairs": source, "maps": settings.signature(), "of": [subject.name, subject.revision]}
+    about = {"pairs": source, "maps": settings.signature(), "of": [model.name, model.revision]}
     # Hidden tokens of another model, or of other pairs, are kept beside these.
     extent = [_limit(study, name), pair_length(study)]
     mark = sha256(json.dumps([*about["of"], source, extent]).encode()).hexdigest()[:8]
@@ -128,7 +129,7 @@ def _made(
     def make(run: Path) -> xarray.Dataset:
         return token_identity(
             pair_examples(study, name, limit=_limit(study, name)),
-            subject,
+            model,
             settings,
             folder=run.parent / f"identity-{name}-{mark}",
             progress=study.progress,

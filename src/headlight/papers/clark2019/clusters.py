@@ -7,12 +7,12 @@ import xarray
 from headlight.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
 from headlight.papers.clark2019.results import antecedents, dependencies, distances, surveyed
 from headlight.papers.clark2019.surface import LABELS
-from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import text_notes
-from headlight.probes.coreference import best_heads as best_resolvers
-from headlight.probes.dependency_tables import best_heads
+from headlight.papers.writer import ExhibitWriter
+from headlight.studies.coreference.study import best_heads as best_resolvers
+from headlight.studies.dependency.tables import best_heads
 from headlight.views.exhibits import Exhibit, Picture
 from headlight.views.pictures import Embedding, dendrogram, embedding as draw_embedding
 
@@ -20,7 +20,7 @@ MARGIN = 0.1
 """A head is named after a relation if it beats the best fixed offset by so much."""
 
 
-def figure_6(study: Study, desk: Desk) -> Exhibit:
+def figure_6(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Heads on a map, and in a tree, by the divergence of their attention."""
     found, survey = distances(study), surveyed(study)
     named = _names(study, survey)
@@ -112,7 +112,7 @@ def _frame(points: xarray.DataArray, named: xarray.DataArray, measure: str) -> p
     )
 
 
-def _map(frame: pandas.DataFrame, measure: str, stress: float, desk: Desk) -> Picture:
+def _map(frame: pandas.DataFrame, measure: str, stress: float, desk: ExhibitWriter) -> Picture:
     points = frame[["x", "y"]].to_numpy()
     layers = [str(layer) for layer in frame["layer"]]
     doing = [str(name) for name in frame["behaviour"]]
@@ -146,7 +146,7 @@ def _map(frame: pandas.DataFrame, measure: str, stress: float, desk: Desk) -> Pi
 
 
 def _tree(
-    of_measure: xarray.DataArray, frame: pandas.DataFrame, measure: str, desk: Desk
+    of_measure: xarray.DataArray, frame: pandas.DataFrame, measure: str, desk: ExhibitWriter
 ) -> Picture:
     layers = [str(layer) for layer in frame["layer"]]
     drawn = dendrogram(

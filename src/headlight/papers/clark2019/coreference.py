@@ -5,11 +5,11 @@ import xarray
 
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import antecedents, stem
-from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note
-from headlight.probes.coreference import best_heads
+from headlight.papers.writer import ExhibitWriter
+from headlight.studies.coreference.study import best_heads
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 
@@ -17,7 +17,7 @@ KINDS = ("all", "pronoun", "proper", "nominal")
 BASELINES = ("nearest", "head match", "rule-based")
 
 
-def table_2(study: Study, desk: Desk) -> Exhibit:
+def table_2(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Baselines and the best head of each measure."""
     pictures: list[Picture] = []
     tables: list[Table] = []
@@ -45,7 +45,7 @@ def table_2(study: Study, desk: Desk) -> Exhibit:
     )
 
 
-def _table(best: pandas.DataFrame, name: str, desk: Desk) -> Table:
+def _table(best: pandas.DataFrame, name: str, desk: ExhibitWriter) -> Table:
     frame = pandas.DataFrame({"system": [_label(model, row) for model, row in best.iterrows()]})
     for kind in KINDS:
         frame[kind] = best[kind].to_numpy()
@@ -64,7 +64,9 @@ def _label(model: object, row: pandas.Series) -> str:
     return f"head {head_name(int(row['layer']), int(row['head']))} by {model}{who}"
 
 
-def _accuracies(result: xarray.Dataset, best: pandas.DataFrame, name: str, desk: Desk) -> Picture:
+def _accuracies(
+    result: xarray.Dataset, best: pandas.DataFrame, name: str, desk: ExhibitWriter
+) -> Picture:
     """Best heads as marks with intervals, baselines as ticks, by kind of mention."""
     heads = best.dropna(subset="layer")
     rows = []
@@ -94,7 +96,7 @@ def _accuracies(result: xarray.Dataset, best: pandas.DataFrame, name: str, desk:
     )
 
 
-def _map(result: xarray.Dataset, name: str, desk: Desk) -> Picture:
+def _map(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
     accuracy = result["accuracy"].sel(mention_kind="all").max("direction")
     maps = [
         HeadMap(

@@ -11,15 +11,15 @@ from jaxtyping import Float
 from headlight.corpora import Sentence, open_coreference, open_treebank
 from headlight.encode import EncodedSentence, EncodedSpan, documents, sentences
 from headlight.papers.clark2019 import published
+from headlight.papers.clark2019.examples_of_heads import example_heads
 from headlight.papers.clark2019.results import antecedents, dependencies, stem, surveyed
 from headlight.papers.clark2019.word_maps import END, START, piece_map, word_map
-from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note, text_notes
-from headlight.probes.coreference import best_heads as best_resolvers
-from headlight.probes.dependency_tables import best_heads
-from headlight.surveys.examples_of_heads import example_heads
+from headlight.papers.writer import ExhibitWriter
+from headlight.studies.coreference.study import best_heads as best_resolvers
+from headlight.studies.dependency.tables import best_heads
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import LinkDrawing, attention_lines
 
@@ -45,7 +45,7 @@ ROOM = 48
 Map = Float[np.ndarray, "query key"]
 
 
-def figure_1(study: Study, desk: Desk) -> Exhibit:
+def figure_1(study: Study, desk: ExhibitWriter) -> Exhibit:
     """The broadest head, and those that look most at the next token, [SEP] and punctuation."""
     survey = surveyed(study)
     measure = study.options.measures[0]
@@ -90,7 +90,7 @@ def figure_1(study: Study, desk: Desk) -> Exhibit:
     )
 
 
-def figure_5(study: Study, desk: Desk) -> Exhibit:
+def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
     """The best head of some relations at work, and that of coreference."""
     source = study.sources.dependency[0]
     best = best_heads(dependencies(study, source), _measure(study), min_count=FEWEST)
@@ -195,7 +195,7 @@ def _short(study: Study, source: str, relation: str) -> Iterator[EncodedSentence
         for sentence in treebank
         if SHORTEST <= len(sentence) <= LONGEST and relation in sentence.relations
     )
-    room = study.subject.longest or 512
+    room = study.model.longest or 512
     examples = sentences(
         fitting, study.tokenizer, max_length=room, overflow="skip", unencodable="skip"
     )
@@ -235,7 +235,7 @@ def _coreferent(study: Study, source: str) -> Sequence[LinkDrawing]:
     examples = documents(
         open_coreference(source, broken=study.options.broken),
         study.tokenizer,
-        max_length=min(ROOM, study.subject.longest or ROOM),
+        max_length=min(ROOM, study.model.longest or ROOM),
         unencodable="skip",
     )
     for example in islice(examples, CANDIDATES):

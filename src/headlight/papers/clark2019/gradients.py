@@ -5,11 +5,11 @@ from pathlib import Path
 import pandas
 import xarray
 
-from headlight.papers.desk import Desk
-from headlight.papers.study import Study, file_state
+from headlight.analysis.folder import RunFolder
+from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import text_notes, text_settings, text_source
-from headlight.surveys import Folder
-from headlight.surveys.importance import gradient_importance
+from headlight.papers.writer import ExhibitWriter
+from headlight.studies.importance import gradient_importance
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import LayerPanel, LayerSeries, points_by_layer
 
@@ -21,7 +21,7 @@ CATEGORIES = {
 """Of the attended token: label and colour."""
 
 
-def figure_3(study: Study, desk: Desk) -> Exhibit:
+def figure_3(study: Study, desk: ExhibitWriter) -> Exhibit:
     """|∂L/∂α| by layer, for attention to [SEP], to periods and commas, and to all tokens."""
     result = important(study)
     importance = result["importance"]
@@ -83,7 +83,7 @@ def important(study: Study) -> xarray.Dataset:
             text_source(study),
             model,
             settings=text_settings(study),
-            folder=Folder(path=run, resume=True),
+            folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
 

@@ -11,12 +11,12 @@ import xarray
 from headlight.corpora import Sentence, WordVectors, open_treebank, read_word_vectors
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import stem
-from headlight.papers.desk import Desk
-from headlight.papers.study import Study, file_state
+from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import model_note
-from headlight.probes.parser import parse_probes
-from headlight.probes.parser_dataset import probe_table
-from headlight.probes.parser_settings import ProbeSettings
+from headlight.papers.writer import ExhibitWriter
+from headlight.studies.parser_probes.result import probe_table
+from headlight.studies.parser_probes.settings import ProbeSettings
+from headlight.studies.parser_probes.study import parse_probes
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import BarRow, Mark, bars
 
@@ -58,7 +58,7 @@ class First:
         return islice(self.treebank, self.number)
 
 
-def table_3(study: Study, desk: Desk) -> Exhibit:
+def table_3(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Probes and what they are compared with."""
     result = probed(study)
     table = _readable(probe_table(result))
@@ -99,7 +99,7 @@ def probed(study: Study) -> xarray.Dataset:
         return parse_probes(
             train,
             evaluation,
-            study.subject,
+            study.model,
             ProbeSettings(measures=study.forward_measures, seeds=(study.options.seed,)),
             vectors=_vectors(study, (train, evaluation)),
             folder=run,

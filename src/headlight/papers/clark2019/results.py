@@ -7,16 +7,18 @@ from typing import Any
 
 import xarray
 
-from headlight.capture import Subject, default_objective
+from headlight.analysis.folder import RunFolder
+from headlight.capture import CapturedModel, default_objective
 from headlight.corpora import open_coreference, open_treebank
 from headlight.measures import GRADIENT
-from headlight.papers.study import Study, file_state
+from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import text_settings, text_source
-from headlight.probes.coreference import coreference_heads
-from headlight.probes.coreference_settings import TOKENS
-from headlight.probes.dependency import dependency_heads
 from headlight.result import joined
-from headlight.surveys import Folder, head_distances, survey
+from headlight.studies.coreference.settings import TOKENS
+from headlight.studies.coreference.study import coreference_heads
+from headlight.studies.dependency.study import dependency_heads
+from headlight.studies.distances import head_distances
+from headlight.studies.heads.study import survey
 
 
 def surveyed(study: Study) -> xarray.Dataset:
@@ -30,12 +32,12 @@ def distances(study: Study) -> xarray.Dataset:
 
 
 def _of_text(study: Study, stage: str, analysis: Callable[..., xarray.Dataset]) -> xarray.Dataset:
-    def passed(subject: Subject, measures: tuple[str, ...], folder: Path, **more: Any) -> Any:
+    def passed(model: CapturedModel, measures: tuple[str, ...], folder: Path, **more: Any) -> Any:
         return analysis(
             text_source(study),
-            subject,
+            model,
             replace(text_settings(study), measures=measures),
-            folder=Folder(path=folder, resume=True),
+            folder=RunFolder(path=folder, resume=True),
             progress=study.progress,
             **more,
         )
@@ -46,15 +48,15 @@ def _of_text(study: Study, stage: str, analysis: Callable[..., xarray.Dataset]) 
 def dependencies(study: Study, source: str) -> xarray.Dataset:
     """Heads as parsers of one treebank, by all measures asked for."""
 
-    def passed(subject: Subject, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
+    def passed(model: CapturedModel, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
         return dependency_heads(
             open_treebank(source, broken=study.options.broken),
-            subject,
+            model,
             measures=measures,
             max_sentences=study.options.max_sentences,
             unencodable=_unencodable(study),
             seed=study.options.seed,
-            kind=subject.kinds[0],
+            kind=model.kinds[0],
             resume=True,
             progress=study.progress,
             **more,
@@ -66,17 +68,17 @@ def dependencies(study: Study, source: str) -> xarray.Dataset:
 def antecedents(study: Study, source: str) -> xarray.Dataset:
     """Heads as resolvers of one corpus, by all measures asked for."""
 
-    def passed(subject: Subject, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
-        longest = subject.longest or TOKENS
+    def passed(model: CapturedModel, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
+        longest = model.longest or TOKENS
         return coreference_heads(
             open_coreference(source, broken=study.options.broken),
-            subject,
+            model,
             measures=measures,
             unencodable=_unencodable(study),
             max_length=min(TOKENS, longest),
             overlap=study.options.overlap,
             seed=study.options.seed,
-            kind=subject.kinds[0],
+            kind=model.kinds[0],
             resume=True,
             progress=study.progress,
             **more,
@@ -93,7 +95,7 @@ def _by_all_measures(
     def make(run: Path) -> xarray.Dataset:
         parts = []
         if study.forward_measures:
-            parts.append(passed(study.subject, study.forward_measures, folder=run / "forward"))
+            parts.append(passed(study.model, study.forward_measures, folder=run / "forward"))
         if study.language_model and study.wants_gradient:
             objective = default_objective(study.language_model, seed=study.options.seed)
             folder = run / "backward"

@@ -6,10 +6,10 @@ import xarray
 
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import surveyed
-from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name, in_words, percent
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import text_notes
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import LayerPanel, LayerSeries, Reference, points_by_layer
 
@@ -24,7 +24,7 @@ LABELS = {
 """What the measures are called in titles."""
 
 
-def figure_2(study: Study, desk: Desk) -> Exhibit:
+def figure_2(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Attention to special tokens, and from [SEP] to [SEP]."""
     survey = surveyed(study)
     panels = []
@@ -124,7 +124,7 @@ def _spoken(share: xarray.DataArray) -> str:
     return f"Means by layer of the attention weight: {'; '.join(lines)}."
 
 
-def section_3_1(study: Study, desk: Desk) -> Exhibit:
+def section_3_1(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Attention to the previous, the current and the next token."""
     survey = surveyed(study)
     neighbour = survey["neighbour"]
@@ -201,7 +201,7 @@ def _neighbour_table(neighbour: xarray.DataArray) -> pandas.DataFrame:
     return pandas.DataFrame(rows)
 
 
-def figure_4(study: Study, desk: Desk) -> Exhibit:
+def figure_4(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Entropy of attention, of all tokens and of [CLS]."""
     survey = surveyed(study)
     entropy = survey["entropy"]

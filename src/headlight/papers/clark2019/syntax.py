@@ -7,11 +7,11 @@ import xarray
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import dependencies, stem
 from headlight.papers.clark2019.surface import LABELS
-from headlight.papers.desk import Desk
 from headlight.papers.naming import head_name
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note
-from headlight.probes.dependency_tables import all_heads, best_heads
+from headlight.papers.writer import ExhibitWriter
+from headlight.studies.dependency.tables import all_heads, best_heads
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 
@@ -23,7 +23,7 @@ DRAWN = 16
 """Relations in the picture of accuracies."""
 
 
-def table_1(study: Study, desk: Desk) -> Exhibit:
+def table_1(study: Study, desk: ExhibitWriter) -> Exhibit:
     """The best head of every relation, and the map of all heads and relations."""
     pictures: list[Picture] = []
     tables: list[Table] = []
@@ -54,7 +54,7 @@ def table_1(study: Study, desk: Desk) -> Exhibit:
     )
 
 
-def _table(result: xarray.Dataset, name: str, desk: Desk) -> Table:
+def _table(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Table:
     """Table 1: the best head by the first measure in full, and by the others in short."""
     measures = [str(measure) for measure in result["measure"].values]
     best = {measure: best_heads(result, measure) for measure in measures}
@@ -101,7 +101,7 @@ def _named(frame: pandas.DataFrame) -> pandas.DataFrame:
     return frame.assign(head=names).drop(columns="layer")
 
 
-def _accuracies(result: xarray.Dataset, name: str, desk: Desk) -> Picture:
+def _accuracies(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
     """Every measure's best head beside the best offset."""
     measures = [str(measure) for measure in result["measure"].values]
     best = {measure: best_heads(result, measure).iloc[:DRAWN] for measure in measures}
@@ -124,7 +124,7 @@ def _accuracies(result: xarray.Dataset, name: str, desk: Desk) -> Picture:
     )
 
 
-def _map(result: xarray.Dataset, name: str, desk: Desk) -> Picture:
+def _map(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
     """All heads and relations, in the better of the two directions."""
     relations = [str(relation) for relation in result["relation"].values[:MAPPED]]
     chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")

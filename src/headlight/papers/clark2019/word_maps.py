@@ -9,7 +9,7 @@ from headlight.encode import Encoded, encode_one
 from headlight.encode.batch import collate
 from headlight.measures import Scores
 from headlight.measures.words import word_score
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.pool import Words
 
 START, END = "[CLS]", "[SEP]"
@@ -48,11 +48,11 @@ def piece_map(study: Study, first: str, second: str, head: Head) -> tuple[list[s
 
 
 def _run(study: Study, example: Encoded, layer: int, visit: object) -> None:
-    subject = study.subject
-    batch = collate([example], pad_id=0, device=subject.transformer.device)
-    with subject.capture(subject.sites_of(subject.kinds[0], [layer])) as recorder:
+    model = study.model
+    batch = collate([example], pad_id=0, device=model.transformer.device)
+    with model.capture(model.sites_of(model.kinds[0], [layer])) as recorder:
         recorder.visit = visit  # type: ignore[assignment]
-        subject.run(batch)
+        model.run(batch)
 
 
 def _framed(scores: Map, example: Encoded) -> Map:

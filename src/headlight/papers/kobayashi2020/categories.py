@@ -5,7 +5,6 @@ import pandas
 import xarray
 
 from headlight.findings.no_op import no_op
-from headlight.papers.desk import Desk
 from headlight.papers.kobayashi2020.results import (
     LABELS,
     categories,
@@ -14,8 +13,9 @@ from headlight.papers.kobayashi2020.results import (
     studied,
 )
 from headlight.papers.naming import head_name
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import text_notes
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Exhibit
 from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries, head_map, points_by_layer
 
@@ -23,7 +23,7 @@ SHOWN = 12
 """Heads in the table of those that do nothing."""
 
 
-def figure_3(study: Study, desk: Desk) -> Exhibit:
+def figure_3(study: Study, desk: ExhibitWriter) -> Exhibit:
     """What the weights say of special tokens, and what the norms say."""
     found = studied(study)
     panels = [
@@ -93,27 +93,29 @@ def _crossing(found: xarray.Dataset) -> str:
     return f"Share of special tokens in the weight and in the norm: {', '.join(parts)}."
 
 
-def figure_4(study: Study, desk: Desk) -> Exhibit:
+def figure_4(study: Study, desk: ExhibitWriter) -> Exhibit:
     """[SEP], head by head."""
     return _of_category(study, desk, "figure-4", "sep", "Figure 4 and Section 4.2")
 
 
-def figure_10(study: Study, desk: Desk) -> Exhibit:
+def figure_10(study: Study, desk: ExhibitWriter) -> Exhibit:
     """[CLS], head by head."""
     return _of_category(study, desk, "figure-10", "cls", "Figure 10 and Appendix C")
 
 
-def figure_11(study: Study, desk: Desk) -> Exhibit:
+def figure_11(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Periods and commas, head by head."""
     return _of_category(study, desk, "figure-11", "punctuation", "Figure 11 and Appendix C")
 
 
-def figure_12(study: Study, desk: Desk) -> Exhibit:
+def figure_12(study: Study, desk: ExhibitWriter) -> Exhibit:
     """The other tokens, head by head."""
     return _of_category(study, desk, "figure-12", "other", "Figure 12 and Appendix C")
 
 
-def _of_category(study: Study, desk: Desk, name: str, category: str, place: str) -> Exhibit:
+def _of_category(
+    study: Study, desk: ExhibitWriter, name: str, category: str, place: str
+) -> Exhibit:
     """α and ‖f(x)‖ of a category as maps; the scale of ‖f(x)‖ is one for all categories."""
     found = studied(study)
     weight = found["weight_total"].sel(key_category=category)
@@ -182,7 +184,7 @@ def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
     return float(ranks["first"].corr(ranks["second"]))
 
 
-def no_op_report(study: Study, desk: Desk) -> Exhibit:
+def no_op_report(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Heads that look at special tokens and take nothing from them."""
     found = studied(study)
     frame = no_op(found)

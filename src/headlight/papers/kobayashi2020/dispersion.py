@@ -6,12 +6,12 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.desk import Desk
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.results import head_numbers, layer_names, studied
 from headlight.papers.naming import head_name
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import text_notes
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit, Table
 from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries, head_map, points_by_layer
 
@@ -21,7 +21,7 @@ Names = dict[tuple[int, ...], str]
 STATISTICS = {"mean": "μ", "std": "σ", "cv": "CV", "max": "max", "min": "min"}
 
 
-def table_1(study: Study, desk: Desk) -> Exhibit:
+def table_1(study: Study, desk: ExhibitWriter) -> Exhibit:
     """‖f(x)‖ of every head: which vary most and least, and on average."""
     found = studied(study)
     values = _values(found, "vector_norm")
@@ -59,7 +59,7 @@ def table_1(study: Study, desk: Desk) -> Exhibit:
     )
 
 
-def table_4(study: Study, desk: Desk) -> Exhibit:
+def table_4(study: Study, desk: ExhibitWriter) -> Exhibit:
     """‖x‖ of every layer."""
     found = studied(study)
     notes = text_notes(study, found)
@@ -117,7 +117,7 @@ def _frame(values: Mapping[str, np.ndarray], names: Names) -> pandas.DataFrame:
     return pandas.DataFrame(rows)
 
 
-def _table(frame: pandas.DataFrame, caption: str, desk: Desk) -> Table:
+def _table(frame: pandas.DataFrame, caption: str, desk: ExhibitWriter) -> Table:
     return desk.table(frame, caption, formats=dict.fromkeys(STATISTICS.values(), ".2f"))
 
 

@@ -2,12 +2,12 @@
 
 import xarray
 
-from headlight.papers.desk import Desk
 from headlight.papers.findings import Finding, findings_exhibit
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.results import LABELS, categories, studied
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import text_notes
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Exhibit
 
 VARIES = 0.1
@@ -17,7 +17,7 @@ RELATED = 0.1
 """Ranks are related if |ρ| is at least so much."""
 
 
-def findings(study: Study, desk: Desk) -> Exhibit:
+def findings(study: Study, desk: ExhibitWriter) -> Exhibit:
     """The three findings of Section 4, each with the rule by which it holds or not."""
     found = studied(study)
     source = "Kobayashi et al. (2020), Sections 4.1 to 4.3"

@@ -4,11 +4,11 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.desk import Desk
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.results import LABELS, categories, studied
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import text_notes
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import (
     DensityPanel,
@@ -22,7 +22,7 @@ from headlight.views.pictures import (
 SYMBOLS = {"weight": "α", "norm": "‖f(x)‖"}
 
 
-def table_2(study: Study, desk: Desk) -> Exhibit:
+def table_2(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Spearman's ρ between α and ‖f(x)‖, over all pairs of a category."""
     found = studied(study)
     rows = [
@@ -84,7 +84,7 @@ def table_2(study: Study, desk: Desk) -> Exhibit:
     )
 
 
-def figure_5(study: Study, desk: Desk) -> Exhibit:
+def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
     """A sample of pairs of α and ‖f(x)‖."""
     found = studied(study)
     panels, frames = [], []
@@ -133,7 +133,7 @@ def figure_5(study: Study, desk: Desk) -> Exhibit:
     )
 
 
-def figure_6(study: Study, desk: Desk) -> Exhibit:
+def figure_6(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Frequency rank against α and ‖f(x)‖, averaged over all heads."""
     found = studied(study)
     correlation = found["frequency_correlation"]

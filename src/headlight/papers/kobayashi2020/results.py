@@ -5,11 +5,11 @@ from typing import Any
 
 import xarray
 
-from headlight.papers.study import Study, file_state
+from headlight.analysis.folder import RunFolder
+from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import text_settings, text_source
-from headlight.surveys import Folder
-from headlight.surveys.frequency import FrequencyRanks
-from headlight.surveys.norms import norm_study
+from headlight.studies.norms.frequency import FrequencyRanks
+from headlight.studies.norms.study import norm_study
 
 LABELS = {
     "cls": "[CLS]",
@@ -32,10 +32,10 @@ def studied(study: Study) -> xarray.Dataset:
     def make(run: Path) -> xarray.Dataset:
         return norm_study(
             text_source(study),
-            study.subject,
+            study.model,
             text_settings(study),
             ranks=_ranks(source, study.tokenizer),
-            folder=Folder(path=run, resume=True),
+            folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
 

@@ -9,16 +9,16 @@ import xarray
 from headlight.capture.value_map import value_map
 from headlight.errors import UnsupportedModelError
 from headlight.measures.singular import singular_values
-from headlight.papers.desk import Desk
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.naming import head_name
-from headlight.papers.study import Study
+from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note
+from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import Line, LinePanel, lines
 
 
-def figure_9(study: Study, desk: Desk) -> Exhibit:
+def figure_9(study: Study, desk: ExhibitWriter) -> Exhibit:
     """The singular values of one head of every layer."""
     source = "Kobayashi et al. (2020), Figure 9 and Appendices A and B"
     explanation = (
@@ -88,10 +88,10 @@ def decomposed(study: Study) -> xarray.Dataset:
     """All singular values of all heads; a layer with fewer heads or smaller ones is filled up."""
 
     def make(_: Path) -> xarray.Dataset:
-        sites = study.subject.sites_of(study.kind)
+        sites = study.model.sites_of(study.kind)
         found = []
         for site in sites:
-            map_of_values = value_map(study.subject, site)
+            map_of_values = value_map(study.model, site)
             weight = site.projection.weight.cpu()
             found.append(singular_values(map_of_values.weight, map_of_values.bias, weight).numpy())
         heads, size = (max(one.shape[axis] for one in found) for axis in (0, 1))

@@ -1,0 +1,167 @@
+"""From a batch of examples to what an observer has seen in it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Generic, Protocol, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.analysis.allocator import give_freed_memory_back, keep_freed_memory
+from headlight.analysis.attribution import kind_of, with_contributions
+from headlight.attribution_settings import AttributionSettings
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective, Recorder
+from headlight.capture.attribution import Attribution, attribute
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch, collate
+from headlight.reduce import Tally
+
+E = TypeVar("E", bound=Encoded)
+SHARD, SLOW_SHARD = 256, 16
+"""Examples between two checkpoints; where contributions are computed, each may take seconds."""
+BATCH_TOKENS = 2048
+"""Tokens in a batch, padding included; results do not depend on it."""
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """Whoever looks at the attention of one batch, layer by layer, and keeps sums of it."""
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer; layers may come in any order."""
+
+    def tally(self) -> Tally:
+        """What was seen, once all layers were visited."""
+
+
+@runtime_checkable
+class LossObserver(Observer, Protocol):
+    """An observer that also wants to know the losses, where there are any."""
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """The loss of each sequence in nats, as the objective reduces it; after the layers."""
+
+
+@runtime_checkable
+class AttributionObserver(Observer, Protocol):
+    """An observer that also wants the contributions of all layers at once, and their errors."""
+
+    def note_attribution(self, attribution: Attribution) -> None:
+        """What input tokens contribute to the hidden tokens of the batch; before the layers."""
+
+
+class BatchRunner(Generic[E]):
+    """Runs the model on a batch and observes it; a context manager, since it holds a capture open.
+
+    The first suitable example is traced before it is observed, so that Eq. 3 is verified on real
+    input in every run.
+
+    Args:
+        model: the model.
+        sites: which of its attention modules are observed.
+        observer: makes the observer of one batch; it is given the examples too, for what they know
+            beyond the batch (gold annotations, say).  With an objective the batch is a `Prepared`
+            one: its ``input_ids`` are what the model is given, its ``masked`` says which of them
+            are hidden.
+        batch_tokens: tokens in a batch at most, padding included.
+        objective: with one, the model is run backward as well: the observer visits records with
+            gradients, from the last layer to the first, and a `LossObserver` is told the losses.
+        attribution: with these settings, records also say what input tokens contribute, and an
+            `AttributionObserver` is told of it; the sites must then be of one kind.
+    """
+
+    def __init__(
+        self,
+        model: CapturedModel,
+        sites: Sequence[AttentionSite],
+        observer: Callable[[Batch, Sequence[E]], Observer],
+        batch_tokens: int = BATCH_TOKENS,
+        objective: Objective | None = None,
+        attribution: AttributionSettings | None = None,
+    ) -> None:
+        self.batch_tokens = batch_tokens
+        self._model = model
+        self._sites = sites
+        self._observer = observer
+        self._objective = objective
+        self._attribution = attribution
+        self._recorder: Recorder | None = None
+        self._verified = False
+        self._open = ExitStack()
+
+    @property
+    def shard_size(self) -> int:
+        """After so many examples, what was seen is worth keeping."""
+        return SHARD if self._attribution is None else SLOW_SHARD
+
+    def __enter__(self) -> "BatchRunner[E]":
+        keep_freed_memory()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    def __call__(self, examples: Sequence[E]) -> Tally:
+        """What is seen in one batch."""
+        if not self._verified:
+            self._verify(examples)
+        batch, objective = self._batch(examples), self._objective
+        if objective is not None:
+            batch = objective.prepare(batch)
+        found = None if self._attribution is None else self._attributed(batch, self._attribution)
+        observer = self._observer(batch, examples)
+        if found is not None and isinstance(observer, AttributionObserver):
+            observer.note_attribution(found)
+        if self._recorder is None:
+            self._recorder = self._open.enter_context(self._model.capture(self._sites))
+        visit = observer.visit
+        self._recorder.visit = visit if found is None else with_contributions(visit, found)
+        if objective is None:
+            self._model.run(batch)
+            return observer.tally()
+        losses = self._model.run_backward(batch, objective)
+        if isinstance(observer, LossObserver):
+            observer.note_losses(losses)
+        return observer.tally()
+
+    def _verify(self, examples: Sequence[E]) -> None:
+        """Check Eq. 3 on one of these, if one is suitable; no capture may be open meanwhile."""
+        example = next(filter(_shows_its_kinds, examples), None)
+        if example is None:
+            return
+        self._open.close()
+        self._recorder = None
+        self._model.verify(self._batch([example]))
+        self._verified = True
+
+    def _attributed(self, batch: Batch, settings: AttributionSettings) -> Attribution:
+        """Contributions in the batch; they are computed while no capture is open."""
+        self._open.close()
+        self._recorder = None
+        found = attribute(self._model, batch, settings, kind=kind_of(self._sites))
+        give_freed_memory_back()
+        return found
+
+    def _batch(self, examples: Sequence[Encoded]) -> Batch:
+        padding = getattr(self._model.tokenizer, "pad_token_id", None)
+        device = self._model.transformer.device
+        return collate(examples, pad_id=padding or 0, device=device)
+
+
+def _shows_its_kinds(example: Encoded) -> bool:
+    """Whether tracing can tell the kinds of attention apart by the shapes of their weights."""
+    return not example.target or 1 < len(example.target) != len(example.ids)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether a smaller batch may succeed."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "not enough memory" in str(error).lower()

@@ -1,0 +1,31 @@
+"""How contributions of input tokens are computed; without torch."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings
+from headlight.vocabulary import Embeddings
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributionSettings(Settings):
+    """How contributions are computed.
+
+    Attributes:
+        method: ``exact``, or ``estimate`` from random directions with standard errors.
+        definition: of the size of a derivative: ``jacobian`` is the Frobenius norm of ∂e_j/∂x_i,
+            ``summed`` the L2 norm of the gradient of the sum of the dimensions of e_j.
+        directions: random directions of the estimate, for every input token; at least two, so that
+            their spread can be seen.
+        seed: of the directions.
+        embeddings: what x_i is: ``sum`` of token, segment and position embeddings, or the
+            ``output`` of all embedding layers, which the first block is given.
+        memory: bytes that tangents may take.
+    """
+
+    method: Literal["exact", "estimate"] = "estimate"
+    definition: Literal["jacobian", "summed"] = "jacobian"
+    directions: Annotated[int, Range(minimum=2)] = 16
+    seed: int = 0
+    embeddings: Embeddings = "sum"
+    memory: Annotated[AtLeast1, NO_EFFECT] = 2**30

@@ -1,0 +1,259 @@
+"""A model made ready to be captured."""
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from headlight.capture.backward import frozen
+from headlight.capture.dummy_inputs import probe_inputs
+from headlight.capture.objective import Objective, Prepared, demand_finite
+from headlight.capture.record import AttentionSite, Kind
+from headlight.capture.session import Recorder, recorder_of, recording
+from headlight.capture.tracing import trace
+from headlight.encode.batch import Batch
+from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
+
+_TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
+
+
+@dataclass(eq=False)
+class CapturedModel:
+    """A model, its tokenizer, and where its attention is.
+
+    Attributes:
+        transformer: any transformers model, in evaluation mode.
+        tokenizer: its tokenizer; None for models of pictures or sound.
+        name: what the user called it.
+        revision: commit of the hub, or digest of the local files.
+    """
+
+    transformer: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase | None = None
+    name: str = "model"
+    revision: str = "unknown"
+
+    @cached_property
+    def sites(self) -> list[AttentionSite]:
+        """Every run of an attention module in one forward pass, in order.
+
+        Raises:
+            UnsupportedModelError: the attention cannot be captured exactly.
+        """
+        self._demand_evaluation()
+        try:
+            return trace(self.transformer, probe_inputs(self.transformer))
+        except HeadlightError:
+            raise
+        except _TRIAL_FAILURES as problem:
+            raise UnsupportedModelError(
+                f"{self.name} does not run on a trial input ({problem}); give `trace` an input of "
+                "your own."
+            ) from problem
+
+    def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
+        """Find `sites` on inputs of your own, for a model without a trial input."""
+        self._demand_evaluation()
+        self.sites = trace(self.transformer, inputs)
+        return self.sites
+
+    def verify(self, batch: Batch) -> None:
+        """Check Eq. 3 of every attention module once more, on real input.
+
+        Raises:
+            UnsupportedModelError: it does not hold.
+        """
+        trace(self.transformer, self.inputs(batch))
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of attention that the model has: ``encoder``, ``decoder``, ``cross``."""
+        found = {site.kind for site in self.sites}
+        return tuple(kind for kind in ("encoder", "decoder", "cross") if kind in found)
+
+    def sites_of(self, kind: Kind, layers: Iterable[int] | None = None) -> list[AttentionSite]:
+        """The sites of one kind, all or those of the layers asked for.
+
+        Raises:
+            UsageError: the model has no attention of that kind, or no such layer.
+        """
+        sites = [site for site in self.sites if site.kind == kind]
+        if not sites:
+            raise UsageError(
+                f"{self.name} has no {kind} attention; it has: {', '.join(self.kinds)}."
+            )
+        if layers is None:
+            return sites
+        asked = set(layers)
+        missing = sorted(asked - {site.layer for site in sites})
+        if missing:
+            raise UsageError(
+                f"{self.name} has no {kind} layer {missing[0]}: its layers are 0 to "
+                f"{len(sites) - 1}."
+            )
+        return [site for site in sites if site.layer in asked]
+
+    @contextmanager
+    def capture(self, sites: Iterable[AttentionSite] | None = None) -> Iterator[Recorder]:
+        """Record attention while the block runs the model; then the model is as it was.
+
+        Set ``visit`` of the recorder to a function of a `LayerRecord`; it is called while the
+        forward pass runs, once for each of `sites` (default: all).  Sites left out keep the fast
+        attention that they had.
+
+        Raises:
+            CaptureError: the model is being captured already, or runs otherwise than when traced.
+            UsageError: the model is in training mode, or a site is not one of its `sites`.
+        """
+        self._demand_evaluation()
+        order = {site: number for number, site in enumerate(self.sites)}
+        asked = self.sites if sites is None else list(sites)
+        if any(site not in order for site in asked):
+            raise UsageError(
+                f"a site to capture belongs to another model or trace; take it from the sites of "
+                f"{self.name} itself."
+            )
+        wanted = frozenset(order[site] for site in asked)
+        with recording(self.transformer, self.sites, wanted) as recorder:
+            yield recorder
+
+    def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
+        """What the forward pass takes, for a batch of texts padded on `side`.
+
+        Segments go to models that have more than one; positions are given where padding on the
+        left would move them; nothing is cached.
+        """
+        config: Any = self.transformer.config
+        given: dict[str, Any] = {
+            "input_ids": batch.input_ids,
+            "attention_mask": batch.attention_mask,
+        }
+        if (getattr(config, "type_vocab_size", 0) or 0) > 1 and self._accepts("token_type_ids"):
+            given["token_type_ids"] = batch.token_type_ids
+        if side == "left" and self._accepts("position_ids") and not self._counts_positions():
+            given["position_ids"] = (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)
+        if batch.target_ids is not None:
+            given["decoder_input_ids"] = batch.target_ids
+            given["decoder_attention_mask"] = batch.target_mask
+        if getattr(config, "use_cache", False) and not self._is_bare_encoder():
+            given["use_cache"] = False
+        return given
+
+    def run(self, batch: Batch, *, side: str = "right") -> None:
+        """One forward pass, for what is recorded on the way."""
+        with torch.inference_mode():
+            self.transformer(**self.inputs(batch, side=side))
+
+    def run_backward(
+        self, batch: Batch, objective: Objective, *, side: str = "right"
+    ) -> Float[Tensor, " batch"]:
+        """One forward pass and one backward, within a `capture`; records come with gradients.
+
+        They come during the backward pass, so from the last layer to the first.  Gradients are
+        those of the sum of the losses with respect to every single weight, as if it could change
+        alone; where a query cannot see a key they are 0.  Parameters get none, and no graph is left
+        behind.  The gradients of a model in float16 can vanish; bfloat16 keeps their range.
+
+        Args:
+            batch: as collated, or as the objective has prepared it.
+            objective: whose loss is differentiated.
+            side: where the batch is padded.
+
+        Returns:
+            The loss of each sequence, in nats.
+
+        Raises:
+            UsageError: no capture is open, or the objective does not fit the model.
+            CaptureError: a loss is not finite, or does not depend on the weights of a site.
+        """
+        recorder = recorder_of(self.transformer)
+        prepared = batch if isinstance(batch, Prepared) else objective.prepare(batch)
+        with (
+            frozen(self.transformer),
+            torch.inference_mode(mode=False),
+            torch.enable_grad(),
+            recorder.taped() as tape,
+        ):
+            output = self.transformer(**self.inputs(prepared, side=side))
+            losses = objective.loss(output, prepared)
+            demand_finite(losses)
+            del output  # nothing needs the logits of the whole vocabulary any more
+            tape.run(losses)
+        return losses.detach()
+
+    def base(self) -> "CapturedModel":
+        """The same model without its head, as a model of its own that shares the weights.
+
+        A model that is not built of a base and a head (T5, say) stays what it is.  Only one of the
+        two can be captured at a time.
+        """
+        return CapturedModel(self.transformer.base_model, self.tokenizer, self.name, self.revision)
+
+    def encoder(self) -> "CapturedModel":
+        """The encoder of an encoder-decoder model, as a model of its own."""
+        return CapturedModel(
+            self.transformer.get_encoder(), self.tokenizer, self.name, self.revision
+        )
+
+    @property
+    def has_decoder_inputs(self) -> bool:
+        """Whether a forward pass wants a second text for the decoder."""
+        return bool(self.transformer.config.is_encoder_decoder) and not self._is_bare_encoder()
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that the model can take, special ones included, as far as it says."""
+        positions = getattr(self.transformer.config, "max_position_embeddings", None)
+        if isinstance(positions, int) and self._counts_positions():
+            # These count from behind the padding id, and so lose the places before it.
+            positions -= (getattr(self.transformer.config, "pad_token_id", None) or 0) + 1
+        told = getattr(self.tokenizer, "model_max_length", None)
+        # Models with relative positions say -1, tokenizers without a limit 10^30.
+        limits = [n for n in (positions, told) if isinstance(n, int) and 0 < n < 10**9]
+        return min(limits, default=None)
+
+    @property
+    def decoder_start(self) -> int | None:
+        """The id with which the decoder begins; None where no second text is wanted.
+
+        Raises:
+            UsageError: the configuration of an encoder-decoder model does not say.
+        """
+        if not self.has_decoder_inputs:
+            return None
+        start = getattr(self.transformer.config, "decoder_start_token_id", None)
+        if start is None:
+            raise UsageError(
+                f"the configuration of {self.name} has no decoder_start_token_id; set it, so that "
+                "a text can be given to the decoder."
+            )
+        return int(start)
+
+    def _accepts(self, argument: str) -> bool:
+        return argument in inspect.signature(self.transformer.forward).parameters
+
+    def _counts_positions(self) -> bool:
+        """Whether the model finds positions by itself, past the padding (RoBERTa and its kin)."""
+        return any(
+            hasattr(module, "create_position_ids_from_input_ids")
+            for module in self.transformer.modules()
+        )
+
+    def _is_bare_encoder(self) -> bool:
+        return bool(self.transformer.config.is_encoder_decoder) and not self._accepts(
+            "decoder_input_ids"
+        )
+
+    def _demand_evaluation(self) -> None:
+        if any(module.training for module in self.transformer.modules()):
+            raise UsageError(
+                f"{self.name} is in training mode, where dropout changes attention at random; call "
+                "model.eval() first."
+            )

@@ -1,0 +1,73 @@
+"""Where exhibits are put together: what is drawn or tabulated is a file and a part of the page."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas
+
+from headlight import files
+from headlight.errors import ResultError
+from headlight.views.exhibits import Picture, Table
+from headlight.views.pictures import save_picture, svg_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(eq=False)
+class ExhibitWriter:
+    """The files of one exhibit, all of them named after it.
+
+    Attributes:
+        folder: where they are written.
+        exhibit: the name of the exhibit, ``table-1``.
+        written: names of the files so far, relative to the folder.
+    """
+
+    folder: Path
+    exhibit: str
+    written: list[str] = field(default_factory=list)
+
+    def picture(self, figure: "Figure", caption: str, alternative: str, name: str = "") -> Picture:
+        """Save a drawing as SVG and PNG.
+
+        Args:
+            figure: the drawing.
+            caption: what stands under it.
+            alternative: what a screen reader says.
+            name: tells it from other pictures of the exhibit.
+        """
+        stem = self._stem(name)
+        self.written += [path.name for path in save_picture(figure, self.folder, stem)]
+        return Picture(stem, caption, alternative, svg_text(figure))
+
+    def table(
+        self,
+        frame: pandas.DataFrame,
+        caption: str,
+        *,
+        formats: Mapping[str, str] | str = "",
+        highlight: Collection[tuple[int, str]] = (),
+        note: str = "",
+        name: str = "",
+    ) -> Table:
+        """Save a table as CSV, with all its digits; for the arguments see `Table`.
+
+        One format is that of all columns but the first, which says what a row is about.
+        """
+        stem = self._stem(name)
+        self.keep(frame, name)
+        if isinstance(formats, str):
+            formats = dict.fromkeys(frame.columns[1:], formats) if formats else {}
+        return Table(stem, caption, frame, formats, highlight, note)
+
+    def keep(self, frame: pandas.DataFrame, name: str = "") -> None:
+        """Save numbers as CSV that the page does not show."""
+        path = self.folder / f"{self._stem(name)}.csv"
+        files.write(path, frame.to_csv(index=False).encode(), error=ResultError)
+        self.written.append(path.name)
+
+    def _stem(self, name: str) -> str:
+        return f"{self.exhibit}-{name}" if name else self.exhibit

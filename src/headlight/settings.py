@@ -1,0 +1,216 @@
+"""What all settings share: choices and ranges that are checked, explanations, and a signature.
+
+A field is declared once: its type says which values it may have, the ``Attributes`` section of the
+class what it means.  The command line, config files and refusals are made from these.
+"""
+
+import dataclasses
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+from headlight.errors import UnknownNameError, UsageError
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a field may have: ``Annotated[int, Range(minimum=1)]``."""
+
+    minimum: float | None = None
+    above: float | None = None
+    maximum: float | None = None
+    below: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a number lies within; NaN never does."""
+        return (
+            (self.minimum is None or value >= self.minimum)
+            and (self.above is None or value > self.above)
+            and (self.maximum is None or value <= self.maximum)
+            and (self.below is None or value < self.below)
+            and value == value
+        )
+
+    def __str__(self) -> str:
+        """``at least 1 and below 2``."""
+        words = {
+            "at least": self.minimum,
+            "above": self.above,
+            "at most": self.maximum,
+            "below": self.below,
+        }
+        return " and ".join(
+            f"{word} {bound:g}" for word, bound in words.items() if bound is not None
+        )
+
+
+AtLeast0 = Annotated[int, Range(minimum=0)]
+AtLeast1 = Annotated[int, Range(minimum=1)]
+
+
+@dataclass(frozen=True)
+class NoEffect:
+    """The result does not depend on a field, such as the size of a batch."""
+
+
+NO_EFFECT = NoEffect()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of all settings: frozen, checked when made.
+
+    A ``Literal`` is checked against its values, an ``Annotated`` number against its `Range`, also
+    inside ``tuple[…, ...]`` and beside ``None``.  A subclass that checks more than single fields
+    extends ``__post_init__``.
+
+    Raises:
+        UnknownNameError: a value is none of those that a field may have.
+        UsageError: a number is out of range.
+    """
+
+    def __post_init__(self) -> None:
+        for name, hint in type(self).hints().items():
+            _check(name, getattr(self, name), hint)
+
+    @classmethod
+    @cache
+    def hints(cls) -> dict[str, Any]:
+        """The types of all fields, with their ranges."""
+        hints = get_type_hints(cls, include_extras=True)
+        return {each.name: hints[each.name] for each in fields(cls)}
+
+    @classmethod
+    @cache
+    def explanations(cls) -> dict[str, str]:
+        """What each field means: its text in the docstring of the class that declares it."""
+        found: dict[str, str] = {}
+        for base in reversed(cls.__mro__):
+            found |= _attributes(base.__doc__ or "")
+        return {each.name: found.get(each.name, "") for each in fields(cls)}
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Self:
+        """Settings from what a config file holds: lists for tuples, mappings for nested settings.
+
+        Raises:
+            UsageError: there is no such field, or a value is of the wrong type.
+        """
+        hints = cls.hints()
+        for name in values:
+            if name not in hints:
+                raise UnknownNameError("setting", name, hints)
+        return cls(**{name: _converted(name, value, hints[name]) for name, value in values.items()})
+
+    def signature(self) -> dict[str, Any]:
+        """Everything that the result depends on, as JSON."""
+        hints = self.hints()
+        found = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if NO_EFFECT not in _notes(hints[each.name])
+        }
+        plain = {
+            name: value.signature() if isinstance(value, Settings) else value
+            for name, value in found.items()
+        }
+        return dict(json.loads(json.dumps(plain)))
+
+    def replace(self, **changes: Any) -> Self:
+        """The same settings but for these."""
+        return dataclasses.replace(self, **changes)
+
+
+def choices(hint: Any) -> tuple[Any, ...]:
+    """The values of a ``Literal``, also inside ``Annotated``, ``tuple`` or beside ``None``."""
+    return next((get_args(each) for each in _parts(hint) if get_origin(each) is Literal), ())
+
+
+def require_choice(name: str, value: Any, known: Any) -> None:
+    """Refuse a value that is none of the known ones; `known` is a ``Literal`` or an iterable.
+
+    Raises:
+        UnknownNameError: it is not.
+    """
+    values = choices(known) or tuple(known)
+    if value not in values:
+        raise UnknownNameError(name.replace("_", " "), str(value), [str(each) for each in values])
+
+
+def require_range(name: str, value: float, allowed: Range) -> None:
+    """Refuse a number that is out of range.
+
+    Raises:
+        UsageError: it is.
+    """
+    if not allowed.holds(value):
+        raise UsageError(f"{name} must be {allowed}, not {value}.")
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    """A type and the types that it is made of."""
+    yield hint
+    if get_origin(hint) in (Annotated, Union, UnionType, tuple):
+        for inner in get_args(hint):
+            yield from _parts(inner)
+
+
+def _notes(hint: Any) -> tuple[Any, ...]:
+    """What is noted beside a type in ``Annotated``."""
+    return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+
+
+def _check(name: str, value: Any, hint: Any) -> None:
+    """Refuse a value that its type does not allow; plain types are left to mypy."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        require_choice(name, value, hint)
+    elif origin is Annotated:
+        _check(name, value, inner[0])
+        for allowed in inner[1:]:
+            if isinstance(allowed, Range):
+                require_range(name, value, allowed)
+    elif origin is tuple:
+        for each in value:
+            _check(name, each, inner[0])
+    elif origin in (Union, UnionType) and value is not None:
+        for each in inner:
+            _check(name, value, each)
+
+
+def _converted(name: str, value: Any, hint: Any) -> Any:
+    """A value of a config file as the type of its field."""
+    if value is None:
+        return None
+    types = [each for each in _parts(hint) if isinstance(each, type) and each is not NoneType]
+    if isinstance(value, Mapping):
+        nested = next((each for each in types if issubclass(each, Settings)), None)
+        if nested is None:
+            raise UsageError(f"{name} is a single value, not a table; write {name}: VALUE.")
+        return nested.from_mapping(value)
+    if any(get_origin(each) is tuple for each in _parts(hint)):
+        return tuple(value) if isinstance(value, list | tuple) else (value,)
+    if isinstance(value, list):
+        raise UsageError(f"{name} is a single value, not a list; write {name}: VALUE.")
+    if float in types and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    kinds = tuple(each for each in types if each in (bool, int, float, str))
+    if kinds and not (type(value) in kinds or choices(hint)):
+        wanted = " or ".join(each.__name__ for each in kinds)
+        raise UsageError(f"{name} is {value!r}, where a value of type {wanted} is needed.")
+    return value
+
+
+def _attributes(docstring: str) -> dict[str, str]:
+    """The entries of the section ``Attributes``, each in one line."""
+    text = inspect.cleandoc(docstring)
+    section = re.search(r"^Attributes:\n((?:(?: .*)?\n?)*)", text, re.MULTILINE)
+    if not section:
+        return {}
+    entries = re.findall(r"^ {4}(\w+): ((?:.*\n?(?: {8}.*\n?)*))", section[1], re.MULTILINE)
+    return {name: " ".join(words.split()) for name, words in entries}

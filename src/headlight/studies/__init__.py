@@ -1,0 +1,1 @@
+"""Studies of a corpus: each a folder of its own, and independent of the others."""

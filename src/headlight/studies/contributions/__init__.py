@@ -1,0 +1,1 @@
+"""What input tokens contribute to hidden ones (Brunner et al. 2020, Section 5)."""

@@ -1,0 +1,143 @@
+"""What input tokens contribute to hidden ones, summed up while batches run through the model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from headlight.analysis.positions import Positions, array, moments
+from headlight.capture import Kind, LayerRecord
+from headlight.capture.attribution import Attribution
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.encode.categories import CLS, SEP
+from headlight.pool import Words
+from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Tally
+from headlight.studies.contributions.settings import ContributionOptions
+from headlight.studies.contributions.statistics import (
+    Contribution,
+    PerToken,
+    Sums,
+    by_distance,
+    by_offset,
+    centred,
+    first_of,
+    is_not_largest,
+    own,
+)
+from headlight.studies.contributions.tags import GROUPS, piece_codes, word_codes
+
+EDGES = tuple(np.linspace(0.0, 1.0, 1001).tolist())
+"""Of the bins from which quantiles are read: a tenth of a percent each."""
+
+Rows = Float64[np.ndarray, "token layer"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every batch.
+
+    Attributes:
+        kind: which attention.
+        layers: the numbers of the layers.
+        options: see `ContributionOptions`.
+        tags: the names of all parts of speech.
+    """
+
+    kind: Kind
+    layers: tuple[int, ...]
+    options: ContributionOptions
+    tags: tuple[str, ...] = ()
+
+
+class ContributionObserver:
+    """Sees the contributions of one batch; `tally` is what it saw."""
+
+    def __init__(self, batch: Batch, examples: Sequence[Encoded], asked: Asked) -> None:
+        self._batch = batch
+        self._examples = examples
+        self._asked = asked
+        self._category = Positions.for_kind(batch, asked.kind)[0].category
+        self._present = self._category >= 0
+        self._found: dict[str, Accumulator] = {}
+
+    def visit(self, record: LayerRecord) -> None:
+        """All is seen in `note_attribution`."""
+
+    def note_attribution(self, attribution: Attribution) -> None:
+        """Sum up the contributions of all layers."""
+        layers = list(self._asked.layers)
+        contribution = attribution.contribution[layers]
+        self._note_own(contribution)
+        self._note_neighbours(contribution)
+        if attribution.standard_error is not None:
+            error = own(attribution.standard_error[layers])
+            self._found["own_error"] = moments(self._tokens(error.double().square()))
+
+    def tally(self) -> Tally:
+        """The statistics of the batch."""
+        return Tally(self._found)
+
+    def _note_own(self, contribution: Contribution) -> None:
+        """Of tokens to themselves: of all, by category and by part of speech."""
+        rows = self._tokens(own(contribution))
+        category = self._category[self._present].cpu().numpy()
+        groups = [(np.zeros_like(category), rows), (1 + category, rows)]
+        if self._asked.tags:
+            groups.append(self._tagged(contribution))
+        mean = Grouped(Moments(rows.shape[1:]))
+        spread = Grouped(Histogram(EDGES, rows.shape[1:]))
+        for keys, values in groups:
+            mean.update(keys, values)
+            spread.update(keys, values.clip(0.0, 1.0))
+        self._found |= {"own": mean, "own_spread": spread}
+        self._found["not_largest"] = moments(self._tokens(is_not_largest(contribution)))
+
+    def _tagged(self, contribution: Contribution) -> tuple[Int64[np.ndarray, " token"], Rows]:
+        """Groups and own contributions of pieces or words that have a part of speech."""
+        options, word = self._asked.options, self._batch.word
+        assert options.tags is not None  # noqa: S101 - there are names of tags
+        codes = word_codes(self._examples, options.tags, self._asked.tags, word.device)
+        if options.units == "pieces":
+            codes, values = piece_codes(codes, word), own(contribution)
+        else:
+            pooled = Words.of(word).pool(contribution.movedim(0, 1)).movedim(1, 0)
+            values = own(pooled)[..., : codes.shape[1]]
+        there = codes >= 0
+        return len(GROUPS) + codes[there].cpu().numpy(), _rows(values, there)
+
+    def _note_neighbours(self, contribution: Contribution) -> None:
+        """Of other tokens: by distance, by relative position, and to the class token."""
+        present, reach = self._present, self._asked.options.reach
+        self._found["distance"] = moments(self._tokens(by_distance(contribution, present)))
+        self._found["offset"] = _summed(by_offset(contribution, present, reach))
+        classes, separators = (first_of(self._category, code) for code in (CLS, SEP))
+        text = torch.arange(len(classes), device=classes.device)
+        received = contribution[:, text, classes.clamp_min(0)]
+        others = present & (torch.arange(present.shape[1], device=text.device) != classes[:, None])
+        for name, centre in (("cls", classes), ("sep", separators)):
+            sums = centred(received, others & (classes >= 0)[:, None], centre, reach)
+            self._found[name] = _summed(sums)
+
+    def _tokens(self, values: Tensor) -> np.ndarray:
+        """All tokens of the batch in one row, padding left out."""
+        return _rows(values, self._present)
+
+
+def _rows(values: PerToken | Tensor, there: Tensor) -> np.ndarray:
+    """Tokens along the first axis, layers along the second."""
+    return array(values.movedim(0, 2)[there])
+
+
+def _summed(sums: Sums) -> Moments:
+    """Moments of what was added up; extremes are not kept."""
+    count = np.broadcast_to(sums.count, sums.total.shape)
+    mean = sums.total / np.maximum(count, 1)
+    deviations = np.maximum(sums.squares - count * mean**2, 0.0)
+    found = Moments(sums.total.shape)
+    nowhere = np.full(mean.shape, np.nan)
+    found.absorb(count, mean, deviations, nowhere, nowhere)
+    return found

@@ -1,0 +1,122 @@
+"""The result of a study of contributions: statistics with named axes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray
+
+from headlight.reduce import Tally
+from headlight.result import FORMAT
+from headlight.studies.contributions.observer import EDGES
+from headlight.studies.contributions.spread import MARKS, boxes
+from headlight.studies.contributions.statistics import GROUPS as DISTANCES
+from headlight.studies.contributions.tags import GROUPS
+
+STAGE = "contributions"
+
+Statistics = Mapping[str, np.ndarray]
+
+
+def dataset(
+    tally: Tally,
+    layers: Sequence[int],
+    tags: Sequence[str],
+    reach: int,
+    attributes: Mapping[str, Any],
+    agreed: Mapping[str, Any],
+) -> xarray.Dataset:
+    """Named arrays of what a run has found.
+
+    Args:
+        tally: what the observers saw, merged.
+        layers: the numbers of the layers.
+        tags: the names of all parts of speech.
+        reach: how far relative positions go.
+        attributes: what would have to be repeated to get the same.
+        agreed: how near the estimate comes to what is exact.
+    """
+    found = tally.compute()
+    groups = [*GROUPS, *tags]
+    own = _all_groups(found["own"], len(groups))
+    spread = _all_groups(found["own_spread"], len(groups))
+    by_group = ("group", "layer")
+    variables: dict[str, Any] = {
+        "own_mean": (by_group, own["mean"]),
+        "own_std": (by_group, own["std"]),
+        "own_standard_error": (by_group, _standard_error(own)),
+        "own_count": ("group", np.nan_to_num(own["count"].max(axis=1))),
+        "own_box": ((*by_group, "mark"), boxes(np.nan_to_num(spread["counts"]), np.array(EDGES))),
+        "own_histogram": (("layer", "bin"), spread["counts"][0]),
+        "not_largest": ("layer", found["not_largest"]["mean"]),
+        "not_largest_standard_error": ("layer", _standard_error(found["not_largest"])),
+        **_by_distance(found["distance"]),
+        **_by_offset("neighbour", found["offset"], reach, without_own=True),
+        **_by_offset("cls", found["cls"], reach),
+        **_by_offset("sep", found["sep"], reach),
+        **agreed,
+    }
+    if "own_error" in found:
+        variables["own_probe_error"] = ("layer", np.sqrt(found["own_error"]["mean"]))
+    described = {name: value for name, value in attributes.items() if value is not None}
+    return xarray.Dataset(
+        variables,
+        coords={
+            "layer": list(layers),
+            "group": groups,
+            "mark": list(MARKS),
+            "distance": list(DISTANCES),
+            "offset": list(range(-reach, reach + 1)),
+            "bin": np.array(EDGES[:-1]),
+        },
+        attrs={**described, "format": FORMAT, "stage": STAGE},
+    )
+
+
+def _all_groups(found: Statistics, groups: int) -> dict[str, np.ndarray]:
+    """Statistics of all groups in their order; NaN for those that do not occur."""
+    filled = {}
+    for name, values in found.items():
+        if name != "key":
+            filled[name] = np.full((groups, *values.shape[1:]), np.nan)
+            filled[name][found["key"]] = values
+    return filled
+
+
+def _standard_error(found: Statistics) -> np.ndarray:
+    """Of a mean over tokens, as if these were independent."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(found["std"] / np.sqrt(found["count"]))
+
+
+def _by_distance(found: Statistics) -> dict[str, Any]:
+    """Neighbours by distance: means, and how each group is spread over the layers (Figure 4a)."""
+    dims = ("layer", "distance")
+    mean = found["mean"]
+    whole = mean.sum(axis=0, keepdims=True)
+    return {
+        "by_distance": (dims, mean),
+        "by_distance_standard_error": (dims, _standard_error(found)),
+        "by_distance_share": (dims, mean / np.where(whole > 0, whole, np.nan)),
+        "by_distance_count": ("distance", found["count"].max(axis=0)),
+    }
+
+
+def _by_offset(
+    name: str, found: Statistics, reach: int, *, without_own: bool = False
+) -> dict[str, Any]:
+    """Totals by relative position, their share of all within reach, and pairs that there are."""
+    dims = ("layer", "offset")
+    count = found["count"]
+    total = np.where(count > 0, np.nan_to_num(found["mean"]) * count, np.nan)
+    counted = total.copy()
+    if without_own:
+        counted[:, reach] = np.nan
+    whole = np.nansum(counted, axis=1, keepdims=True)
+    return {
+        f"{name}_total": (dims, total),
+        f"{name}_share": (dims, counted / np.where(whole > 0, whole, np.nan)),
+        f"{name}_mean": (dims, found["mean"]),
+        f"{name}_standard_error": (dims, _standard_error(found)),
+        f"{name}_count": ("offset", count.max(axis=0)),
+    }

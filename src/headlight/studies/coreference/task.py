@@ -1,0 +1,253 @@
+"""Which antecedent does this mention have?  The question that heads and baselines answer."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from headlight.corpora.sentence import CoreferenceDocument, Mention
+from headlight.studies.coreference.settings import TaskSettings
+
+KINDS = ("pronoun", "proper", "nominal")
+"""Kinds of mentions, by their head words; an index into this tuple stands for one of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class AntecedentTask:
+    """The mentions of a window of words; some are evaluated, and others may be picked for them.
+
+    All numbers of words count from the first of the window.  What comes before what is decided by
+    head words: they are what attends and is attended to.
+
+    Attributes:
+        words: The words of the window.
+        tags: Their parts of speech (XPOS, else UPOS); empty strings where there are none.
+        mentions: Those that lie in it, whole, in the order of the document.
+        evaluated: Which of them are evaluated, as indices.
+        other: Whether a mention is another one than the one evaluated, with another head word.
+        earlier: Whether it is another one whose head word comes before.
+        antecedent: Whether it is an earlier one of the same chain.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    mentions: tuple[Mention, ...]
+    evaluated: Int64[np.ndarray, " mention"]
+    other: Bool[np.ndarray, "mention candidate"]
+    earlier: Bool[np.ndarray, "mention candidate"]
+    antecedent: Bool[np.ndarray, "mention candidate"]
+
+    def __len__(self) -> int:
+        return len(self.evaluated)
+
+    @property
+    def heads(self) -> Int64[np.ndarray, " candidate"]:
+        """The head word of every mention, evaluated or not."""
+        return np.array([mention.head for mention in self.mentions], dtype=np.int64)
+
+    @property
+    def query(self) -> Int64[np.ndarray, " mention"]:
+        """The head word of every evaluated mention."""
+        query: Int64[np.ndarray, " mention"] = self.heads[self.evaluated]
+        return query
+
+    @property
+    def kind(self) -> Int64[np.ndarray, " mention"]:
+        """The kind of every evaluated mention, as an index into `KINDS`."""
+        kinds = [KINDS.index(self.mentions[place].kind) for place in self.evaluated]
+        return np.array(kinds, dtype=np.int64)
+
+    def antecedent_words(self) -> Bool[np.ndarray, "mention word"]:
+        """Whether a word is the head word of an antecedent."""
+        return self._at_heads(self.antecedent)
+
+    def candidate_words(
+        self, candidates: str, *, preceding: bool
+    ) -> Bool[np.ndarray, "mention word"]:
+        """Whether a word may be picked: the head word of another mention, or any other word."""
+        number, query = np.arange(len(self.words)), self.query[:, None]
+        allowed: Bool[np.ndarray, "mention word"] = number < query if preceding else number != query
+        if candidates == "mentions":
+            allowed &= self._at_heads(self.other)
+        return allowed
+
+    def _at_heads(
+        self, chosen: Bool[np.ndarray, "mention candidate"]
+    ) -> Bool[np.ndarray, "mention word"]:
+        words = np.zeros((len(self), len(self.words)), dtype=bool)
+        mention, candidate = np.nonzero(chosen)
+        words[mention, self.heads[candidate]] = True
+        return words
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Each mention with each other.
+
+    Attributes:
+        other, earlier, antecedent: As in `AntecedentTask`.
+    """
+
+    other: Bool[np.ndarray, "mention candidate"]
+    earlier: Bool[np.ndarray, "mention candidate"]
+    antecedent: Bool[np.ndarray, "mention candidate"]
+
+
+@dataclass(frozen=True, eq=False)
+class MentionTable:
+    """The mentions of a document that count: those of chains, and single ones where asked for.
+
+    Attributes:
+        document: The document.
+        settings: Which mentions are evaluated, and which may be picked.
+        mentions: In the order of the document, longer ones before shorter ones.
+        first: Number of the first word of each.
+        last: Number of its last word.
+        heads: Number of its head word.
+        chain: Number of its chain.
+        tags: Part of speech of every word.
+    """
+
+    document: CoreferenceDocument
+    settings: TaskSettings
+    mentions: tuple[Mention, ...]
+    first: Int64[np.ndarray, " mention"]
+    last: Int64[np.ndarray, " mention"]
+    heads: Int64[np.ndarray, " mention"]
+    chain: Int64[np.ndarray, " mention"]
+    tags: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: CoreferenceDocument, settings: TaskSettings) -> "MentionTable":
+        """The mentions of a document."""
+        mentions = _mentions(document, settings)
+        numbers = {
+            name: number
+            for number, name in enumerate(dict.fromkeys(mention.chain for mention in mentions))
+        }
+        return cls(
+            document=document,
+            settings=settings,
+            mentions=mentions,
+            first=_numbers([mention.first for mention in mentions]),
+            last=_numbers([mention.last for mention in mentions]),
+            heads=_numbers([mention.head for mention in mentions]),
+            chain=_numbers([numbers[mention.chain] for mention in mentions]),
+            tags=_tags(document),
+        )
+
+    @cached_property
+    def coreferent(self) -> Bool[np.ndarray, " mention"]:
+        """Whether its chain has another mention in the document."""
+        several: Bool[np.ndarray, " mention"] = np.bincount(self.chain)[self.chain] > 1
+        return several
+
+    @cached_property
+    def resolvable(self) -> Bool[np.ndarray, " mention"]:
+        """Whether it has an antecedent somewhere in the document."""
+        found = np.zeros(len(self.mentions), dtype=bool)
+        order = np.argsort(self.chain, kind="stable")
+        cuts = np.flatnonzero(np.diff(self.chain[order])) + 1
+        for members in np.split(order, cuts):
+            found[members] = self.pairs(members).antecedent.any(1)
+        return found
+
+    def pairs(self, places: Int64[np.ndarray, " mention"]) -> Pairs:
+        """Who comes before whom among some of the mentions."""
+        first, last, heads, chain = (
+            each[places] for each in (self.first, self.last, self.heads, self.chain)
+        )
+        other = heads[:, None] != heads
+        if self.settings.nested == "exclude":
+            inside = (first[:, None] >= first) & (last[:, None] <= last)
+            other &= ~(inside | inside.T)
+        earlier = other & (heads < heads[:, None])
+        return Pairs(other, earlier, earlier & (chain[:, None] == chain))
+
+    def new(self, first: int, stop: int, done: int) -> Bool[np.ndarray, " mention"]:
+        """Which mentions lie whole in a window, and did not in one before that ended at `done`."""
+        inside: Bool[np.ndarray, " mention"] = (
+            (self.first >= first) & (self.last < stop) & (self.last >= done)
+        )
+        return inside
+
+    def task(self, first: int, stop: int, *, done: int = 0) -> AntecedentTask:
+        """The question for the window from the word `first` to before `stop`.
+
+        Args:
+            first: The first word of the window.
+            stop: The word after its last one.
+            done: Where the window before ended; mentions that end before were evaluated there.
+        """
+        here = np.flatnonzero((self.first >= first) & (self.last < stop))
+        pairs = self.pairs(here)
+        everyone = self.settings.evaluated == "all"
+        fit = self.resolvable[here] if everyone else pairs.antecedent.any(1)
+        asked = np.flatnonzero(fit & (self.last[here] >= done))
+        return AntecedentTask(
+            words=self.document.words[first:stop],
+            tags=self.tags[first:stop],
+            mentions=tuple(_moved(self.mentions[place], first) for place in here),
+            evaluated=asked,
+            other=pairs.other[asked],
+            earlier=pairs.earlier[asked],
+            antecedent=pairs.antecedent[asked],
+        )
+
+
+def _numbers(values: list[int]) -> Int64[np.ndarray, " mention"]:
+    return np.array(values, dtype=np.int64)
+
+
+def _mentions(document: CoreferenceDocument, settings: TaskSettings) -> tuple[Mention, ...]:
+    sizes = Counter(mention.chain for mention in document.mentions)
+    chosen = [
+        replace(mention, head=mention.last) if settings.head_word == "last" else mention
+        for mention in document.mentions
+        if settings.singletons or sizes[mention.chain] > 1
+    ]
+    return tuple(sorted(chosen, key=lambda mention: (mention.first, -mention.last)))
+
+
+def _tags(document: CoreferenceDocument) -> tuple[str, ...]:
+    return tuple(
+        tag
+        for sentence in document.sentences
+        for tag in (sentence.xpos or sentence.upos or ("",) * len(sentence))
+    )
+
+
+def _moved(mention: Mention, first: int) -> Mention:
+    return replace(
+        mention,
+        first=mention.first - first,
+        last=mention.last - first,
+        head=mention.head - first,
+    )
+
+
+def antecedent_tasks(
+    document: CoreferenceDocument,
+    windows: Sequence[tuple[int, int]],
+    settings: TaskSettings | None = None,
+) -> list[AntecedentTask]:
+    """The question for each window of a document.
+
+    A mention is evaluated in one window only: of those in which it lies whole, the one that shows
+    most of the text before it, which is the first.
+
+    Args:
+        document: With its mentions.
+        windows: First word and the word after the last one, each window beginning and ending
+            after the one before.
+        settings: Which mentions are evaluated.
+    """
+    table = MentionTable.of(document, settings or TaskSettings())
+    ends = [0, *(stop for _, stop in windows)]
+    return [
+        table.task(first, stop, done=done)
+        for (first, stop), done in zip(windows, ends[:-1], strict=True)
+    ]

@@ -1,0 +1,195 @@
+"""Gold trees of a batch as tensors: who governs whom, by which relation, and what may be asked."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from headlight.corpora import Sentence
+from headlight.errors import CorpusError
+from headlight.studies.dependency.settings import Possessive, Relations
+from headlight.studies.word_maps.index import PUNCTUATION, is_punctuation
+
+NO_RELATION = -1
+NO_GOVERNOR = -3
+"""In padding; nothing predicts it."""
+NO_GOVERNOR = -3
+"""In padding; nothing predicts it."""
+UNLABELLED = "_"
+POSSESSIVES = ("poss", "nmod:poss")
+"""The relation of a possessor to what is possessed, in Stanford and in Universal Dependencies."""
+CLITICS = ("'s", "s'", "’s", "s’")
+"""What marks the possessor; the authors' code knows the first two."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """The trees of a batch; words are counted from 0, and −1 is the root.
+
+    Attributes:
+        governor: Of every word.
+        relation: Its number; −1 for words that are not evaluated: padding, and words whose governor
+            was cut off.
+        possessor: Words for which the prediction of the next word may count in place of their own.
+        lengths: Words that are there, of each sentence.
+        cut: Words that are there while their governor was cut off.
+        lost: Words that were cut off themselves.
+        relations: How many relations there are.
+        any_possessor: Whether there is any.
+    """
+
+    governor: Int64[Tensor, "batch word"]
+    relation: Int64[Tensor, "batch word"]
+    possessor: Bool[Tensor, "batch word"]
+    lengths: Int64[Tensor, " batch"]
+    cut: Int64[Tensor, " batch"]
+    lost: Int64[Tensor, " batch"]
+    relations: int
+    any_possessor: bool
+
+    @cached_property
+    def present(self) -> Bool[Tensor, "batch word"]:
+        """Where there is a word."""
+        places = torch.arange(self.governor.shape[1], device=self.governor.device)
+        return places < self.lengths[:, None]
+
+    @cached_property
+    def members(self) -> Float[Tensor, "batch word relation"]:
+        """1 where a word that is evaluated has the relation."""
+        codes = torch.arange(self.relations, device=self.relation.device)
+        return (self.relation[..., None] == codes).float()
+
+
+@dataclass(frozen=True, slots=True)
+class TreebankSummary:
+    """What one look at a treebank tells.
+
+    Attributes:
+        relations: Their names, the most frequent first, and by name where two are equal.
+        digest: 12 hex digits of the words and the trees.
+    """
+
+    relations: tuple[str, ...]
+    digest: str
+
+
+def inventory(sentences: Iterable[Sentence], naming: Relations) -> TreebankSummary:
+    """Read a treebank once, without a model.
+
+    Raises:
+        CorpusError: a sentence has no tree.
+    """
+    counts: Counter[str] = Counter()
+    seen = hashlib.sha256()
+    for sentence in sentences:
+        names = relation_names(sentence, naming)
+        counts.update(names)
+        seen.update(repr((sentence.words, sentence.heads, names)).encode(errors="replace"))
+    ordered = sorted(counts, key=lambda name: (-counts[name], name))
+    return TreebankSummary(tuple(ordered), seen.hexdigest()[:12])
+
+
+def relation_names(sentence: Sentence, naming: Relations) -> tuple[str, ...]:
+    """The relation of every word; without any, ``punct`` or ``_``, by the characters of the word.
+
+    Raises:
+        CorpusError: the sentence has no tree.
+    """
+    if len(sentence.heads) != len(sentence):
+        raise CorpusError(
+            f"{sentence.name} has no heads; heads are evaluated on a treebank with gold trees."
+        )
+    if not sentence.relations:
+        return tuple(
+            PUNCTUATION if is_punctuation(sentence, word) else UNLABELLED
+            for word in range(len(sentence))
+        )
+    if naming == "base":
+        return tuple(relation.partition(":")[0] for relation in sentence.relations)
+    return sentence.relations
+
+
+def gold_of(
+    sentences: Sequence[Sentence],
+    kept: Sequence[int],
+    codes: Mapping[str, int],
+    *,
+    naming: Relations = "full",
+    possessive: Possessive = "clark",
+    device: torch.device | str = "cpu",
+) -> Gold:
+    """The trees of some sentences.
+
+    Args:
+        sentences: With their trees.
+        kept: How many words of each are there, from the first.
+        codes: The number of every relation.
+        naming: Whether the names are full, or cut at the colon.
+        possessive: Whether possessors may be found by the clitic after them.
+        device: Where the tensors go.
+    """
+    width = max(kept, default=0) or 1  # an axis of no words has no largest
+    rows = [
+        _row(sentence, count, codes, naming)
+        for sentence, count in zip(sentences, kept, strict=True)
+    ]
+    possessors = [
+        _possessors(sentence, count) if possessive == "clark" else []
+        for sentence, count in zip(sentences, kept, strict=True)
+    ]
+
+    def padded(lists: Iterable[list[int]], fill: int) -> Int64[Tensor, "batch word"]:
+        filled = [each + [fill] * (width - len(each)) for each in lists]
+        return torch.tensor(filled, dtype=torch.int64, device=device).reshape(-1, width)
+
+    def numbers(counts: Iterable[int]) -> Int64[Tensor, " batch"]:
+        return torch.tensor(list(counts), dtype=torch.int64, device=device)
+
+    return Gold(
+        governor=padded((governor for governor, _ in rows), NO_GOVERNOR),
+        relation=padded((relation for _, relation in rows), NO_RELATION),
+        possessor=_marked(possessors, width, device),
+        lengths=numbers(kept),
+        cut=numbers(relation.count(NO_RELATION) for _, relation in rows),
+        lost=numbers(
+            len(sentence) - count for sentence, count in zip(sentences, kept, strict=True)
+        ),
+        relations=len(codes),
+        any_possessor=any(possessors),
+    )
+
+
+def _row(
+    sentence: Sentence, kept: int, codes: Mapping[str, int], naming: Relations
+) -> tuple[list[int], list[int]]:
+    """Governors from 0, and relations; words with a governor that is not there have neither."""
+    names = relation_names(sentence, naming)
+    heads = sentence.heads[:kept]
+    relation = [
+        codes[name] if head <= kept else NO_RELATION
+        for head, name in zip(heads, names, strict=False)
+    ]
+    return [head - 1 for head in heads], relation
+
+
+def _possessors(sentence: Sentence, kept: int) -> list[int]:
+    """Possessors with their clitic right behind them."""
+    return [
+        word
+        for word, relation in enumerate(sentence.relations[: max(kept - 1, 0)])
+        if relation in POSSESSIVES and sentence.words[word + 1] in CLITICS
+    ]
+
+
+def _marked(
+    words: Sequence[Sequence[int]], width: int, device: torch.device | str
+) -> Bool[Tensor, "batch word"]:
+    marked = torch.zeros(len(words), width, dtype=torch.bool)
+    for row, places in zip(marked, words, strict=True):
+        row[list(places)] = True
+    return marked.to(device)

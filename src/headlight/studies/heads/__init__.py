@@ -1,0 +1,1 @@
+"""The survey: every head, by weight, norm, effective attention and gradient."""

@@ -1,0 +1,112 @@
+"""Ranks, null spaces and effective attention, layer by layer, while a batch runs."""
+
+import numpy as np
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from headlight.analysis.positions import LENGTH_BIN, array, stacked
+from headlight.capture import LayerRecord
+from headlight.measures import Scores, ValueBias
+from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample, Tally
+from headlight.studies.heads.raw_effective import comoments, correlation
+from headlight.studies.norms.texts import Texts
+
+RANKS = ("rank", "rank_with_ones", "dimension", "dimension_with_ones")
+BOUNDS = ("bound", "bound_with_ones")
+EQUAL = ("equal", "equal_with_ones")
+POINT = ("length", "correlation", "layer", "head")
+"""Numbers of a point; the last two are NaN where a point is a whole text."""
+
+
+class IdentifiabilityObserver:
+    """Sees the attention of one batch; keeps some numbers of each text, layer and head.
+
+    Under a causal mask ranks and null spaces are those of the query that sees most, and a bound
+    holds with equality if it does so for every query.
+
+    Args:
+        texts: the positions of the batch.
+        value_bias: whether T has the value bias in it.
+        points: what keeps a sample of points; empty.
+        per_head: whether a point is a head of a text instead of a text.
+    """
+
+    def __init__(
+        self, texts: Texts, value_bias: ValueBias, points: Sample, *, per_head: bool
+    ) -> None:
+        self._texts = texts
+        self._value_bias = value_bias
+        self._points = points
+        self._per_head = per_head
+        self._present = texts.queries.float()
+        self._key_counts = (texts.keys >= 0).sum(-1)
+        self._seen: dict[int, dict[str, Tensor]] = {}
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer."""
+        scores = Scores(record, self._value_bias, precision=torch.float32)
+        found = {"comoments": comoments(scores, self._present, self._key_counts)}
+        spaces = scores.null_spaces
+        for name in RANKS:
+            found[name] = getattr(spaces, name).amax(-1).double()
+        for name in BOUNDS:
+            found[name] = getattr(spaces, name).amax(-1).double()
+        for dimension, bound, equal in zip(RANKS[2:], BOUNDS, EQUAL, strict=True):
+            same = getattr(spaces, dimension) == getattr(spaces, bound)[:, None]
+            found[equal] = same.all(-1).double()
+        self._seen[record.site.layer] = found
+
+    def tally(self) -> Tally:
+        """The statistics of the batch, by length, and a sample of points."""
+        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0] if name}
+        sums = rows.pop("comoments")
+        lengths = array(self._key_counts)
+        by_head, whole = correlation(sums), correlation(np.nansum(sums, axis=(1, 2)))
+        rows |= {"correlation_by_head": by_head, "correlation": whole, "keys": lengths}
+        found: dict[str, Accumulator] = {
+            name: self._by_length(lengths, values, exact=name in EQUAL)
+            for name, values in rows.items()
+        }
+        return Tally(found | {"points": self._sampled(lengths, by_head, whole)})
+
+    def _by_length(
+        self, lengths: Float64[np.ndarray, " text"], rows: np.ndarray, *, exact: bool
+    ) -> Grouped:
+        made = Count(rows.shape[1:]) if exact else Moments(rows.shape[1:])
+        grouped = Grouped(made)
+        grouped.update(lengths.astype(np.int64) // LENGTH_BIN * LENGTH_BIN, rows)
+        return grouped
+
+    def _sampled(
+        self,
+        lengths: Float64[np.ndarray, " text"],
+        by_head: Float64[np.ndarray, "text layer head"],
+        whole: Float64[np.ndarray, " text"],
+    ) -> Sample:
+        """Points of texts, each of which is a stream of its own."""
+        values = by_head.reshape(len(whole), -1) if self._per_head else whole[:, None]
+        defined = np.isfinite(values)
+        for text, stream in enumerate(self._texts.streams):
+            places = np.flatnonzero(defined[text])
+            if not len(places):
+                continue
+            keys, drawn = self._points.draw(stream, len(places))
+            self._points.keep(keys, self._rows(lengths, values, text, places[drawn]))
+        return self._points
+
+    def _rows(
+        self,
+        lengths: Float64[np.ndarray, " text"],
+        values: Float64[np.ndarray, "text place"],
+        text: int,
+        places: Int64[np.ndarray, " drawn"],
+    ) -> Float64[np.ndarray, "drawn field"]:
+        rows = np.full((len(places), len(POINT)), np.nan)
+        rows[:, 0], rows[:, 1] = lengths[text], values[text, places]
+        if self._per_head:
+            heads = values.shape[1] // len(self._seen)
+            rows[:, 2] = np.array(sorted(self._seen))[places // heads]
+            rows[:, 3] = places % heads
+        return rows

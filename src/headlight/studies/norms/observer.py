@@ -1,0 +1,117 @@
+"""Norms, weights and how they go together, layer by layer, while a batch runs through the model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor
+
+from headlight.analysis.positions import array, moments, stacked
+from headlight.capture import AttentionSite, LayerRecord
+from headlight.measures import Scores
+from headlight.pool import membership
+from headlight.reduce import Accumulator, Count, Sample, Tally
+from headlight.studies.norms.frequency import Occurrences
+from headlight.studies.norms.occurrences import seen_with
+from headlight.studies.norms.pairs import PairRanks
+from headlight.studies.norms.sample import PairSample, occurrence_sample
+from headlight.studies.norms.texts import Texts
+
+
+class NormsObserver:
+    """Sees the attention of one batch, and how it goes together with norms and frequency.
+
+    No score of the size of the weights is formed: ‖αf(x)‖ = α‖f(x)‖, so that what a key receives
+    in norm is what it receives in weight, times its length.
+
+    Args:
+        texts: the positions of the batch.
+        occurrences: how often the types of tokens occur in the whole corpus.
+        categories: how many categories there are.
+        sites: the attention modules that will be seen.
+        pairs: what keeps a sample of pairs for each category; empty.
+        tokens: what keeps a sample of occurrences, four numbers each; empty.
+    """
+
+    def __init__(
+        self,
+        texts: Texts,
+        occurrences: Occurrences,
+        categories: int,
+        sites: Sequence[AttentionSite],
+        *,
+        pairs: Sample,
+        tokens: Sample,
+    ) -> None:
+        self._texts = texts
+        self._occurrences = occurrences
+        self._present = texts.queries.float()
+        self._members = membership(texts.keys, categories)
+        self._ranks = PairRanks(texts, categories, sites)
+        self._pairs = PairSample(texts, categories, sites, pairs)
+        self._tokens_kept = tokens
+        self._seen: dict[int, dict[str, Tensor]] = {}
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer; one number per token and head is kept of it, and the ranks."""
+        scores = Scores(record, precision=torch.float32)
+        weight, norm = scores.weight, scores.vector_norm
+        received = (self._present[:, None, None] @ weight.float())[:, :, 0].to(norm.dtype)
+        mean = received / self._present.sum(-1)[:, None, None]
+        members = self._members.to(norm.dtype)
+        seen = {
+            "weight": mean @ members,
+            "weighted_norm": (mean * norm) @ members,
+            "category_norm": (norm @ members) / members.sum(1)[:, None],  # NaN where there is none
+            "vector_norm": self._tokens(norm),
+            "received": self._tokens(received / self._watching(record.visible)),
+        }
+        if record.input is not None:
+            seen["input_norm"] = self._tokens(scores.input_norm)
+        self._seen[record.site.layer] = seen
+        for part in (self._ranks, self._pairs):
+            part.see(record.site.layer, weight, norm, record.visible)
+
+    def tally(self) -> Tally:
+        """The statistics of the batch."""
+        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        names = [name for name in layers[0] if all(name in layer for layer in layers)]
+        rows = {name: stacked([layer[name] for layer in layers]) for name in names}
+        received = rows.pop("received")
+        found: dict[str, Accumulator] = {
+            **self._ranks.found(),
+            "pairs": self._pairs.found(),
+            **self._of_frequency(received, rows["vector_norm"]),
+            **{name: moments(values) for name, values in rows.items()},
+        }
+        found["tokens"] = Count((self._members.shape[2],))
+        found["tokens"].update(array(self._members.sum(1)))
+        return Tally(found)
+
+    def _of_frequency(
+        self,
+        received: Float64[np.ndarray, "token layer head"],
+        norm: Float64[np.ndarray, "token layer head"],
+    ) -> dict[str, Accumulator]:
+        """What goes together with the frequency of types, and a sample of it."""
+        ids = self._texts.ids[self._texts.category >= 0]
+        means = [np.nanmean(values, axis=(1, 2)) for values in (received, norm)]
+        fields = np.stack([self._occurrences.ranks.of(ids), *means, ids], axis=-1)
+        return {
+            **seen_with(self._occurrences.twice_mid_rank[ids], received, norm),
+            "occurrences": occurrence_sample(self._texts, fields, self._tokens_kept),
+        }
+
+    def _tokens(self, per_key: Float[Tensor, "batch *head key"]) -> Float[Tensor, "token *head"]:
+        """The keys of all documents in one row, padding left out."""
+        return per_key.movedim(-1, 1)[self._texts.keys >= 0]
+
+    def _watching(
+        self, visible: Bool[Tensor, "batch #query key"] | None
+    ) -> Float[Tensor, "batch 1 key"]:
+        """How many queries can see each key."""
+        if visible is None:
+            return self._present.sum(-1)[:, None, None].expand(-1, 1, self._members.shape[1])
+        seen = visible.float().expand(-1, self._present.shape[1], -1)
+        return self._present[:, None] @ seen

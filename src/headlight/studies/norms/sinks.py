@@ -1,0 +1,205 @@
+"""Attention sinks: tokens that draw attention whatever is said, found from the data."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from headlight.analysis.batch_runner import BatchRunner
+from headlight.analysis.passes import observe
+from headlight.analysis.plan import Plan
+from headlight.analysis.positions import Positions, stacked
+from headlight.capture import CapturedModel, Kind, LayerRecord
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.encode.categories import CLS, SEP
+from headlight.reduce import Grouped, Moments, Tally
+from headlight.result import CATEGORIES
+from headlight.studies.norms.settings import NormOptions
+
+SINK = len(CATEGORIES)
+"""The number of the category, after those that every result has."""
+
+
+@dataclass(frozen=True)
+class SinkType:
+    """A type of token that is a sink.
+
+    Attributes:
+        id: in the vocabulary.
+        token: as the vocabulary writes it.
+        multiple: what an occurrence receives, mean over all heads, where 1 is even attention.
+        share: of the heads, in which it receives at least the demanded multiple.
+    """
+
+    id: int
+    token: str
+    multiple: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Sinks:
+    """The sinks of a model.
+
+    Attributes:
+        first: whether the first token of a text is one, whatever its type.
+        multiple: as `SinkType.multiple`, of the first token; NaN if it was not judged.
+        share: as `SinkType.share`, of the first token.
+        tokens: types that are sinks anywhere, the most drawing first.
+        kept: categories out of which no token is taken.
+    """
+
+    first: bool
+    multiple: float
+    share: float
+    tokens: tuple[SinkType, ...]
+    kept: tuple[int, ...]
+
+    def settings(self) -> dict[str, Any]:
+        """What was found, as JSON."""
+        found = asdict(self)
+        for name in ("multiple", "share"):
+            found[name] = None if np.isnan(found[name]) else found[name]
+        return {**found, "kept": [CATEGORIES[category] for category in self.kept]}
+
+    def in_category(
+        self, category: Int64[Tensor, "batch key"], ids: Int64[Tensor, "batch key"]
+    ) -> Int64[Tensor, "batch key"]:
+        """The categories, with sinks taken out of theirs and given `SINK`."""
+        types = torch.tensor([each.id for each in self.tokens], device=ids.device, dtype=ids.dtype)
+        drawing = torch.isin(ids, types)
+        if self.first:
+            drawing |= first_tokens(category)
+        return category.masked_fill(drawing & _free(category, self.kept), SINK)
+
+
+def demanded(kind: Kind, tokenizer: Any, options: NormOptions) -> bool:
+    """Whether sinks are to be looked for."""
+    if options.sinks != "auto":
+        return options.sinks == "on"
+    return kind == "decoder" or len(kept_categories(tokenizer)) < 2
+
+
+def kept_categories(tokenizer: Any) -> tuple[int, ...]:
+    """Class tokens and separators, where the tokenizer has some: they are told apart already.
+
+    A mere beginning or end of text (``<s>`` of Llama) may be a sink.
+    """
+    there = {CLS: tokenizer.cls_token_id, SEP: tokenizer.sep_token_id}
+    return tuple(category for category, token in there.items() if token is not None)
+
+
+def find_sinks(plan: Plan, options: NormOptions) -> Sinks:
+    """Look for sinks in the first examples of a plan, which is not run otherwise.
+
+    A key's attention is measured in multiples of even attention: the mean over the queries that
+    can see it of α times the number of keys that the query can see.  Of a type, this is averaged
+    over its occurrences head by head, but for those at the beginning of a text, which are judged
+    by themselves.
+
+    Raises:
+        CorpusError: the corpus cannot be read.
+    """
+    kept = kept_categories(plan.model.tokenizer)
+
+    def observer(batch: Batch, _: Sequence[Encoded]) -> SinkObserver:
+        return SinkObserver(batch, plan.kind, kept)
+
+    step: BatchRunner[Encoded] = BatchRunner(
+        plan.model, plan.sites, observer, plan.settings.batch_tokens
+    )
+    number = min(options.sink_documents, plan.settings.max_examples or options.sink_documents)
+    state = observe(islice(plan.examples, number), step, signature={}, progress=False)
+    return _judged(state.tally, plan.model, kept, options)
+
+
+def _judged(
+    tally: Tally, model: CapturedModel, kept: tuple[int, ...], options: NormOptions
+) -> Sinks:
+    if not tally:
+        return Sinks(False, np.nan, np.nan, (), kept)
+    found = tally.compute()
+    multiple, share = _drawn(found["first"]["mean"], options)
+    types = found["types"]
+    tokens = []
+    for token, mean, count in zip(types["key"], types["mean"], types["count"], strict=True):
+        drawn, heads = _drawn(mean, options)
+        if heads >= options.sink_share and count.max() >= options.sink_occurrences:
+            tokens.append(SinkType(int(token), _spelled(model, int(token)), drawn, heads))
+    tokens.sort(key=lambda each: (-each.multiple, each.id))
+    return Sinks(bool(share >= options.sink_share), multiple, share, tuple(tokens), kept)
+
+
+def _drawn(mean: np.ndarray, options: NormOptions) -> tuple[float, float]:
+    """Mean over the heads, and the share of them in which it is enough; NaN if not seen."""
+    seen = mean[np.isfinite(mean)]
+    if not len(seen):
+        return np.nan, np.nan
+    return float(seen.mean()), float((seen >= options.sink_multiple).mean())
+
+
+def _spelled(model: CapturedModel, token: int) -> str:
+    tokenizer: Any = model.tokenizer
+    return str(tokenizer.convert_ids_to_tokens(token))
+
+
+class SinkObserver:
+    """Sees what every token receives in one batch, in multiples of even attention.
+
+    Args:
+        batch: what the model is given.
+        kind: which attention is looked at.
+        kept: categories that are not judged.
+    """
+
+    def __init__(self, batch: Batch, kind: Kind, kept: tuple[int, ...]) -> None:
+        queries, keys = Positions.for_kind(batch, kind)
+        self._ids = key_ids(batch, kind)
+        self._queries = (queries.category >= 0).float()
+        self._keys = keys.category >= 0
+        self._judged = _free(keys.category, kept)
+        self._first = first_tokens(keys.category)
+        self._seen: dict[int, Float[Tensor, "batch head key"]] = {}
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer; one number per token and head is kept of it."""
+        visible = self._keys[:, None] if record.visible is None else record.visible
+        even = visible.sum(-1) * self._queries
+        received = even[:, None, None] @ record.weight.float()
+        times = self._queries[:, None] @ visible.expand(-1, self._queries.shape[1], -1).float()
+        self._seen[record.site.layer] = received[:, :, 0] / times
+
+    def tally(self) -> Tally:
+        """Multiples of even attention, [layer, head], of first tokens and by type of the others."""
+        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        drawn = np.moveaxis(stacked(layers), 3, 1)  # batch key layer head
+        first, others = (
+            (self._judged & where).cpu().numpy() for where in (self._first, ~self._first)
+        )
+        firsts, types = Moments(drawn.shape[2:]), Grouped(Moments(drawn.shape[2:]))
+        firsts.update(drawn[first])
+        types.update(self._ids.cpu().numpy()[others], drawn[others])
+        return Tally({"first": firsts, "types": types})
+
+
+def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:
+    """Vocabulary ids of the attended positions."""
+    return batch.input_ids if batch.target_ids is None or kind != "decoder" else batch.target_ids
+
+
+def first_tokens(category: Int64[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
+    """The first token of every text, wherever padding is."""
+    present = category >= 0
+    found: Bool[Tensor, "batch key"] = present & (present.cumsum(1) == 1)
+    return found
+
+
+def _free(category: Int64[Tensor, "batch key"], kept: tuple[int, ...]) -> Bool[Tensor, "batch key"]:
+    """Tokens that may become sinks: no padding, and of no category that is kept."""
+    return (category >= 0) & ~torch.isin(category, torch.tensor(kept, device=category.device))

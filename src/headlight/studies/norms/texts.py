@@ -1,0 +1,54 @@
+"""The positions of one batch, as a study of norms needs them."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int64
+from torch import Tensor
+
+from headlight.analysis.positions import Positions
+from headlight.capture import Kind
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.studies.norms.sinks import Sinks, key_ids
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """The positions of one batch.
+
+    Attributes:
+        queries: whether there is something at each attending position.
+        keys: the category of each attended position, sinks being told apart; −1 for padding.
+        ids: the type at each attended position.
+        streams: a number of its own for every text, from which random samples are drawn.
+    """
+
+    queries: Bool[Tensor, "batch query"]
+    keys: Int64[Tensor, "batch key"]
+    ids: Int64[np.ndarray, "batch key"]
+    streams: tuple[int, ...]
+
+    @staticmethod
+    def of(batch: Batch, examples: Sequence[Encoded], kind: Kind, sinks: Sinks | None) -> "Texts":
+        """The positions that attention of this kind goes from and to."""
+        queries, keys = Positions.for_kind(batch, kind)
+        ids = key_ids(batch, kind)
+        category = sinks.in_category(keys.category, ids) if sinks else keys.category
+        streams = tuple(_stream(example) for example in examples)
+        return Texts(queries.category >= 0, category, ids.cpu().numpy(), streams)
+
+    @property
+    def category(self) -> Int64[np.ndarray, "batch key"]:
+        """Of the attended positions."""
+        found: Int64[np.ndarray, "batch key"] = self.keys.cpu().numpy()
+        return found
+
+
+def _stream(example: Encoded) -> int:
+    """A number that depends on the text and its name, and not on its place in a batch."""
+    content = json.dumps([example.name, *map(list, (example.ids, example.target))])
+    return int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little") >> 1

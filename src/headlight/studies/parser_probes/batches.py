@@ -1,0 +1,120 @@
+"""Sentences as a probe sees them: maps, word vectors and gold heads, padded."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from headlight.studies.word_maps.store import NO_HEAD, SPECIALS, Features, Index
+
+Maps = Float[Tensor, "sentence unit unit head"]
+Vectors = Float[Tensor, "sentence word dimension"]
+
+LARGEST = 1 << 26
+"""Numbers in the maps of one batch at most: 256 MB in float32."""
+
+
+@dataclass(frozen=True, eq=False)
+class ParserBatch:
+    """Some sentences, padded to the longest.
+
+    Attributes:
+        lengths: Words of each.
+        heads: Gold head of each word, from 1; 0 is the root, -1 unknown or padding.
+        punctuation: Words that no score counts; false in padding.
+        maps: Attention, units 0 and 1 being the special tokens; None where no probe wants it.
+        vectors: Of the words, zero for unknown ones and in padding; None where there are none.
+    """
+
+    lengths: Int64[Tensor, " sentence"]
+    heads: Int64[Tensor, "sentence word"]
+    punctuation: Bool[Tensor, "sentence word"]
+    maps: Maps | None = None
+    vectors: Vectors | None = None
+
+    @property
+    def present(self) -> Bool[Tensor, "sentence word"]:
+        """Where there is a word."""
+        places = torch.arange(self.heads.shape[1], device=self.lengths.device)
+        return places < self.lengths[:, None]
+
+
+class ParserData:
+    """A corpus that probes are trained or tested on.
+
+    Args:
+        index: its sentences.
+        features: the maps of one measure; None for probes that look at no attention.
+        vectors: one row for each entry of the vocabulary; None for probes that look at no words.
+        device: where batches go.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        features: Features | None = None,
+        vectors: Float[Tensor, "entry dimension"] | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.index = index
+        self.features = features
+        self.device = device
+        if vectors is None:
+            self._table = None
+        else:  # the last row is what padding gets
+            self._table = torch.cat([vectors, vectors.new_zeros(1, vectors.shape[1])]).to(device)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def dimensions(self) -> int | None:
+        """Of the word vectors; None where there are none."""
+        return None if self._table is None else self._table.shape[1]
+
+    def batch(self, numbers: Sequence[int]) -> ParserBatch:
+        """These sentences, in this order."""
+        lengths = self.index.lengths[list(numbers)]
+        shape = (len(lengths), int(lengths.max(initial=0)))
+        heads = np.full(shape, NO_HEAD)
+        punctuation = np.zeros(shape, dtype=bool)
+        word = np.full(shape, -1)
+        for place, number in enumerate(numbers):
+            there = slice(self.index.first_word[number], self.index.first_word[number + 1])
+            heads[place, : lengths[place]] = self.index.heads[there]
+            punctuation[place, : lengths[place]] = self.index.punctuation[there]
+            word[place, : lengths[place]] = self.index.word[there]
+        maps = None if self.features is None else self.features.maps(numbers)
+        return ParserBatch(
+            lengths=torch.from_numpy(lengths).to(self.device),
+            heads=torch.from_numpy(heads).to(self.device),
+            punctuation=torch.from_numpy(punctuation).to(self.device),
+            maps=None if maps is None else maps.to(self.device).float(),
+            vectors=None if self._table is None else self._table[torch.from_numpy(word)],
+        )
+
+    def in_order(self, numbers: Sequence[int], sentences: int) -> Iterator[list[int]]:
+        """These sentences as they come, so many in a batch, fewer where they are long."""
+        batch: list[int] = []
+        longest = 0
+        for number in numbers:
+            both = max(longest, int(self.index.lengths[number]))
+            if batch and (len(batch) == sentences or self._size(len(batch) + 1, both) > LARGEST):
+                yield batch
+                batch, both = [], int(self.index.lengths[number])
+            batch.append(number)
+            longest = both
+        if batch:
+            yield batch
+
+    def by_length(self, numbers: Sequence[int], sentences: int) -> list[list[int]]:
+        """These sentences in batches of similar lengths, the shortest first."""
+        order = sorted(numbers, key=lambda number: (self.index.lengths[number], number))
+        return list(self.in_order(order, sentences))
+
+    def _size(self, sentences: int, longest: int) -> int:
+        heads = 1 if self.features is None else self.features.heads
+        return sentences * (longest + SPECIALS) ** 2 * heads

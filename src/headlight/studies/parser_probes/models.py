@@ -1,0 +1,228 @@
+"""Probes: graph-based parsers with few parameters (Clark et al. 2019, Section 5).
+
+Each gives every word a score for each candidate head: candidate 0 is the root, candidate j word j,
+counted from 1.  The word itself is a candidate too, as in the authors' code.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headlight.errors import UnknownNameError, UsageError
+from headlight.studies.parser_probes.batches import Maps, ParserBatch, Vectors
+from headlight.studies.word_maps.store import SPECIALS
+
+Logits = Float[Tensor, "sentence dependent candidate"]
+UnitLogits = Float[Tensor, "sentence unit unit"]
+
+ALIGNMENTS = ("fixed", "as_released")
+HIDDEN = 256
+NEAR = (0, -1, 1, -2, 2)
+
+
+class Parser(nn.Module, ABC):
+    """A probe: log p(head | word) up to a constant for each word."""
+
+    @abstractmethod
+    def score(self, batch: ParserBatch) -> Logits:
+        """Scores, whatever they are for candidates that are padding."""
+
+    def forward(self, batch: ParserBatch) -> Logits:
+        """Scores, minus infinity for candidates that are padding."""
+        there = nn.functional.pad(batch.present, (1, 0), value=True)
+        return self.score(batch).masked_fill(~there[:, None], -torch.inf)
+
+    @property
+    def size(self) -> int:
+        """How many numbers are learned."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+
+class _Root(nn.Module):
+    """The root's score: two scalars weigh what the special tokens at both ends would score.
+
+    They are shared by all heads and both directions, as in the authors' code.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(_glorot((SPECIALS,), 1, 1))
+
+    def forward(self, unit: UnitLogits) -> Logits:
+        dependents = unit[:, SPECIALS:]
+        root = dependents[..., :SPECIALS] @ self.weight
+        return torch.cat([root[..., None], dependents[..., SPECIALS:]], dim=-1)
+
+
+class Attention(Parser):
+    """p(j | i) ∝ exp Σ_k w_k α^k_ij + u_k α^k_ji: 2 · heads weights, no bias.
+
+    Source: Clark et al. (2019), Section 5, attention-only probe; i attends to j in α_ij.
+    """
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(_glorot((2, heads), 2 * heads, 2 * heads))
+        self.root = _Root()
+
+    def score(self, batch: ParserBatch) -> Logits:
+        """See the class."""
+        both = _maps(batch) @ self.weight.T
+        logits: Logits = self.root(both[..., 0] + both[..., 1].mT)
+        return logits
+
+
+class AttentionAndWords(Parser):
+    """As `Attention`, but the weight of each head is a linear function of the two words.
+
+    p(j | i) ∝ exp Σ_k W_k (v_i ⊕ v_j) α^k_ij + U_k (v_i ⊕ v_j) α^k_ji.  W (v_i ⊕ v_j) falls into a
+    part for each of the two words, so that no vector is kept per pair.
+
+    Source: Clark et al. (2019), Section 5.  The formula has no bias, the authors' code has one.
+
+    Args:
+        heads: of all layers together.
+        dimensions: of the word vectors, which are not trained.
+        bias: add a weight for each head that no word changes.
+        align_root: the root's vector is zero and each word has its own (``fixed``); or, as in the
+            authors' code, candidate j gets the vector of word j + 1, the root that of word 1 and
+            the last word zero (``as_released``).
+    """
+
+    def __init__(
+        self,
+        heads: int,
+        dimensions: int,
+        bias: bool = True,
+        align_root: str = "fixed",
+    ) -> None:
+        super().__init__()
+        _check_alignment(align_root)
+        self.align_root = align_root
+        shape, fans = (2, dimensions, 2, heads), (2 * dimensions, 2 * heads)
+        self.weight = nn.Parameter(_glorot(shape, *fans))
+        self.bias = nn.Parameter(torch.zeros(2, heads)) if bias else None
+        self.root = _Root()
+
+    def score(self, batch: ParserBatch) -> Logits:
+        """See the class."""
+        maps, vectors = _maps(batch), _vectors(batch)
+        dependent = self._weights(nn.functional.pad(vectors, (0, 0, SPECIALS, 0)), 0)
+        if self.bias is not None:
+            dependent = dependent + self.bias
+        candidate = self._weights(unit_vectors(vectors, self.align_root), 1)
+        # A cell α_xy is part of two scores: y as the head of x, and x as the head of y.
+        of_query = torch.stack([dependent[:, :, 0], candidate[:, :, 1]], dim=-1)
+        of_key = torch.stack([candidate[:, :, 0], dependent[:, :, 1]], dim=-1)
+        both = torch.einsum("bxyk,bxkc->bxyc", maps, of_query)
+        both = both + torch.einsum("bxyk,bykc->bxyc", maps, of_key)
+        logits: Logits = self.root(both[..., 0] + both[..., 1].mT)
+        return logits
+
+    def _weights(
+        self, vectors: Float[Tensor, "sentence unit dimension"], part: int
+    ) -> Float[Tensor, "sentence unit direction=2 head"]:
+        return torch.einsum("bud,dck->buck", vectors, self.weight[part])
+
+
+class DistancesAndWords(Parser):
+    """The baseline that sees no attention: distances and two words, one hidden layer of 256, tanh.
+
+    Source: Clark et al. (2019), Section 5 and footnote 5; the eight features as in their code.
+
+    Args:
+        dimensions: of the word vectors, which are not trained.
+        align_root: as in `AttentionAndWords`.
+    """
+
+    def __init__(self, dimensions: int, align_root: str = "fixed") -> None:
+        super().__init__()
+        _check_alignment(align_root)
+        self.align_root = align_root
+        inputs = DISTANCES + 2 * dimensions
+        self.words = nn.Parameter(_glorot((2, dimensions, HIDDEN), inputs, HIDDEN))
+        self.distances = nn.Parameter(_glorot((DISTANCES, HIDDEN), inputs, HIDDEN))
+        self.hidden_bias = nn.Parameter(torch.zeros(HIDDEN))
+        self.out = nn.Parameter(_glorot((HIDDEN,), HIDDEN, 1))
+
+    def score(self, batch: ParserBatch) -> Logits:
+        """See the class."""
+        vectors = _vectors(batch)
+        dependent = vectors @ self.words[0] + self.hidden_bias
+        # Both special units carry what the root has; one of them is enough.
+        candidate = unit_vectors(vectors, self.align_root)[:, 1:] @ self.words[1]
+        # In place: this one tensor, 256 numbers for each pair, is all the time this probe takes.
+        hidden = distance_features(batch) @ self.distances
+        hidden = hidden.add_(dependent[:, :, None]).add_(candidate[:, None]).tanh_()
+        return hidden @ self.out
+
+
+DISTANCES = 3 + len(NEAR)
+
+
+class RightBranching(Parser):
+    """Every word hangs on the next one, and the last on the root; nothing is learned.
+
+    Farther words to the right score less, the root less than these, words to the left least: so
+    where a tree leaves out some words, the others form a chain.
+    """
+
+    def score(self, batch: ParserBatch) -> Logits:
+        """See the class."""
+        words = batch.heads.shape[1]
+        place = torch.arange(words, device=batch.lengths.device, dtype=torch.float32)
+        ahead = place[None, :] - place[:, None]
+        score = torch.where(ahead > 0, -ahead, -2.0 * words - ahead.abs())
+        score = nn.functional.pad(score, (1, 0), value=-1.5 * words)
+        return score.expand(len(batch.lengths), -1, -1)
+
+
+def unit_vectors(vectors: Vectors, align_root: str) -> Float[Tensor, "sentence unit d"]:
+    """The vector of every candidate; the first two, the special units, carry that of the root."""
+    if align_root == "fixed":
+        return nn.functional.pad(vectors, (0, 0, SPECIALS, 0))
+    shifted = nn.functional.pad(vectors, (0, 0, 0, 1))
+    return torch.cat([shifted[:, :1], shifted], dim=1)
+
+
+def distance_features(
+    batch: ParserBatch,
+) -> Float[Tensor, "sentence dependent candidate feature"]:
+    """How far ahead and how far behind, as a share of the sentence; five near places; the root.
+
+    All but the last are 0 for the root.
+    """
+    words = batch.heads.shape[1]
+    place = torch.arange(words, device=batch.lengths.device)
+    offset = place[None, :] - place[:, None]
+    share = offset / batch.lengths.clamp_min(1)[:, None, None]
+    near = [(offset == each).float().expand_as(share) for each in NEAR]
+    pair = torch.stack([share.clamp_min(0), (-share).clamp_min(0), *near], dim=-1)
+    features = nn.functional.pad(pair, (0, 1, 1, 0))
+    features[:, :, 0, -1] = 1
+    return features
+
+
+def _glorot(shape: tuple[int, ...], fan_in: int, fan_out: int) -> Tensor:
+    """Uniform within ±√(6 / (fan_in + fan_out)), Keras' default and so the authors'."""
+    limit = (6 / (fan_in + fan_out)) ** 0.5
+    return torch.empty(shape).uniform_(-limit, limit)
+
+
+def _maps(batch: ParserBatch) -> Maps:
+    if batch.maps is None:
+        raise UsageError("this probe looks at attention; give the data its features.")
+    return batch.maps
+
+
+def _vectors(batch: ParserBatch) -> Vectors:
+    if batch.vectors is None:
+        raise UsageError("this probe looks at words; give the data word vectors.")
+    return batch.vectors
+
+
+def _check_alignment(align_root: str) -> None:
+    if align_root not in ALIGNMENTS:
+        raise UnknownNameError("alignment of the root", align_root, ALIGNMENTS)

@@ -1,0 +1,110 @@
+"""The result of probes: one row for each probe and measure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.result import FORMAT
+from headlight.studies.parser_probes.evaluation import METRICS, Counts, interval, share
+from headlight.studies.parser_probes.training import Course
+
+STAGE = "probes"
+COLUMNS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
+
+
+@dataclass
+class Row:
+    """One probe on one measure, once for each seed."""
+
+    probe: str
+    measure: str
+    parameters: int = 0
+    counts: list[Counts] = field(default_factory=list)
+    courses: list[Course] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """What stands for it, unique among rows."""
+        return f"{self.probe}/{self.measure}" if self.measure else self.probe
+
+    def scores(self) -> list[tuple[float, float, float]]:
+        """Share, and between what it lies, for each metric; over all seeds together."""
+        together = self.counts[0]
+        for counts in self.counts[1:]:
+            together = together + counts
+        found = []
+        for metric in METRICS:
+            correct, total = together.of(metric)
+            found.append((share(correct, total), *interval(correct, total)))
+        return found
+
+    def by_seed(self) -> list[list[float]]:
+        """Share for each seed and metric."""
+        return [[share(*counts.of(metric)) for metric in METRICS] for counts in self.counts]
+
+
+def dataset(
+    rows: Sequence[Row], seeds: Sequence[int], attributes: Mapping[str, Any]
+) -> xarray.Dataset:
+    """Named arrays of what the probes achieved.
+
+    How long training took is an attribute, and so no part of whether two results are equal.
+    """
+    scores = np.array([row.scores() for row in rows])
+    result = xarray.Dataset(
+        {
+            "score": (("row", "metric"), scores[..., 0]),
+            "low": (("row", "metric"), scores[..., 1]),
+            "high": (("row", "metric"), scores[..., 2]),
+            "by_seed": (("row", "seed", "metric"), np.array([row.by_seed() for row in rows])),
+            "parameters": ("row", np.array([row.parameters for row in rows])),
+            "epochs": (("row", "seed"), _of_courses(rows, lambda course: course.epochs)),
+            "best_epoch": (("row", "seed"), _of_courses(rows, lambda course: course.best)),
+            "loss": (("row", "seed"), _of_courses(rows, _best_loss)),
+        },
+        coords={
+            "row": [row.label for row in rows],
+            "probe": ("row", [row.probe for row in rows]),
+            "measure": ("row", [row.measure for row in rows]),
+            "metric": list(METRICS),
+            "seed": list(seeds),
+        },
+    )
+    seconds = {row.label: round(row.seconds, 3) for row in rows}
+    return result.assign_attrs(
+        {**attributes, "seconds": json.dumps(seconds), "format": FORMAT, "stage": STAGE}
+    )
+
+
+def probe_table(result: xarray.Dataset) -> pandas.DataFrame:
+    """One line for each probe and measure, shares in percent; `low` and `high` are of UAS."""
+    seconds = json.loads(result.attrs["seconds"])
+    percent = {
+        COLUMNS[metric]: 100 * result["score"].sel(metric=metric).values for metric in METRICS
+    }
+    return pandas.DataFrame(
+        {
+            "probe": result["probe"].values,
+            "measure": result["measure"].values,
+            **percent,
+            "low": 100 * result["low"].sel(metric="uas").values,
+            "high": 100 * result["high"].sel(metric="uas").values,
+            "parameters": result["parameters"].values,
+            "epochs": result["epochs"].mean("seed").values,
+            "seconds": [seconds[label] for label in result["row"].values],
+        }
+    )
+
+
+def _best_loss(course: Course) -> float:
+    return course.losses[course.best - 1] if course.losses else np.nan
+
+
+def _of_courses(rows: Sequence[Row], what: Any) -> np.ndarray:
+    return np.array([[what(course) for course in row.courses] for row in rows])

@@ -1,0 +1,1 @@
+"""How well hidden tokens give away their input tokens (Brunner et al. 2020, Section 4)."""

@@ -1,0 +1,234 @@
+"""All maps of a study: which are trained, on how many threads, and how often they find a token."""
+
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from headlight.analysis.allocator import keep_freed_memory
+from headlight.run.json_cache import JsonCache
+from headlight.run.progress import show_progress
+from headlight.studies.token_identity.cases import Case, Tokens
+from headlight.studies.token_identity.fitting import Fitted, fit, predicted
+from headlight.studies.token_identity.settings import IdentitySettings, MapRecipe
+
+
+@runtime_checkable
+class Keep(Protocol):
+    """Where maps are kept."""
+
+    def has(self, case: Case, key: Mapping[str, Any]) -> bool:
+        """Whether all maps of a case are there, trained as the key says."""
+
+    def put(self, case: Case, key: Mapping[str, Any], fitted: Sequence[Fitted]) -> None:
+        """Keep the maps of a case, one for each of its layers."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How often the map of one layer finds tokens again, and how it came about.
+
+    Attributes:
+        case: with this layer alone.
+        test: identifiability rate on the test tokens.
+        train: on the training tokens.
+        across: on the test tokens of each layer; empty unless asked for.
+        parameter: the learning rate, or λ of ridge regression; this and what follows is NaN for the
+            naive map.
+        loss: mean validation loss.
+        best: the epoch whose weights it has.
+        epochs: epochs trained.
+    """
+
+    case: Case
+    test: float
+    train: float
+    across: Sequence[float]
+    parameter: float = math.nan
+    loss: float = math.nan
+    best: float = math.nan
+    epochs: float = math.nan
+
+
+def study(
+    tokens: Tokens,
+    settings: IdentitySettings,
+    device: torch.device,
+    *,
+    memo: JsonCache | None = None,
+    keep: Keep | None = None,
+    progress: bool = False,
+) -> list[Outcome]:
+    """Train and test every map.
+
+    On a processor every thread trains maps of its own, one layer and fold at a time, which leaves
+    each core its caches and makes results the same for any number of threads.
+
+    Args:
+        tokens: hidden tokens, and what they are mapped to.
+        settings: which maps, and how.
+        device: where they are trained.
+        memo: outcomes that are there already are not made again.
+        keep: where maps are kept.
+        progress: show a bar on standard error.
+    """
+    memo = memo or JsonCache()
+    outcomes: list[Outcome] = []
+    keep_freed_memory()  # every step asks for the same few blocks
+    choices = (settings.maps, settings.losses, settings.offsets, settings.fractions, tokens.layers)
+    total = math.prod(map(len, choices)) * settings.folds
+    shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
+    with _precision(settings.recipe.precision), _workers(device) as pool, shown as bar:
+        for kind, loss in product(settings.maps, settings.losses):
+            recipe = settings.recipe
+            if _searches(settings, kind):
+                recipe = _searched(tokens, kind, loss, settings, memo)
+            work = _Work(tokens, settings, recipe, memo, keep)
+            cases = _cases(kind, loss, tokens, settings, recipe, device)
+            for found in pool.map(work.outcomes, cases):
+                outcomes += found
+                if bar is not None:
+                    bar.advance(len(found), 0)
+    return outcomes
+
+
+def _searches(settings: IdentitySettings, kind: str) -> bool:
+    trained = kind == "mlp" or (kind == "linear" and settings.solver == "adam")
+    return trained and settings.search == "one" and len(settings.recipe.rates) > 1
+
+
+def _searched(
+    tokens: Tokens, kind: str, loss: str, settings: IdentitySettings, memo: JsonCache
+) -> MapRecipe:
+    """The recipe with one learning rate, that which suits the highest layer best."""
+    highest = (max(tokens.layers),)
+    case = Case(kind, loss, settings.offsets[0], settings.fractions[0], 0, highest)
+
+    def search() -> float:
+        (fitted,) = fit(tokens, case, settings, settings.recipe)
+        return fitted.parameter
+
+    key = {"searched": asdict(case), **_dependencies(settings, settings.recipe)}
+    return replace(settings.recipe, rates=(memo.remember(key, search),))
+
+
+def _dependencies(settings: IdentitySettings, recipe: MapRecipe) -> dict[str, Any]:
+    """What the map of a case depends on besides the case and the tokens."""
+    names = ("solver", "target", "ridges", "seed")
+    return {**{name: getattr(settings, name) for name in names}, "recipe": asdict(recipe)}
+
+
+def _cases(
+    kind: str,
+    loss: str,
+    tokens: Tokens,
+    settings: IdentitySettings,
+    recipe: MapRecipe,
+    device: torch.device,
+) -> Iterator[Case]:
+    """Every offset, fraction and fold; layers one by one, or together where that is faster."""
+    together = 1 if device.type == "cpu" else _fitting(kind, tokens, settings, recipe)
+    layers = tokens.layers
+    for offset, fraction, fold in product(
+        settings.offsets, settings.fractions, range(settings.folds)
+    ):
+        for first in range(0, len(layers), together):
+            some = layers[first : first + together]
+            yield Case(kind, loss, offset, fraction, fold, some)
+
+
+def _fitting(kind: str, tokens: Tokens, settings: IdentitySettings, recipe: MapRecipe) -> int:
+    """How many layers' maps fit into the memory together, with what they are trained on."""
+    width, goal = tokens.hidden(0).shape[1], tokens.goals(0).shape[1]
+    hidden = recipe.hidden if kind == "mlp" else 0
+    parameters = hidden * (width + goal + 1) + goal if hidden else width * goal
+    activations = recipe.batch * (3 * goal + 4 * hidden)
+    maps = 4 * len(recipe.rates) * (5 * parameters + activations)
+    data = 4 * len(tokens.vectors.inputs) * (width + goal)
+    return max(1, settings.memory // (maps + data))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Maps of one kind and loss, to be fitted and judged case by case."""
+
+    tokens: Tokens
+    settings: IdentitySettings
+    recipe: MapRecipe
+    memo: JsonCache
+    keep: Keep | None
+
+    def outcomes(self, case: Case) -> list[Outcome]:
+        """Of every layer of the case, made now or before."""
+        key = {
+            "case": asdict(case),
+            "tested": self.tokens.layers if self.settings.across else None,
+            **_dependencies(self.settings, self.recipe),
+        }
+        trained = case.map != "naive"
+        lost = trained and self.keep is not None and not self.keep.has(case, key)
+        found = self.memo.remember(key, lambda: self._made(case, key), anew=lost)
+        return [
+            Outcome(replace(case, layers=(layer,)), **numbers)
+            for layer, numbers in zip(case.layers, found, strict=True)
+        ]
+
+    def _made(self, case: Case, key: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Fit the maps of a case and see how often they find a token."""
+        if case.map == "naive":
+            return [self._rates(case, layer, None) for layer in case.layers]
+        fitted = fit(self.tokens, case, self.settings, self.recipe)
+        if self.keep is not None:
+            self.keep.put(case, key, fitted)
+        return [
+            self._rates(case, layer, one)
+            | {name: float(getattr(one, name)) for name in ("parameter", "loss", "best", "epochs")}
+            for layer, one in zip(case.layers, fitted, strict=True)
+        ]
+
+    def _rates(self, case: Case, layer: int, fitted: Fitted | None) -> dict[str, Any]:
+        tokens, parts = self.tokens, self.tokens.parts(case)
+        lookup = tokens.lookup(case.loss, layer)
+
+        def rate(tested: int, part: str) -> float:
+            pairs = getattr(parts, part)
+            hidden = tokens.some(tokens.hidden(tested), pairs.source)
+            if fitted is None:
+                comparable = hidden.shape[1] == tokens.goals(layer).shape[1]
+                return lookup.rate(hidden, pairs) if comparable else math.nan
+            return lookup.rate(predicted(fitted, hidden, self.recipe), pairs)
+
+        tested = tokens.layers if self.settings.across else ()
+        return {
+            "test": rate(layer, "test"),
+            "train": rate(layer, "train"),
+            "across": [rate(one, "test") for one in tested],
+        }
+
+
+@contextmanager
+def _precision(name: str) -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def _workers(device: torch.device) -> Iterator[ThreadPoolExecutor]:
+    """As many threads as torch would use, each of which computes alone."""
+    threads = torch.get_num_threads()
+    count = threads if device.type == "cpu" else 1
+    try:
+        with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            yield pool
+    finally:
+        torch.set_num_threads(threads)

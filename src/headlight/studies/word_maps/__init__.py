@@ -1,0 +1,1 @@
+"""Attention between words, kept on disk."""

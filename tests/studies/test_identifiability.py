@@ -1,0 +1,169 @@
+"""A study of identifiability against matrices that are written out, one text at a time."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray
+
+import definitions
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import plan_study
+from headlight.analysis.settings import Settings
+from headlight.errors import RunError, UsageError
+from headlight.result import load
+from headlight.studies.identifiability import IdentifiabilityOptions, identifiability_study
+from studies.models import documents, model, texts, uneven
+from studies.naive import layers_of
+
+PAIRS = [" \n\n ".join(document.paragraphs) for document in documents(6)]
+CASES = {
+    "bert": ("bert", "encoder", "include"),
+    "bert without the bias": ("bert", "encoder", "exclude"),
+    "llama": ("llama", "decoder", "include"),
+    "bart cross": ("bart", "cross", "include"),
+    "t5": ("t5", "encoder", "include"),
+}
+NAMES = ("rank", "rank_with_ones", "null_dimension", "null_dimension_with_ones")
+
+
+def study(found: Any, corpus: Any = None, settings: Any = None, **more: Any) -> xarray.Dataset:
+    corpus = texts(9, longest=24) if corpus is None else corpus
+    return identifiability_study(corpus, found, settings, progress=False, **more)
+
+
+def naive(example: Any, made: Any, family: str, kind: str, bias: str) -> dict[str, np.ndarray]:
+    """All numbers of one text, [layer, head]."""
+    found: dict[str, list[Any]] = {name: [] for name in (*NAMES, "equal", "equal_with_ones", "r")}
+    cells: list[list[np.ndarray]] = [[], []]
+    for layer in layers_of(made, family, kind, example, range(2)):
+        value = layer.value
+        if bias == "exclude":
+            assert layer.bias is not None
+            value = value - layer.bias[:, None]
+        vectors = definitions.transformed(value, layer.output)
+        effective = definitions.effective(layer.weight, value, layer.output, layer.visible)
+        size = value.shape[-1]
+        row: dict[str, list[Any]] = {name: [] for name in found}
+        for head, t in enumerate(vectors):
+            numbers = []
+            for seen in layer.visible:
+                rows = t[seen]
+                rank = np.linalg.matrix_rank(rows)
+                ones = np.linalg.matrix_rank(np.hstack([rows, np.ones((len(rows), 1))]))
+                numbers.append((rank, ones, len(rows) - rank, len(rows) - ones, len(rows)))
+            every = np.array(numbers)
+            for name, column in zip(NAMES, every.T, strict=False):
+                row[name].append(column.max())
+            row["equal"].append(np.all(every[:, 2] == np.maximum(every[:, 4] - size, 0)))
+            row["equal_with_ones"].append(
+                np.all(every[:, 3] == np.maximum(every[:, 4] - size - 1, 0))
+            )
+            pair = [each[head][layer.visible] for each in (layer.weight, effective)]
+            row["r"].append(np.corrcoef(*pair)[0, 1])
+            for part, values in zip(cells, pair, strict=True):
+                part.append(values)
+        for name in found:
+            found[name].append(row[name])
+    whole = np.corrcoef(*(np.concatenate(part) for part in cells))[0, 1]
+    return {name: np.array(rows) for name, rows in found.items()} | {"whole": np.array(whole)}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: Any) -> Any:
+    family, kind, bias = CASES[request.param]
+    found = model(family)
+    corpus = PAIRS if family == "bart" else texts(9, longest=24)
+    settings = Settings(pairs=family == "bart", kind=kind, value_bias=bias, batch_tokens=60)
+    result = study(found, corpus, settings)
+    examples = list(plan_study(corpus, found, settings).examples)
+    keys = [len(example.ids) for example in examples]
+    each = [naive(example, found.transformer, family, kind, bias) for example in examples]
+    return result, np.array(keys), each
+
+
+def of(each: list[dict[str, np.ndarray]], name: str, chosen: np.ndarray) -> np.ndarray:
+    return np.array([numbers[name] for numbers in each])[chosen]
+
+
+def test_ranks_and_null_spaces_by_length(case: Any) -> None:
+    result, keys, each = case
+    assert result["length"].values.tolist() == sorted(set(keys // 8 * 8))
+    for length in result["length"].values:
+        here, chosen = result.sel(length=length), keys // 8 * 8 == length
+        assert here["text_count"] == chosen.sum()
+        assert float(here["keys_mean"]) == pytest.approx(keys[chosen].mean())
+        for name in NAMES:
+            values = of(each, name, chosen)
+            np.testing.assert_allclose(here[name], values.mean(0))
+            np.testing.assert_array_equal(here[f"{name}_min"], values.min(0))
+            np.testing.assert_array_equal(here[f"{name}_max"], values.max(0))
+        for name in ("equal", "equal_with_ones"):
+            np.testing.assert_array_equal(here[f"{name}_count"], of(each, name, chosen).sum(0))
+        np.testing.assert_allclose(here["bound"], np.maximum(keys[chosen] - 8, 0).mean())
+        np.testing.assert_allclose(here["bound_with_ones"], np.maximum(keys[chosen] - 9, 0).mean())
+
+
+def test_correlations_by_length_and_their_points(case: Any) -> None:
+    result, keys, each = case
+    for length in result["length"].values:
+        here, chosen = result.sel(length=length), keys // 8 * 8 == length
+        np.testing.assert_allclose(here["correlation"], of(each, "whole", chosen).mean(), atol=1e-5)
+        by_head = of(each, "r", chosen)
+        defined = np.isfinite(by_head).all(0)
+        np.testing.assert_allclose(
+            here["correlation_by_head"].values[defined], by_head.mean(0)[defined], atol=2e-5
+        )
+    points = result["points"].values
+    wanted = sorted(zip(keys, (float(one["whole"]) for one in each), strict=True))
+    np.testing.assert_allclose(np.array(sorted(points[:, :2].tolist())), wanted, atol=1e-5)
+    assert np.isnan(points[:, 2:]).all()
+
+
+def test_points_of_heads() -> None:
+    options = IdentifiabilityOptions(sample=40, per_head=True)
+    result = study(model("bert"), options=options)
+    points = result["points"].values
+    assert len(points) == 40
+    assert {*points[:, 2]} == {0.0, 1.0}
+    assert {*points[:, 3]} == {0.0, 1.0, 2.0, 3.0}
+    every = study(model("bert"), options=IdentifiabilityOptions(sample=9 * 8, per_head=True))
+    rows = every["points"].values
+    for layer in range(2):
+        for head in range(4):
+            at = (rows[:, 2] == layer) & (rows[:, 3] == head)
+            mean = (every["correlation_by_head"] * every["correlation_by_head_count"]).sum("length")
+            mean = mean / every["correlation_by_head_count"].sum("length")
+            assert rows[at, 1].mean() == pytest.approx(float(mean.sel(layer=layer, head=head)))
+
+
+def test_layers_may_have_different_numbers_of_heads() -> None:
+    result = study(uneven())
+    assert result["head_dim"].values.tolist() == [8, 16]
+    assert np.isnan(result["rank"].sel(layer=1, head=[2, 3])).all()
+    assert (result["rank"].sel(layer=1, head=[0, 1]) > 0).all()
+    assert not result["equal_count"].sel(layer=1, head=[2, 3]).any()
+
+
+def test_batches_change_nothing() -> None:
+    alone = study(model("bert"), settings=Settings(batch_tokens=1))
+    together = study(model("bert"), settings=Settings(batch_tokens=4096))
+    xarray.testing.assert_allclose(alone.drop_attrs(), together.drop_attrs(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_result_is_kept_and_goes_on_only_with_the_same_options(tmp_path: Any) -> None:
+    first = study(model("bert"), folder=RunFolder(path=tmp_path))
+    again = study(model("bert"), folder=RunFolder(path=tmp_path, resume=True))
+    xarray.testing.assert_identical(first, again)
+    assert load(tmp_path / "result.nc", stage="identifiability").equals(first)
+    with pytest.raises(RunError, match="identifiability"):
+        study(
+            model("bert"),
+            options=IdentifiabilityOptions(per_head=True),
+            folder=RunFolder(path=tmp_path, resume=True),
+        )
+
+
+def test_a_sample_of_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="sample must be at least 1"):
+        IdentifiabilityOptions(sample=0)

@@ -1,0 +1,181 @@
+"""Input and hidden tokens of real models, and the whole study from texts to files."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from headlight.encode import Encoded
+from headlight.errors import ResultError, RunError, UsageError
+from headlight.studies.token_identity.extraction import extract_vectors
+from headlight.studies.token_identity.files import load_map
+from headlight.studies.token_identity.fitting import fit
+from headlight.studies.token_identity.settings import IdentitySettings, MapRecipe
+from headlight.studies.token_identity.study import token_identity
+from studies.models import subject
+
+LENGTHS = (7, 1, 12, 4, 9, 9, 3, 5)
+QUICK = IdentitySettings(folds=2, recipe=MapRecipe(epochs=2, hidden=8, rates=(1e-2, 1e-3)))
+
+
+def examples(lengths=LENGTHS, seed: int = 0) -> list[Encoded]:
+    generator = np.random.default_rng(seed)
+    made = []
+    for number, length in enumerate(lengths):
+        ids = tuple(generator.integers(4, 30, length).tolist())
+        made.append(Encoded(f"{number}", ids, (0,) * length, (3,) * length, (0,) * length))
+    return made
+
+
+def alone(model, example) -> list[torch.Tensor]:
+    """Hidden states of one text by itself, without padding."""
+    with torch.inference_mode():
+        output = model(torch.tensor([example.ids]), output_hidden_states=True)
+    return [state[0] for state in output.hidden_states]
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "llama"])
+@pytest.mark.parametrize("batch_tokens", [1, 40])
+def test_every_token_has_the_vectors_that_it_has_alone(family, batch_tokens, tmp_path):
+    model, texts = subject(family), examples()
+    for folder in (None, tmp_path / "tokens"):
+        found = extract_vectors(
+            texts, model, folder=folder, batch_tokens=batch_tokens, progress=False
+        )
+        states = [alone(model.transformer, text) for text in texts]
+        for layer, rows in enumerate((found.inputs, *found.hidden)):
+            expected = torch.cat([each[layer] for each in states])
+            np.testing.assert_allclose(rows, expected, atol=1e-5)
+        assert found.lengths.tolist() == list(LENGTHS)
+
+
+def test_finished_vectors_are_used_again_and_others_refused(tmp_path):
+    model, texts = subject("bert"), examples()
+    first = extract_vectors(texts, model, folder=tmp_path, progress=False)
+    model.transformer.forward = None  # must not run again
+    again = extract_vectors(texts, model, folder=tmp_path, progress=False)
+    np.testing.assert_array_equal(first.hidden[1], again.hidden[1])
+    assert isinstance(again.hidden[0], np.memmap)
+    with pytest.raises(RunError, match="another model or of other examples"):
+        extract_vectors(examples(seed=1), model, folder=tmp_path, progress=False)
+    (tmp_path / "hidden-01.npy").write_bytes(b"nothing")
+    with pytest.raises(ResultError, match="remove the folder"):
+        extract_vectors(texts, model, folder=tmp_path, progress=False)
+
+
+def test_the_sum_of_embeddings_is_what_is_normalised():
+    model, texts = subject("bert"), examples()
+    found = extract_vectors(texts, model, embeddings="sum", progress=False)
+    parts = model.transformer.embeddings
+    for text, first, length in zip(texts, np.cumsum(LENGTHS) - LENGTHS, LENGTHS, strict=True):
+        expected = (
+            parts.word_embeddings.weight[list(text.ids)]
+            + parts.position_embeddings.weight[:length]
+            + parts.token_type_embeddings.weight[0]
+        )
+        np.testing.assert_allclose(
+            found.inputs[first : first + length], expected.detach(), atol=1e-6
+        )
+
+
+def test_a_model_that_normalises_no_embeddings_has_no_other_sum():
+    with pytest.raises(UsageError, match="does not normalise its embeddings"):
+        extract_vectors(examples(), subject("llama"), embeddings="sum", progress=False)
+
+
+def test_a_decoder_of_an_encoder_decoder_is_refused():
+    with pytest.raises(UsageError, match="give the encoder of the model alone"):
+        extract_vectors(examples(), subject("bart"), progress=False)
+    found = extract_vectors(examples(), subject("bart").encoder(), progress=False)
+    assert len(found.inputs) == sum(LENGTHS)
+
+
+def test_from_texts_to_a_result_and_files(tmp_path):
+    found = token_identity(
+        examples(), subject("bert"), QUICK, folder=tmp_path, keep_maps=True, progress=False
+    )
+    assert found["rate"].dims == ("map", "loss", "offset", "fraction", "layer", "fold")
+    assert found["rate"].shape == (3, 2, 1, 1, 2, 2)
+    assert found.attrs["stage"] == "token_identity"
+    assert found.attrs["tokens"] == sum(LENGTHS)
+    assert found.attrs["chance"] == pytest.approx(len(LENGTHS) / sum(LENGTHS))
+    assert json.loads(found.attrs["settings"])["folds"] == 2
+    values = found["rate"].sel(map="linear", loss="l2", layer=1).values.ravel()
+    one = found.sel(map="linear", loss="l2", layer=1).squeeze(drop=True)
+    assert float(one["rate_mean"]) == pytest.approx(values.mean())
+    assert float(one["rate_standard_error"]) == pytest.approx(values.std(ddof=1) / np.sqrt(2))
+    files = sorted((tmp_path / "maps").iterdir())
+    assert len(files) == 2 * 2 * 2 * 2
+    kind, tensors, notes = load_map(tmp_path / "maps" / next(f for f in files if "mlp" in f.name))
+    assert kind == "mlp"
+    assert tensors["in.weight"].shape == (8, 32)
+    assert notes["layer"] in (0, 1)
+
+
+def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, monkeypatch):
+    whole = token_identity(examples(), subject("bert"), QUICK, progress=False)
+    fitted = []
+
+    def fit_some(tokens, case, *others):
+        if len(fitted) == 5:
+            raise KeyboardInterrupt
+        fitted.append(case)
+        return fit(tokens, case, *others)
+
+    monkeypatch.setattr(identity_study, "fit", fit_some)
+    given = {"folder": tmp_path, "keep_maps": True, "progress": False}
+    with pytest.raises(KeyboardInterrupt):
+        token_identity(examples(), subject("bert"), QUICK, **given)
+    before, fitted = list(fitted), []
+    monkeypatch.setattr(
+        identity_study, "fit", lambda *given: fitted.append(given[1]) or fit(*given)
+    )
+    resumed = token_identity(examples(), subject("bert"), QUICK, **given)
+    assert before
+    assert not set(before) & set(fitted)
+    assert resumed.drop_attrs().identical(whole.drop_attrs())
+
+    lost = sorted((tmp_path / "maps").iterdir())[3]
+    lost.unlink()
+    fitted.clear()
+    token_identity(examples(), subject("bert"), QUICK, **given)
+    assert len(fitted) == 1
+    assert lost.exists()
+
+    other = replace(QUICK, seed=1)
+    token_identity(examples(), subject("bert"), other, **given)  # in the place of the same files
+    fitted.clear()
+    token_identity(examples(), subject("bert"), QUICK, **given)
+    assert len(fitted) == len(list((tmp_path / "maps").iterdir()))
+
+
+def test_a_large_study_is_kept_in_files_and_is_the_same(tmp_path):
+    small = IdentitySettings(maps=("naive",), folds=2, memory=10)
+    spilled = token_identity(examples(), subject("bert"), small, progress=False)
+    kept = token_identity(
+        examples(), subject("bert"), IdentitySettings(maps=("naive",), folds=2), progress=False
+    )
+    assert spilled["rate"].equals(kept["rate"])
+
+
+def test_words_that_occur_twice_are_counted_where_positions_are_not_added():
+    lengths = (6, 6, 6, 6)
+    same = [Encoded("a", (5, 6, 5, 7, 5, 8), (0,) * 6, (3,) * 6, (0,) * 6) for _ in lengths]
+    naive = IdentitySettings(maps=("naive",), folds=1)
+    added = token_identity(same, subject("bert"), naive, progress=False)
+    rotary = token_identity(same, subject("llama"), naive, progress=False)
+    assert added.attrs["repeated_inputs"] == 0
+    assert rotary.attrs["repeated_inputs"] == 3 * len(lengths)
+
+
+def test_a_search_on_one_map_gives_all_the_same_learning_rate():
+    one = IdentitySettings(
+        maps=("linear",), folds=2, search="one", recipe=MapRecipe(epochs=2, rates=(1e-2, 1e-4))
+    )
+    found = token_identity(examples(), subject("bert"), one, progress=False)
+    for loss in ("cosine", "l2"):
+        rates = set(found["parameter"].sel(loss=loss).values.ravel())
+        assert len(rates) == 1
+        assert rates < {1e-2, 1e-4}

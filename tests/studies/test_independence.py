@@ -1,0 +1,87 @@
+"""What a result must not depend on: batches, order, shards, the side of padding."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray
+
+from headlight.analysis.positions import Positions
+from headlight.analysis.settings import Settings
+from headlight.capture import CapturedModel
+from headlight.corpora import Document
+from headlight.encode import Encoded, texts as encode_texts
+from headlight.encode.batch import collate
+from headlight.reduce import Tally
+from headlight.run import BatchJob
+from headlight.studies.heads.observer import Observer
+from headlight.studies.heads.result import dataset
+from headlight.studies.heads.study import survey
+from studies.models import documents, model, texts
+
+
+def assert_equal(one: xarray.Dataset, other: xarray.Dataset, **tolerance: float) -> None:
+    assert set(one.data_vars) == set(other.data_vars)
+    for name in one.data_vars:
+        np.testing.assert_allclose(one[name], other[name], err_msg=str(name), **tolerance)
+
+
+CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+
+
+def test_neither_batches_nor_the_order_of_documents_change_the_result():
+    found, corpus = model("llama"), texts(5, longest=14)
+    alone = survey(corpus, found, Settings(batch_tokens=1), progress=False)
+    for tokens in (50, 100_000):
+        together = survey(corpus, found, Settings(batch_tokens=tokens), progress=False)
+        assert_equal(together, alone, **CLOSE)
+        assert together.attrs["corpus_digest"] == alone.attrs["corpus_digest"]
+    shuffled = [corpus[i] for i in np.random.default_rng(0).permutation(len(corpus))]
+    assert_equal(survey(shuffled, found, progress=False), alone, **CLOSE)
+
+
+def test_batches_of_two_texts_do_not_change_the_result():
+    found, corpus = model("bart"), [" \n\n ".join(d.paragraphs) for d in documents(4)]
+    for kind in ("decoder", "cross"):
+        settings = Settings(pairs=True, max_length=32, kind=kind, batch_tokens=1)
+        alone = survey(corpus, found, settings, progress=False)
+        together = survey(corpus, found, replace(settings, batch_tokens=10**6), progress=False)
+        assert_equal(together, alone, **CLOSE)
+
+
+def test_the_size_of_shards_does_not_change_the_result(monkeypatch):
+    found, corpus = model("bert"), texts(10, seed=4)
+    whole = survey(corpus, found, progress=False)
+    monkeypatch.setattr(sys.modules["headlight.analysis.passes"], "Work", _with_shards_of(3))
+    assert_equal(survey(corpus, found, progress=False), whole, **CLOSE)
+
+
+def _with_shards_of(size: int):
+    def made(**options):
+        return BatchJob(**{**options, "shard_size": size})
+
+    return made
+
+
+def observed(found: CapturedModel, examples: Sequence[Encoded], side: str) -> xarray.Dataset:
+    """One batch of them, padded on a side."""
+    kind = found.kinds[0]
+    batch = collate(examples, pad_id=0, side=side)
+    observer = Observer(*Positions.for_kind(batch, kind), kind, "include")
+    with found.capture(found.sites_of(kind)) as recorder:
+        recorder.visit = observer.visit
+        found.run(batch, side=side)
+    tally: Tally = observer.tally()
+    return dataset(tally, [0, 1], {})
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "llama"])
+def test_padding_on_the_left_gives_what_padding_on_the_right_gives(family):
+    found = model(family)
+    given = [Document(f"text {i}", (text,)) for i, text in enumerate(texts(5, longest=16, seed=5))]
+    examples = list(encode_texts(given, found.tokenizer, max_length=64))
+    assert len({len(example.ids) for example in examples}) > 3
+    right, left = (observed(found, examples, side) for side in ("right", "left"))
+    assert_equal(left, right, **CLOSE)

@@ -1,0 +1,362 @@
+"""A study of norms against loops over all pairs, and what it must not depend on."""
+
+import json
+from functools import reduce
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+import xarray
+
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import plan_study
+from headlight.analysis.settings import Settings
+from headlight.capture import CapturedModel
+from headlight.encode.batch import collate
+from headlight.errors import CorpusError, RunError
+from headlight.findings.no_op import no_op
+from headlight.reduce import Sample, Tally
+from headlight.result import CATEGORIES, load
+from headlight.studies.norms.frequency import FrequencyRanks, Occurrences, count_types
+from headlight.studies.norms.observer import NormsObserver
+from headlight.studies.norms.result import dataset
+from headlight.studies.norms.settings import NormOptions
+from headlight.studies.norms.sinks import find_sinks
+from headlight.studies.norms.study import norm_study
+from headlight.studies.norms.texts import Texts
+from studies.models import VOCABULARY, documents, model, texts, uneven
+from studies.norms_naive import Study
+
+PAIRS = [" \n\n ".join(document.paragraphs) for document in documents(6)]
+SINKS = NormOptions(sinks="on", sink_multiple=1.1, sink_share=0.2)
+CASES = {
+    "bert": ("bert", "encoder", NormOptions()),
+    "llama": ("llama", "decoder", SINKS),
+    "bart cross": ("bart", "cross", SINKS),
+    "bart decoder": ("bart", "decoder", NormOptions(sinks="off")),
+    "t5": ("t5", "encoder", SINKS),
+}
+
+
+def study(found: CapturedModel, corpus=None, settings=None, **options) -> xarray.Dataset:
+    corpus = texts(9, longest=12) if corpus is None else corpus
+    return norm_study(corpus, found, settings, progress=False, **options)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    family, kind, options = CASES[request.param]
+    found = model(family)
+    settings = Settings(pairs=family == "bart", kind=kind, batch_tokens=60)
+    result = study(found, PAIRS, settings, options=options)
+    plan = plan_study(PAIRS, found, settings, stage="norms")
+    sinks = find_sinks(plan, options) if "sink" in result["key_category"] else None
+    examples = list(plan.examples)
+    target = family == "bart" and kind == "decoder"
+    ranks = FrequencyRanks.of_corpus(examples, found.tokenizer, target=target)
+    return result, Study(found.transformer, family, kind, examples, ranks.rank, sinks)
+
+
+def test_weights_and_norms_by_category(case):
+    result, naive = case
+    for name, variable in (
+        ("weight", "weight_total"),
+        ("weighted_norm", "weighted_norm_total"),
+        ("norm", "vector_norm_by_category"),
+    ):
+        seen = np.array(naive.totals[name])
+        count = np.isfinite(seen).sum(axis=0)
+        means = np.where(count > 0, np.nansum(seen, axis=0) / np.maximum(count, 1), np.nan)
+        np.testing.assert_allclose(result[variable], means, rtol=1e-5, atol=1e-6, err_msg=variable)
+    there = np.isfinite(naive.totals["norm"]).sum(axis=0)[0, 0]
+    np.testing.assert_array_equal(result["documents_by_category"], there)
+    np.testing.assert_array_equal(result["token_count"], naive.tokens)
+    np.testing.assert_allclose(result["weight_total"].sum("key_category"), 1, rtol=1e-5)
+
+
+def test_dispersion(case):
+    result, naive = case
+    norms = np.array([norm for _, _, norm in naive.occurrences])
+    for name, expected in (
+        ("mean", norms.mean(axis=0)),
+        ("std", norms.std(axis=0)),
+        ("cv", norms.std(axis=0) / norms.mean(axis=0)),
+        ("min", norms.min(axis=0)),
+        ("max", norms.max(axis=0)),
+    ):
+        np.testing.assert_allclose(result[f"vector_norm_{name}"], expected, rtol=1e-4)
+    layers = result.sizes["layer"]
+    inputs = [np.concatenate(naive.lengths[number::layers]) for number in range(layers)]
+    np.testing.assert_allclose(
+        result["input_norm_mean"], [each.mean() for each in inputs], rtol=1e-4
+    )
+    np.testing.assert_allclose(result["input_norm_std"], [each.std() for each in inputs], rtol=1e-3)
+
+
+def test_correlations_of_all_pairs(case):
+    result, naive = case
+    for category, name in enumerate(result["key_category"].values):
+        here = result.sel(key_category=name)
+        check(here, "correlation", {}, *naive.correlation(None, None, category))
+        for layer in range(2):
+            place = {"layer": layer}
+            check(here, "correlation_by_layer", place, *naive.correlation(layer, None, category))
+            for head in range(4):
+                place = {"layer": layer, "head": head}
+                check(here, "correlation_by_head", place, *naive.correlation(layer, head, category))
+
+
+def check(result: xarray.Dataset, name: str, place: dict[str, int], rho: float, count: int) -> None:
+    """Rounding may tear ties apart, so some thousandths beyond the bound are allowed."""
+    assert int(result[f"{name}_count"].sel(place)) == count
+    found, bound = (float(result[each].sel(place)) for each in (name, f"{name}_error_bound"))
+    assert np.isnan(found) == np.isnan(rho), (name, place)
+    if not np.isnan(rho):
+        assert 0 <= bound < 0.3
+        assert abs(found - rho) <= min(bound, 0.02) + 2e-3, (name, place)
+
+
+def test_correlations_with_frequency(case):
+    result, naive = case
+    for number, quantity in enumerate(("weight", "norm")):
+        here = result.sel(quantity=quantity)
+        count = len(naive.occurrences)
+        check(here, "frequency_correlation", {}, naive.frequency(number, None, None), count)
+        for layer, head in product(range(2), range(4)):
+            place = {"layer": layer}
+            rho = naive.frequency(number, layer, None)
+            check(here, "frequency_correlation_by_layer", place, rho, count)
+            rho = naive.frequency(number, layer, head)
+            check(here, "frequency_correlation_by_head", {**place, "head": head}, rho, count)
+
+
+CLOSE = {"rtol": 1e-4, "atol": 2e-3}
+"""Rounding of the model may change which of two nearly equal weights is larger."""
+
+
+def assert_equal(one: xarray.Dataset, other: xarray.Dataset) -> None:
+    assert set(one.data_vars) == set(other.data_vars)
+    for name in one.data_vars:
+        np.testing.assert_allclose(one[name], other[name], err_msg=str(name), **CLOSE)
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_neither_batches_nor_the_order_of_texts_change_the_result(family):
+    found, corpus = model(family), texts(7, longest=14)
+    options = NormOptions(sample=50)
+    alone = study(found, corpus, Settings(batch_tokens=1), options=options)
+    together = study(found, corpus, Settings(batch_tokens=100_000), options=options)
+    assert_equal(together, alone)
+    backwards = study(found, corpus[::-1], options=options)
+    renamed = ["pairs_sample", "frequency_sample"]  # texts are named by their place
+    assert_equal(backwards.drop_vars(renamed), alone.drop_vars(renamed))
+
+
+def test_parts_merge_to_the_whole_in_any_order():
+    found = model("bert")
+    plan = plan_study(texts(6), found, Settings(), stage="norms")
+    examples = list(plan.examples)
+    counts = count_types(examples, len(VOCABULARY))
+    occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
+    parts = [observed(found, [example], occurrences) for example in examples]
+    forwards = reduce(Tally.merge, parts)
+    backwards = reduce(Tally.merge, parts[::-1])
+    nested = reduce(Tally.merge, [parts[0].merge(parts[1]), reduce(Tally.merge, parts[2:])])
+    for other in (backwards, nested):
+        for name, member in forwards.items():
+            arrays = other[name].arrays()
+            for field, array in member.arrays().items():
+                if name in EXACT:
+                    np.testing.assert_array_equal(arrays[field], array, err_msg=f"{name} {field}")
+                else:
+                    np.testing.assert_allclose(arrays[field], array, rtol=1e-9, atol=1e-9)
+
+
+EXACT = {
+    "ranks_by_layer", "ranks_by_head", "pairs", "occurrences", "tokens",
+    *(f"frequency{place}_{what}" for place in ("", "_by_layer", "_by_head")
+      for what in ("seen", "ranks")),
+}  # fmt: skip
+
+
+def observed(
+    found: CapturedModel, examples, occurrences: Occurrences, side: str = "right"
+) -> Tally:
+    """What is seen in one batch of the examples, padded on a side."""
+    kind = found.kinds[0]
+    batch = collate(examples, pad_id=0, side=side)
+    made = NormsObserver(
+        Texts.of(batch, examples, kind, None),
+        occurrences,
+        len(CATEGORIES),
+        found.sites_of(kind),
+        pairs=Sample(40, 2, len(CATEGORIES)),
+        tokens=Sample(40, 4),
+    )
+    with found.capture(found.sites_of(kind)) as recorder:
+        recorder.visit = made.visit
+        found.run(batch, side=side)
+    return made.tally()
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_padding_on_either_side_changes_nothing(family):
+    found = model(family)
+    examples = list(plan_study(texts(5), found, Settings(), stage="norms").examples)
+    counts = count_types(examples, len(VOCABULARY))
+    occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
+    left, right = (
+        dataset(
+            observed(found, examples, occurrences, side), occurrences, [0, 1], CATEGORIES, {},
+            sample=40,
+        )
+        for side in ("left", "right")
+    )  # fmt: skip
+    assert_equal(left, right)
+
+
+def test_a_sample_is_of_pairs_that_are_there_and_all_of_them_if_they_are_few(case):
+    result, naive = case
+    for category, name in enumerate(result["key_category"].values):
+        sample = result["pairs_sample"].sel(key_category=name).dropna("sample").values
+        pairs = [
+            pair
+            for (_, _, at_category), found in naive.pairs.items()
+            if at_category == category
+            for pair in found
+        ]
+        assert len(sample) == min(len(pairs), result.sizes["sample"])
+        there = np.array(pairs).reshape(-1, 2)
+        for pair in sample[:50]:
+            assert np.isclose(there, pair, rtol=1e-4, atol=1e-6).all(axis=1).any()
+        if len(sample) == len(pairs):
+            np.testing.assert_allclose(np.sort(sample, axis=0), np.sort(there, axis=0), rtol=1e-4)
+        elif len(sample) > 1000:  # unlikely to be off by 6 standard errors
+            error = there.std(axis=0) / np.sqrt(len(sample))
+            assert (np.abs(sample.mean(axis=0) - there.mean(axis=0)) < 6 * error).all()
+
+
+def test_occurrences_are_all_there_if_they_are_few(case):
+    result, naive = case
+    rows = result["frequency_sample"].dropna("occurrence").values
+    expected = [
+        (rank, np.nanmean(received), np.nanmean(norm)) for rank, received, norm in naive.occurrences
+    ]
+    assert len(rows) == len(expected)
+    np.testing.assert_allclose(
+        np.sort(rows[:, :3], axis=0), np.sort(np.array(expected), axis=0), rtol=1e-4
+    )
+    assert set(rows[:, 3]) <= set(range(len(VOCABULARY)))
+
+
+def test_heads_that_a_layer_does_not_have_are_missing_and_change_nothing():
+    found, corpus = uneven(), texts(6)
+    result = study(found, corpus)
+    missing = result.sel(layer=1, head=[2, 3])
+    for name in ("weight_total", "vector_norm_mean", "correlation_by_head"):
+        assert np.isnan(missing[name]).all()
+        assert np.isfinite(result[name].sel(layer=0, head=0)).any()
+    assert (missing["correlation_by_head_count"] == 0).all()
+    assert (missing["frequency_correlation_by_head_count"] == 0).all()
+    plan = plan_study(corpus, found, Settings(), stage="norms")
+    examples = list(plan.examples)
+    ranks = FrequencyRanks.of_corpus(examples, found.tokenizer)
+    naive = Study(found.transformer, "bert", "encoder", examples, ranks.rank, heads=(4, 2))
+    for category, name in enumerate(CATEGORIES):
+        here = result.sel(key_category=name)
+        check(here, "correlation", {}, *naive.correlation(None, None, category))
+    for number, quantity in enumerate(("weight", "norm")):
+        rho, count = naive.frequency(number, None, None), len(naive.occurrences)
+        check(result.sel(quantity=quantity), "frequency_correlation", {}, rho, count)
+
+
+def test_vectors_of_length_zero_give_no_nan_but_where_there_is_nothing_to_rank():
+    found = model("bert")
+    output = found.transformer.encoder.layer[0].attention.output.dense
+    with torch.no_grad():
+        output.weight[:, :8] = 0  # the first head writes nothing
+    result = study(found)
+    silent = result.sel(layer=0, head=0)
+    for name in ("vector_norm_mean", "vector_norm_std", "weighted_norm_total"):
+        assert (silent[name].fillna(0) == 0).all()
+    assert np.isnan(silent["correlation_by_head"]).all()  # a constant has no ranks
+    assert np.isfinite(silent["weight_total"]).all()
+    assert np.isfinite(
+        result["correlation_by_layer"].sel(key_category=["cls", "sep", "other"])
+    ).all()
+    assert np.isfinite(result["frequency_correlation"]).all()
+    assert not no_op(result).query("layer == 0 and head == 0")["no_op"].any()
+
+
+def test_types_without_a_rank_are_left_out_and_counted():
+    found, corpus = model("bert"), texts(8)
+    ranks = FrequencyRanks.of_ids(found.tokenizer)
+    result = study(found, corpus, ranks=ranks)
+    examples = list(plan_study(corpus, found, Settings(), stage="norms").examples)
+    ids = [token for example in examples for token in example.ids]
+    left_out = sum(np.isnan(ranks.rank[token]) for token in ids)
+    assert result.attrs["frequency_left_out"] == left_out > 0
+    assert (result["frequency_correlation_count"] == len(ids) - left_out).all()
+    naive = Study(found.transformer, "bert", "encoder", examples, ranks.rank)
+    for number, quantity in enumerate(("weight", "norm")):
+        rho = naive.frequency(number, None, None)
+        here = result.sel(quantity=quantity)
+        check(here, "frequency_correlation", {}, rho, len(ids) - left_out)
+    rows = result["frequency_sample"].dropna("occurrence", how="all")
+    assert len(rows) == len(ids) - left_out
+    assert np.isfinite(rows).all()
+    assert result.attrs["frequency_exclusions"] == "paper"
+
+
+def test_sinks_are_named_in_the_result_and_taken_out_of_their_category():
+    found, corpus = model("llama"), texts(12)
+    result = study(found, corpus, options=SINKS)
+    sinks = json.loads(result.attrs["sinks"])
+    assert sinks["tokens"]
+    assert list(result["key_category"].values) == [*CATEGORIES, "sink"]
+    plain = study(found, corpus, options=NormOptions(sinks="off"))
+    assert "sinks" not in plain.attrs
+    assert result["token_count"].sum() == plain["token_count"].sum()
+    assert result["token_count"].sel(key_category="sink") > 0
+
+
+def test_a_finished_run_is_read_and_another_is_refused(tmp_path):
+    found, corpus = model("bert"), texts(6)
+    first = study(found, corpus, folder=RunFolder(path=tmp_path))
+    xarray.testing.assert_identical(load(tmp_path / "result.nc", stage="norms"), first)
+    again = study(found, corpus, folder=RunFolder(path=tmp_path, resume=True))
+    xarray.testing.assert_identical(again, first)
+    (tmp_path / "result.nc").unlink()  # from what the checkpoint holds
+    assert_equal(study(found, corpus, folder=RunFolder(path=tmp_path, resume=True)), first)
+    for changed in (
+        {"options": NormOptions(sample=3)},
+        {"ranks": FrequencyRanks.of_ids(found.tokenizer)},
+    ):
+        with pytest.raises(RunError):
+            study(found, corpus, folder=RunFolder(path=tmp_path, resume=True), **changed)
+
+
+def test_no_more_examples_than_allowed_are_looked_at_or_counted():
+    found, corpus = model("bert"), texts(9)
+    few = study(found, corpus, Settings(max_examples=4))
+    assert_equal(few, study(found, corpus[:4]))
+    assert few.attrs["documents"] == 4
+
+
+def test_a_corpus_that_can_be_read_only_once_is_refused():
+    with pytest.raises(CorpusError, match="only once"):
+        study(model("bert"), iter(texts(3)))
+
+
+def test_one_thread_and_two_give_the_same():
+    found = model("bert")
+    threads = torch.get_num_threads()
+    try:
+        results = []
+        for number in (1, 2):
+            torch.set_num_threads(number)
+            results.append(study(found))
+    finally:
+        torch.set_num_threads(threads)
+    assert_equal(*results)

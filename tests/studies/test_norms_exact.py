@@ -1,0 +1,86 @@
+"""Rank correlations of a trained model's real pairs, against SciPy on the stored pairs."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+from headlight.analysis.plan import SAMPLE, plan_study
+from headlight.analysis.settings import Settings
+from headlight.capture import load_model
+from headlight.corpora import open_corpus
+from headlight.encode.batch import collate
+from headlight.measures import Scores
+from headlight.result import CATEGORIES
+from headlight.studies.norms.study import norm_study
+
+EXAMPLES = 6
+ALLOWED = {"correlation": 1e-4, "correlation_by_layer": 5e-4, "correlation_by_head": 3e-2}
+"""All heads together, one layer, one head: the fewer the pairs, the coarser the ranks."""
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model(dtype="float32", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def settings():
+    # One text at a time, so that both see the very same float32 numbers, ties included.
+    return Settings(pairs=True, max_length=96, max_examples=EXAMPLES, batch_tokens=1)
+
+
+@pytest.fixture(scope="module")
+def pairs(model, settings):
+    """(layer, category) -> α and ‖f(x)‖, each [head, pair]."""
+    stored: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray]]] = {}
+    plan = plan_study(open_corpus(SAMPLE), model, settings, stage="norms")
+    for example in islice(plan.examples, EXAMPLES):
+        batch = collate([example], pad_id=0)
+        with model.capture() as recorder:
+            recorder.visit = lambda record, batch=batch: keep(stored, record, batch.category[0])
+            model.run(batch)
+    return {
+        place: tuple(np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+        for place, found in stored.items()
+    }
+
+
+def keep(stored, record, category) -> None:
+    scores = Scores(record, precision=torch.float32)
+    weight, norm = scores.weight[0], scores.vector_norm[0].float()
+    for number in range(len(CATEGORIES)):
+        chosen = category == number
+        first = weight[:, :, chosen].flatten(1).numpy()
+        second = norm[:, None, chosen].expand(-1, weight.shape[1], -1).flatten(1).numpy()
+        stored.setdefault((record.site.layer, number), []).append((first, second))
+
+
+@pytest.mark.slow
+def test_the_ranks_of_all_pairs_are_scipys(model, settings, pairs):
+    result = norm_study(None, model, settings, progress=False)
+    layers = range(result.sizes["layer"])
+    for number, category in enumerate(CATEGORIES):
+        here = result.sel(key_category=category)
+        first, second = (
+            np.stack([pairs[layer, number][side] for layer in layers]) for side in (0, 1)
+        )
+        compare(here, "correlation", {}, first, second)
+        for layer in layers:
+            compare(here, "correlation_by_layer", {"layer": layer}, first[layer], second[layer])
+            for head in range(first.shape[1]):
+                place = {"layer": layer, "head": head}
+                one, two = first[layer, head], second[layer, head]
+                compare(here, "correlation_by_head", place, one, two)
+
+
+def compare(here, name, place, first, second) -> None:
+    assert int(here[f"{name}_count"].sel(place)) == first.size
+    found, bound = (float(here[each].sel(place)) for each in (name, f"{name}_error_bound"))
+    if np.ptp(second) == 0:  # [CLS] enters the first layer as the same vector in every text
+        assert np.isnan(found)
+        return
+    exact = spearmanr(first.ravel(), second.ravel()).statistic
+    assert abs(found - exact) <= min(bound, ALLOWED[name]), (name, place, found, exact, bound)

@@ -1,0 +1,111 @@
+"""`headlight survey` as a process: killed, interrupted, watched for its memory."""
+
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+
+from headlight.result import load
+from studies.models import saved, texts
+from studies.processes import run, start
+
+SHARD = 256
+KILLS = 3
+
+
+def corpus_file(path: Path, number: int, longest: int = 30) -> Path:
+    """One text per line."""
+    path.write_text("\n".join(texts(number, longest=longest, seed=6)) + "\n")
+    return path
+
+
+def wait_for_progress(process: subprocess.Popen[str], checkpoint: Path) -> None:
+    """Wait until this process has added a shard to the checkpoint."""
+    before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+    while not checkpoint.exists() or checkpoint.stat().st_mtime_ns == before:
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+
+
+def assert_identical(one: xarray.Dataset, other: xarray.Dataset) -> None:
+    assert set(one.variables) == set(other.variables)
+    for name in one.variables:
+        assert one[name].values.tobytes() == other[name].values.tobytes(), name
+    for attribute in ("corpus_digest", "documents", "tokens", "truncated", "settings"):
+        assert one.attrs[attribute] == other.attrs[attribute]
+
+
+@pytest.mark.slow
+def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bits(tmp_path):
+    model = saved("bert", tmp_path / "model")
+    corpus = corpus_file(tmp_path / "corpus.txt", 8 * SHARD - 100)
+    options = ("--format", "lines", "--model", model, "--max-length", 24, "--batch-tokens", 1024)
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    checkpoint = out / "checkpoint.safetensors"
+    generator = np.random.default_rng()
+
+    process = start("survey", corpus, *options, "--out", out)
+    wait_for_progress(process, checkpoint)
+    process.send_signal(signal.SIGINT)
+    _, complained = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert complained.startswith("error: interrupted; ")
+    assert "--resume" in complained
+    assert complained.count("\n") == 1
+
+    kills = 0
+    while kills < KILLS and not (out / "result.nc").exists():  # a quick machine may be done early
+        process = start("survey", corpus, *options, "--out", out, "--resume")
+        wait_for_progress(process, checkpoint)
+        time.sleep(generator.uniform(0, 0.3))
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        kills += 1
+    assert kills
+
+    code, said, _ = run("survey", corpus, *options, "--out", out, "--resume")
+    assert code == 0
+    assert f"report: {out / 'report.html'}" in said
+    code, _, complained = run("survey", corpus, *options, "--out", whole)
+    assert code == 0
+    assert "texts were longer than the limit, and truncated" in complained
+    resumed, at_once = (load(folder / "result.nc", stage="survey") for folder in (out, whole))
+    assert resumed.attrs["documents"] == 8 * SHARD - 100
+    assert_identical(resumed, at_once)
+    assert not list(out.rglob("*.partial"))
+
+
+# The peak that the kernel reports with the end of a process begins with that of its parent.
+WATCHED = """
+from pathlib import Path
+from headlight.cli import main
+try:
+    main()
+finally:
+    print(Path("/proc/self/status").read_text())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is in /proc")
+def test_memory_does_not_grow_with_the_corpus(tmp_path):
+    model = saved("bert", tmp_path / "model")
+    line = " ".join(texts(400, longest=30, seed=8))  # longer than the limit by far: much text
+    peaks = []
+    for copies in (80, 640):
+        corpus, out = tmp_path / f"{copies}.txt", tmp_path / str(copies)
+        corpus.write_text(f"{line}\n" * copies)
+        code, said, complained = run(
+            "survey", corpus, "--format", "lines", "--model", model, "--max-length", 16,
+            "--out", out, program=WATCHED,
+        )  # fmt: skip
+        assert code == 0, complained
+        peaks.append(int(re.search(r"VmHWM:\s+(\d+) kB", said)[1]))
+    assert corpus.stat().st_size > 10e6
+    assert peaks[1] < 1.03 * peaks[0], peaks

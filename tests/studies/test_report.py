@@ -1,0 +1,83 @@
+"""What lies in the folder of a survey, for a corpus that means harm."""
+
+from pathlib import Path
+
+import pandas
+import pytest
+import xarray
+
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import SAMPLE
+from headlight.analysis.settings import Settings, sample_settings
+from headlight.reports import write_report
+from headlight.studies.heads.study import survey
+from studies.models import model
+from views.pages import Page
+
+NAME = '<b>bold & "quoted"\' \u05e9\u05dc\u05d5\u05dd.txt'
+HOSTILE = """<script>alert(1)</script> the sea </script>
+
+& &amp; "quoted" 'single' <img src=x onerror=alert(2)> the mill
+
+\u202e\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 the \u2028 river
+"""
+
+
+def scripts(page: Page) -> list[str]:
+    return [element.text for element in page.all("script")]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    place = tmp_path_factory.mktemp("report")
+    corpus = place / NAME
+    corpus.write_text(HOSTILE)
+    found = model("bert")
+    command = f"headlight survey '{corpus}'"
+    result = survey(
+        str(corpus), found, folder=RunFolder(path=place / "out"), command=command, progress=False
+    )
+    write_report(result, place / "out")
+    return place
+
+
+def test_text_of_the_corpus_and_its_name_stay_text(folder):
+    page = Page((folder / "out" / "report.html").read_text())
+    assert page.all("img") == []
+    assert not any(element.text.startswith("bold") for element in page.all("b"))
+    assert not any("alert(" in text for text in scripts(page))
+    assert not [a for e in page.elements for a in e.attributes if a.startswith("on")]
+    assert any(NAME in element.text for element in page.elements if element.tag != "script")
+
+
+def test_the_result_opens_elsewhere(folder):
+    with xarray.open_dataset(folder / "out" / "result.nc") as result:
+        assert result.attrs["documents"] == 3
+        assert NAME in result.attrs["corpus"]
+        frame = result["share"].to_dataframe()
+        assert list(frame.index.names) == list(result["share"].dims)
+        assert len(frame) == result["share"].size
+        assert len(result.to_dataframe())
+
+
+def test_the_tables_hold_the_numbers_of_the_result(folder):
+    with xarray.open_dataset(folder / "out" / "result.nc") as result:
+        tables = {
+            path.name: pandas.read_csv(path) for path in (folder / "out/tables").glob("*.csv")
+        }
+        heads = tables["layer-head.csv"].set_index(["layer", "head"])
+        expected = result["vector_norm_mean"].to_dataframe()["vector_norm_mean"]
+        pandas.testing.assert_series_equal(heads["vector_norm_mean"], expected, rtol=1e-12)
+        columns = {name for table in tables.values() for name in table.columns}
+        assert set(result.data_vars) <= columns
+
+
+def test_the_sample_corpus(tmp_path):
+    found = model("bert", vocab_size=99)
+    settings = sample_settings(Settings(max_examples=5), found)
+    assert (settings.pairs, settings.max_length) == (True, 64)
+    assert sample_settings(Settings(max_length=20), found).max_length == 20
+    result = survey(None, found, settings, progress=False)
+    assert SAMPLE.exists()
+    assert result.attrs["corpus"] == "the sample corpus"
+    assert result.attrs["documents"] == 5

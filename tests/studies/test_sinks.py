@@ -1,0 +1,190 @@
+"""Sinks against loops over the weights of a model in eager mode, and in models that have some."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from headlight.analysis.plan import plan_study
+from headlight.analysis.settings import Settings
+from headlight.capture import CapturedModel
+from headlight.encode.batch import collate
+from headlight.errors import UnknownNameError, UsageError
+from headlight.studies.norms.settings import NormOptions
+from headlight.studies.norms.sinks import (
+    SINK,
+    Sinks,
+    SinkType,
+    demanded,
+    find_sinks,
+    kept_categories,
+    key_ids,
+)
+from studies.models import VOCABULARY, documents, model, subject, texts, tokenizer
+from studies.naive import layers_of
+
+DOT, COMMA = VOCABULARY.index("."), VOCABULARY.index(",")
+PAIRS = [" \n\n ".join(document.paragraphs) for document in documents(10)]
+ALL = NormOptions(sinks="on", sink_multiple=1.0001, sink_share=0.0001, sink_occurrences=1)
+
+
+def drawing(*, dot: bool = False, first: bool = False, family: str = "bert") -> CapturedModel:
+    """A BERT whose first layer looks along one axis, on which a full stop or the start lies far.
+
+    The family is that of the tokenizer: with `llama` there is no class token.
+    """
+    made = model("bert")
+    embeddings, attention = made.embeddings, made.encoder.layer[0].attention.self
+    with torch.no_grad():
+        for table in (embeddings.word_embeddings, embeddings.position_embeddings):
+            table.weight[:, 0] = 0
+        embeddings.token_type_embeddings.weight[:, 0] = 0
+        if dot:
+            embeddings.word_embeddings.weight[DOT, 0] = 100
+        if first:
+            embeddings.position_embeddings.weight[0, 0] = 100
+        for linear, bias in ((attention.query, 1), (attention.key, 0)):
+            linear.weight.zero_()
+            linear.bias.fill_(bias)
+        attention.key.weight[:, 0] = 1
+    return CapturedModel(made, tokenizer(family), "drawing", "1")
+
+
+def found(made: CapturedModel, options: NormOptions, **settings) -> Sinks:
+    plan = plan_study(
+        [f"{text} ." for text in texts(40)], made, Settings(layers=(0,), **settings), stage="norms"
+    )
+    return find_sinks(plan, options)
+
+
+def test_a_type_that_draws_attention_is_found_and_nothing_else():
+    sinks = found(drawing(dot=True), NormOptions())
+    assert [each.token for each in sinks.tokens] == ["."]
+    assert sinks.tokens[0].share == 1
+    assert sinks.tokens[0].multiple > 5
+    assert not sinks.first
+    assert np.isnan(sinks.multiple)  # the first token is the class token, which is not judged
+    json.dumps(sinks.settings(), allow_nan=False)
+
+
+def test_a_beginning_that_draws_attention_is_found_if_it_is_no_class_token():
+    sinks = found(drawing(first=True, family="llama"), NormOptions())
+    assert sinks.first
+    assert sinks.multiple > 5
+    assert sinks.share == 1
+    assert sinks.tokens == ()  # types are judged elsewhere than at the beginning
+    assert not found(drawing(first=True), NormOptions()).first
+
+
+def test_without_sinks_none_is_found():
+    sinks = found(subject("bert"), NormOptions())
+    assert not sinks.first
+    assert sinks.tokens == ()
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [("llama", "decoder"), ("t5", "encoder"), ("bart", "cross"), ("bart", "decoder")],
+)
+def test_multiples_of_even_attention_are_those_of_loops(family, kind):
+    made = subject(family)
+    settings = Settings(batch_tokens=64, pairs=family == "bart", kind=kind)
+    plan = plan_study(PAIRS, made, settings, stage="norms")
+    sinks = find_sinks(plan, ALL)
+    firsts, types = [], {}
+    for example in plan.examples:
+        seen = layers_of(made.transformer, family, plan.kind, example, [0, 1])
+        keys = example.target if (family, kind) == ("bart", "decoder") else example.ids
+        for key, token in enumerate(keys):
+            drawn = [multiple(layer, key, head) for layer in seen for head in range(4)]
+            (types.setdefault(token, []) if key else firsts).append(drawn)
+    assert sinks.multiple == pytest.approx(np.mean(firsts))
+    assert sinks.share == pytest.approx(np.mean(np.mean(firsts, axis=0) >= 1.0001))
+    expected = {
+        token: np.mean(rows)
+        for token, rows in types.items()
+        if np.mean(rows, axis=0).max() > 1.0001
+    }
+    assert {each.id: each.multiple for each in sinks.tokens} == pytest.approx(expected)
+    drawn = [each.multiple for each in sinks.tokens]
+    assert drawn == sorted(drawn, reverse=True)
+
+
+def multiple(layer, key: int, head: int) -> float:
+    """Mean over the queries that see the key of α times how many keys the query sees."""
+    seen = [
+        layer.weight[head, query, key] * layer.visible[query].sum()
+        for query in range(len(layer.visible))
+        if layer.visible[query, key]
+    ]
+    return float(np.mean(seen))
+
+
+def test_only_the_first_documents_and_types_that_are_frequent_enough_are_judged():
+    every = found(subject("bert"), ALL)
+    few = found(subject("bert"), NormOptions(**{**vars(ALL), "sink_documents": 2}))
+    often = found(subject("bert"), NormOptions(**{**vars(ALL), "sink_occurrences": 12}))
+    assert len(few.tokens) < len(every.tokens)
+    assert 0 < len(often.tokens) < len(every.tokens)
+    assert found(subject("bert"), ALL, max_examples=2) == few
+
+
+def test_the_result_does_not_depend_on_the_batches():
+    one, other = (found(subject("llama"), ALL, batch_tokens=size) for size in (24, 4096))
+    assert [each.id for each in one.tokens] == [each.id for each in other.tokens]
+    assert one.multiple == pytest.approx(other.multiple)
+
+
+def test_sinks_are_taken_out_of_their_category_but_not_out_of_those_that_are_kept():
+    category = torch.tensor([[0, 2, 3, 1, -1], [-1, -1, 3, 2, 1]])
+    ids = torch.tensor([[1, DOT, 9, 2, 0], [0, 0, 9, COMMA, 2]])
+    dot = (SinkType(DOT, ".", 9.0, 1.0), SinkType(2, "</s>", 9.0, 1.0))
+    both = Sinks(True, 9.0, 1.0, dot, kept=())
+    assert both.in_category(category, ids).tolist() == [
+        [SINK, SINK, 3, SINK, -1], [-1, -1, SINK, 2, SINK],
+    ]  # fmt: skip
+    kept = Sinks(True, 9.0, 1.0, dot, kept=(0, 1))
+    assert kept.in_category(category, ids).tolist() == [[0, SINK, 3, 1, -1], [-1, -1, SINK, 2, 1]]
+    none = Sinks(False, 1.0, 0.0, (), kept=())
+    assert torch.equal(none.in_category(category, ids), category)
+
+
+def test_sinks_are_looked_for_where_nothing_else_marks_the_ends_of_a_text():
+    bert, llama, auto = tokenizer("bert"), tokenizer("llama"), NormOptions()
+    assert kept_categories(bert) == (0, 1)
+    assert kept_categories(llama) == ()
+    assert not demanded("encoder", bert, auto)
+    assert demanded("encoder", llama, auto)
+    assert demanded("decoder", bert, auto)
+    assert demanded("encoder", bert, NormOptions(sinks="on"))
+    assert not demanded("decoder", llama, NormOptions(sinks="off"))
+
+
+def test_ids_of_the_keys():
+    plan = plan_study(PAIRS, subject("bart"), Settings(pairs=True, kind="cross"), stage="n")
+    batch = collate(list(plan.examples), pad_id=0)
+    assert key_ids(batch, "cross") is batch.input_ids
+    assert key_ids(batch, "encoder") is batch.input_ids
+    assert key_ids(batch, "decoder") is batch.target_ids
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"sink_multiple": 1.0}, "sink_multiple"),
+        ({"sink_share": 0.0}, "sink_share"),
+        ({"sink_share": 1.5}, "sink_share"),
+        ({"sink_documents": 0}, "sink_documents"),
+        ({"sink_occurrences": 0}, "sink_occurrences"),
+        ({"sample": 0}, "sample"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options, said):
+    with pytest.raises(UsageError, match=said):
+        NormOptions(**options)
+
+
+def test_an_unknown_way_to_look_is_refused():
+    with pytest.raises(UnknownNameError, match="sinks"):
+        NormOptions(sinks="never")
