@@ -54,18 +54,22 @@ def tokenizer(family: str) -> PreTrainedTokenizerFast:
     )  # fmt: skip
 
 
-def model(family: str, **settings: object) -> PreTrainedModel:
+def transformer(family: str, **settings: object) -> PreTrainedModel:
     """Two layers, width 32, four heads; the same at every call."""
     return build(family, {**SETTINGS[family], **settings}, seed=7)
 
 
-def subject(family: str, **settings: object) -> CapturedModel:
-    return CapturedModel(model(family, **settings), tokenizer(family), family, "1")
+def model(family: str, **settings: object) -> CapturedModel:
+    """The same with its tokenizer."""
+    return CapturedModel(transformer(family, **settings), tokenizer(family), family, "1")
+
+
+subject = model
 
 
 def uneven() -> CapturedModel:
     """A BERT whose second layer has two heads of twice the size instead of four."""
-    made = subject("bert")
+    made = model("bert")
     attention = made.transformer.encoder.layer[1].attention.self
     attention.num_attention_heads, attention.attention_head_size = 2, 16
     attention.scaling = 16**-0.5

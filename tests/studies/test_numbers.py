@@ -15,7 +15,7 @@ from headlight.findings import findings
 from headlight.studies.heads.study import survey
 from headlight.views import report
 from studies import naive
-from studies.models import documents, model, subject, texts, uneven
+from studies.models import documents, subject, texts, transformer, uneven
 
 NAMES_OF_AXES = {
     "measure": ["weight", "norm", "effective"],
@@ -149,7 +149,7 @@ def test_pairs_of_segments():
 
 def test_uniform_attention_by_hand():
     """Without queries every key gets 1/n: everything can be said beforehand."""
-    silent = model("bert")
+    silent = transformer("bert")
     for layer in silent.encoder.layer:
         for part in (layer.attention.self.query.weight, layer.attention.self.query.bias):
             torch.nn.init.zeros_(part)

@@ -21,7 +21,7 @@ from headlight.studies.norms.sinks import (
     kept_categories,
     key_ids,
 )
-from studies.models import VOCABULARY, documents, model, subject, texts, tokenizer
+from studies.models import VOCABULARY, documents, subject, texts, tokenizer, transformer
 from studies.naive import layers_of
 
 DOT, COMMA = VOCABULARY.index("."), VOCABULARY.index(",")
@@ -34,7 +34,7 @@ def drawing(*, dot: bool = False, first: bool = False, family: str = "bert") -> 
 
     The family is that of the tokenizer: with `llama` there is no class token.
     """
-    made = model("bert")
+    made = transformer("bert")
     embeddings, attention = made.embeddings, made.encoder.layer[0].attention.self
     with torch.no_grad():
         for table in (embeddings.word_embeddings, embeddings.position_embeddings):
