@@ -12,8 +12,8 @@ from torch import Tensor
 from transformers import BertConfig, BertModel
 
 from headlight.capture import AttributionSettings, CapturedModel, attribute, load_model
-from headlight.capture.attribution_forward import portions, squared_moves
-from headlight.capture.attribution_run import Run, prepared
+from headlight.capture.attribution.forward import portions, squared_moves
+from headlight.capture.attribution.model_run import Run, prepared
 from headlight.capture.backward import frozen
 from headlight.encode.batch import Batch
 

@@ -15,7 +15,8 @@ from benchmarks.timing import ratio, rounds
 from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
-from headlight.reduce import Sample, Tally, rank_pairs
+from headlight.reduce import Sample, Tally
+from headlight.reduce.rank import pairs as rank_pairs
 from headlight.result import CATEGORIES
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
 from headlight.studies.norms.observer import NormsObserver

@@ -12,21 +12,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from headlight.errors import UnknownNameError, UsageError
+
+Number = int | float
+S = TypeVar("S", bound="Settings")
 
 
 @dataclass(frozen=True)
 class Range:
     """The numbers that a field may have: ``Annotated[int, Range(minimum=1)]``."""
 
-    minimum: float | None = None
-    above: float | None = None
-    maximum: float | None = None
-    below: float | None = None
+    minimum: Number | None = None
+    above: Number | None = None
+    maximum: Number | None = None
+    below: Number | None = None
 
-    def holds(self, value: float) -> bool:
+    def holds(self, value: Number) -> bool:
         """Whether a number lies within; NaN never does."""
         return (
             (self.minimum is None or value >= self.minimum)
@@ -95,7 +98,7 @@ class Settings:
         return {each.name: found.get(each.name, "") for each in fields(cls)}
 
     @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> Self:
+    def from_mapping(cls: type[S], values: Mapping[str, Any]) -> S:
         """Settings from what a config file holds: lists for tuples, mappings for nested settings.
 
         Raises:
@@ -121,7 +124,7 @@ class Settings:
         }
         return dict(json.loads(json.dumps(plain)))
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self: S, **changes: Any) -> S:
         """The same settings but for these."""
         return dataclasses.replace(self, **changes)
 
@@ -142,7 +145,7 @@ def require_choice(name: str, value: Any, known: Any) -> None:
         raise UnknownNameError(name.replace("_", " "), str(value), [str(each) for each in values])
 
 
-def require_range(name: str, value: float, allowed: Range) -> None:
+def require_range(name: str, value: Number, allowed: Range) -> None:
     """Refuse a number that is out of range.
 
     Raises:
@@ -172,15 +175,19 @@ def _check(name: str, value: Any, hint: Any) -> None:
         require_choice(name, value, hint)
     elif origin is Annotated:
         _check(name, value, inner[0])
-        for allowed in inner[1:]:
-            if isinstance(allowed, Range):
-                require_range(name, value, allowed)
+        _check_ranges(name, value, inner[1:])
     elif origin is tuple:
         for each in value:
             _check(name, each, inner[0])
     elif origin in (Union, UnionType) and value is not None:
         for each in inner:
             _check(name, value, each)
+
+
+def _check_ranges(name: str, value: Any, notes: tuple[Any, ...]) -> None:
+    for allowed in notes:
+        if isinstance(allowed, Range):
+            require_range(name, value, allowed)
 
 
 def _converted(name: str, value: Any, hint: Any) -> Any:

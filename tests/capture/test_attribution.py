@@ -16,9 +16,9 @@ from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 from architectures import ARCHITECTURES, T5, WIDE
 from headlight.capture import AttributionSettings, CapturedModel, attribute
 from headlight.capture.attention import _held, _listeners
-from headlight.capture.attribution_forward import portions
-from headlight.capture.attribution_probes import random_frame
-from headlight.capture.attribution_run import prepared
+from headlight.capture.attribution.forward import portions
+from headlight.capture.attribution.methods import random_frame
+from headlight.capture.attribution.model_run import prepared
 from headlight.encode.batch import Batch, collate
 from headlight.encode.encoded import Encoded
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
@@ -460,7 +460,7 @@ def test_requests_that_do_not_fit_are_refused() -> None:
         attribute(CapturedModel(architecture("BERT").transformer.bfloat16()), batch)
     with pytest.raises(UsageError, match="at least 2"):
         AttributionSettings(directions=1)
-    with pytest.raises(UsageError, match="positive number of bytes"):
+    with pytest.raises(UsageError, match="memory must be at least 1"):
         AttributionSettings(memory=0)
     assert subject.sites
     subject.transformer.train()

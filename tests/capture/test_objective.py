@@ -37,7 +37,7 @@ from headlight.capture import (
     default_objective,
     load_model,
 )
-from headlight.capture.objective import demand_reduction
+from headlight.capture.objectives.objective import demand_reduction
 from headlight.encode.batch import Batch, collate
 from headlight.encode.encoded import Encoded
 from headlight.errors import MissingHeadError, ModelError, UnknownNameError, UsageError

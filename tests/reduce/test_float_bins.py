@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, strategies
 from hypothesis.extra.numpy import arrays
 
-from headlight.reduce.float_bins import FloatBins
-from headlight.reduce.rank_correlation import RESOLUTIONS
+from headlight.reduce.rank import RESOLUTIONS, FloatBins
 
 GRIDS = [
     grid for resolution in RESOLUTIONS.values() for grid in (resolution.first, resolution.second)

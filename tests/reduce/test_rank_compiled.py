@@ -5,9 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from headlight.reduce import RankCorrelation, rank_pairs
-from headlight.reduce.rank_compiled import compiled
-from headlight.reduce.rank_correlation import RESOLUTIONS
+from headlight.reduce.rank import RESOLUTIONS, RankCorrelation, pairs as rank_pairs
+from headlight.reduce.rank.pairs import compiled
 
 
 def numbers(columns: int, pairs: int) -> tuple[np.ndarray, np.ndarray]:

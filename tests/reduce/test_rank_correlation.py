@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr
 
 from headlight.reduce import RankCorrelation
-from headlight.reduce.rank_correlation import RESOLUTIONS
+from headlight.reduce.rank import RESOLUTIONS
 
 both = pytest.mark.parametrize("resolution", list(RESOLUTIONS))
 

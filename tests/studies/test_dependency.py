@@ -371,7 +371,7 @@ def test_reads_a_treebank_from_a_file(bert: CapturedModel, tmp_path) -> None:
 
 
 def test_the_gradient_of_a_loss_of_ones_own(bert: CapturedModel) -> None:
-    pytest.importorskip("headlight.capture.objective")
+    pytest.importorskip("headlight.capture.objectives.objective")
     from headlight.capture import OwnObjective
 
     objective = OwnObjective(lambda output, _: output.last_hidden_state[:, 0].sum(-1), "first")

@@ -1,7 +1,7 @@
 """Attention as a model computes it, for every model that uses transformers' attention interface.
 
-``Subject(transformer).sites`` are the attention modules in the order in which they run, each with
-its output projection, found by tracing.  ``with model.capture(sites) as recorder`` runs
+``CapturedModel(transformer).sites`` are the attention modules in the order in which they run, each
+with its output projection, found by tracing.  ``with model.capture(sites) as recorder`` runs
 ``recorder.visit(record)`` for each of them while the model runs, with a ``LayerRecord``: weights α,
 values v(x), inputs x, which keys each query may see, and the site.  With
 ``model.run_backward(batch, objective)`` a record also has ∂L/∂α, of the loss of the objective.
@@ -14,9 +14,16 @@ from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.heads import default_objective
 from headlight.capture.loading import load_model
-from headlight.capture.masking import MaskedLanguageModel
-from headlight.capture.next_token import CausalLanguageModel, SequenceToSequence
-from headlight.capture.objective import NOTHING, Objective, OwnObjective, Prepared, Reduction
+from headlight.capture.objectives import (
+    NOTHING,
+    CausalLanguageModel,
+    MaskedLanguageModel,
+    Objective,
+    OwnObjective,
+    Prepared,
+    Reduction,
+    SequenceToSequence,
+)
 from headlight.capture.record import AttentionSite, Kind, LayerRecord, Projection
 from headlight.capture.replacement import Replacement, Replacements, attention_replaced
 from headlight.capture.session import Recorder

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headlight.capture.backward import frozen
 from headlight.capture.dummy_inputs import probe_inputs
-from headlight.capture.objective import Objective, Prepared, demand_finite
+from headlight.capture.objectives.objective import Objective, Prepared, check_finite
 from headlight.capture.record import AttentionSite, Kind
 from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.tracing import trace
@@ -183,7 +183,7 @@ class CapturedModel:
         ):
             output = self.transformer(**self.inputs(prepared, side=side))
             losses = objective.loss(output, prepared)
-            demand_finite(losses)
+            check_finite(losses)
             del output  # nothing needs the logits of the whole vocabulary any more
             tape.run(losses)
         return losses.detach()

@@ -11,9 +11,9 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.masking import MaskedLanguageModel
-from headlight.capture.next_token import CausalLanguageModel, SequenceToSequence
-from headlight.capture.objective import Objective, Reduction
+from headlight.capture.objectives.masked import MaskedLanguageModel
+from headlight.capture.objectives.next_token import CausalLanguageModel, SequenceToSequence
+from headlight.capture.objectives.objective import Objective, Reduction
 from headlight.errors import MissingHeadError
 
 Head = Literal["masked", "causal", "sequence_to_sequence"]

@@ -7,7 +7,7 @@ from headlight.reduce.grouped import Grouped
 from headlight.reduce.histogram import Histogram
 from headlight.reduce.moments import Moments
 from headlight.reduce.pearson import Pearson
-from headlight.reduce.rank_correlation import RankCorrelation
+from headlight.reduce.rank import RankCorrelation
 from headlight.reduce.sample import Sample
 from headlight.reduce.tally import ACCUMULATORS, Tally
 

@@ -14,7 +14,7 @@ from headlight.errors import HeadlightError, ResultError
 from headlight.reduce.base import Accumulator, Array
 from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.grouped import PLAIN, Grouped
-from headlight.reduce.rank_correlation import RankCorrelation
+from headlight.reduce.rank import RankCorrelation
 from headlight.reduce.sample import Sample
 
 ACCUMULATORS: Mapping[str, type[Accumulator]] = {

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from headlight.reduce import Count
-from headlight.reduce.float_bins import FloatBins
+from headlight.reduce.rank import FloatBins
 from headlight.studies.norms.frequency import Occurrences
 
 BINS: Mapping[str, FloatBins] = {

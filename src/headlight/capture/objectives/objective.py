@@ -154,7 +154,7 @@ def demand_reduction(reduction: str) -> None:
         raise UnknownNameError("reduction of the loss", reduction, ("sum", "mean"))
 
 
-def demand_finite(losses: Float[Tensor, " batch"]) -> None:
+def check_finite(losses: Float[Tensor, " batch"]) -> None:
     """Refuse losses of which gradients mean nothing.
 
     Raises:

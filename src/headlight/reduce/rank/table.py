@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int64
 
 from headlight.reduce.base import Array
-from headlight.reduce.float_bins import Codes, FloatBins
-from headlight.reduce.rank_compiled import NONE, SHARED
-from headlight.reduce.rank_pairs import (
+from headlight.reduce.rank.float_bins import Codes, FloatBins
+from headlight.reduce.rank.pairs import (
+    NONE,
+    SHARED,
     SHARED_BITS,
     Columns,
     PerColumn,

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from headlight.capture.objective import (
+from headlight.capture.objectives.objective import (
     NOTHING,
     Prepared,
     Reduction,

@@ -6,7 +6,7 @@ from typing import Any
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from headlight.capture.objective import (
+from headlight.capture.objectives.objective import (
     NOTHING,
     Prepared,
     Reduction,

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from headlight.reduce.base import Accumulator, Array, rows_of
-from headlight.reduce.float_bins import FloatBins
-from headlight.reduce.rank_bound import spearman
-from headlight.reduce.rank_table import RankTable, Resolution
+from headlight.reduce.rank.bound import spearman
+from headlight.reduce.rank.float_bins import FloatBins
+from headlight.reduce.rank.table import RankTable, Resolution
 
 RESOLUTIONS: Mapping[str, Resolution] = {
     "fine": Resolution(

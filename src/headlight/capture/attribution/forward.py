@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.func import jvp, vmap
 from transformers.pytorch_utils import Conv1D
 
-from headlight.capture.attribution_rules import ShortRules
-from headlight.capture.attribution_run import Run
+from headlight.capture.attribution.model_run import Run
+from headlight.capture.attribution.rules import ShortRules
 from headlight.errors import UnsupportedModelError
 
 SquaredMoves = Float[Tensor, "layer change query"]

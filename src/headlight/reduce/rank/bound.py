@@ -7,9 +7,8 @@ from functools import reduce
 import numpy as np
 from jaxtyping import Float64, Int32, Int64
 
-from headlight.reduce.rank_compiled import COUNT, NONE, PLACE, PRODUCT, SEVERAL, SHARED
-from headlight.reduce.rank_pairs import joined
-from headlight.reduce.rank_table import RankTable
+from headlight.reduce.rank.pairs import COUNT, NONE, PLACE, PRODUCT, SEVERAL, SHARED, joined
+from headlight.reduce.rank.table import RankTable
 
 ROUNDING = 1e-12
 """What the arithmetic of float64 adds to the bound."""

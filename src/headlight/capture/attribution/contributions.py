@@ -1,18 +1,22 @@
 """How much each input token contributes to each hidden token (hidden token attribution)."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headlight.attribution_settings import AttributionSettings
-from headlight.capture.attribution_estimate import Found, estimate, exact
-from headlight.capture.attribution_forward import refusing
-from headlight.capture.attribution_probes import generator_of
-from headlight.capture.attribution_reverse import summed
-from headlight.capture.attribution_run import prepared
-from headlight.capture.attribution_texts import Places, single_texts
+from headlight.capture.attribution.forward import refusing
+from headlight.capture.attribution.methods import (
+    TextContributions,
+    estimate,
+    exact,
+    generator_of,
+    summed,
+)
+from headlight.capture.attribution.model_run import prepared
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.record import Kind
 from headlight.encode.batch import Batch
@@ -61,10 +65,10 @@ def attribute(
         UnsupportedModelError: an operation of the model has no forward-mode derivative.
         CaptureError: the model is being captured, or a hidden token does not depend on the input.
     """
-    kind = _demand_fitting(model, batch, kind)
+    kind = _checked_kind(model, batch, kind)
     settings = settings or AttributionSettings()
-    found = [_attribute_one(model, text, settings, kind) for text in single_texts(batch)]
-    places = Places.of(batch, kind)
+    found = [_attribute_one(model, text, settings, kind) for text in _single_texts(batch)]
+    places = _Places.of(batch, kind)
     dtype = model.transformer.dtype
     errors = [one.standard_error for one in found if one.standard_error is not None]
     return Attribution(
@@ -75,7 +79,7 @@ def attribute(
 
 def _attribute_one(
     model: CapturedModel, text: Batch, settings: AttributionSettings, kind: Kind
-) -> Found:
+) -> TextContributions:
     with prepared(model, text, kind, settings.embeddings) as run, refusing(model.name):
         if settings.definition == "summed":
             return summed(run, settings.memory)
@@ -85,7 +89,7 @@ def _attribute_one(
         return estimate(run, settings.directions, generator, settings.memory)
 
 
-def _demand_fitting(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind:
+def _checked_kind(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind:
     chosen = kind or model.kinds[0]
     model.sites_of(chosen)
     if any(module.training for module in model.transformer.modules()):
@@ -104,3 +108,53 @@ def _demand_fitting(model: CapturedModel, batch: Batch, kind: Kind | None) -> Ki
             "and a target, or ask for kind='encoder'."
         )
     return chosen
+
+
+def _single_texts(batch: Batch) -> Iterator[Batch]:
+    """Every text as a batch of its own, its padding cut off."""
+    present, present_target = batch.attention_mask.bool(), _target_mask(batch)
+    for row in range(len(batch.lengths)):
+        cut: dict[str, Tensor] = {}
+        for field in fields(batch):
+            values = getattr(batch, field.name)
+            if values is None:
+                continue
+            values = values[row : row + 1]
+            if values.ndim == 2:
+                kept = present_target if field.name.startswith("target") else present
+                values = values[:, kept[row]]
+            cut[field.name] = values
+        yield replace(batch, **cut)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Which positions of a batch are real, for hidden tokens and for input tokens."""
+
+    query: Bool[Tensor, "batch query"]
+    key: Bool[Tensor, "batch key"]
+
+    @classmethod
+    def of(cls, batch: Batch, kind: Kind) -> "_Places":
+        """Those of one kind: of the text, of the target, or of both."""
+        source, target = batch.attention_mask.bool(), _target_mask(batch)
+        has_target = batch.target_mask is not None
+        query = target if has_target and kind != "encoder" else source
+        key = target if has_target and kind == "decoder" else source
+        return cls(query, key)
+
+    def spread(
+        self, values: Sequence[Float[Tensor, "layer ..."]]
+    ) -> Float[Tensor, "layer batch query key"]:
+        """What was found for each text, at its positions in the batch; 0 elsewhere."""
+        batch, queries = self.query.shape
+        whole = values[0].new_zeros(values[0].shape[0], batch, queries, self.key.shape[1])
+        for row, found in enumerate(values):
+            real = self.query[row][:, None] & self.key[row][None, :]
+            whole[:, row, real] = found.flatten(1)
+        return whole
+
+
+def _target_mask(batch: Batch) -> Tensor:
+    mask = batch.attention_mask if batch.target_mask is None else batch.target_mask
+    return mask.to(torch.bool)

@@ -1,23 +1,22 @@
 """A model as a function from a change of its input embeddings to the outputs of its blocks."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
-from headlight.capture.attribution_conditions import differentiable
-from headlight.capture.attribution_texts import without_target
+from headlight.capture.attention import eager_function
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.record import Kind
+from headlight.capture.session import door_opened
 from headlight.encode.batch import Batch
 from headlight.errors import UnsupportedModelError
-
-Embeddings = Literal["sum", "output"]
+from headlight.vocabulary import Embeddings
 
 
 @dataclass
@@ -99,7 +98,7 @@ def prepared(
         run = _run(model, network, text, kind, first)
         with _changing(run, embeddings):
             run.hidden()
-            _demand_embedded(run)
+            _check_embedded(run)
             yield run
 
 
@@ -115,19 +114,26 @@ def _run(model: CapturedModel, network: Any, text: Batch, kind: Kind, first: nn.
         return Run(network, arguments, "hidden_states", network, first, tokens)
     encoder = network.get_encoder()
     if kind == "encoder":
-        arguments = CapturedModel(encoder).inputs(without_target(text))
+        arguments = CapturedModel(encoder).inputs(_without_target(text))
         return Run(encoder, arguments, "hidden_states", encoder, first, text.input_ids.shape[1])
     assert text.target_ids is not None  # noqa: S101 - was demanded
     if kind == "cross":
         tokens = text.input_ids.shape[1]
         return Run(network, arguments, "decoder_hidden_states", encoder, first, tokens)
-    read = encoder(**CapturedModel(encoder).inputs(without_target(text)))[
-        0
-    ]  # the same whatever is changed
+    # What the encoder puts out is the same, whatever is changed in the decoder.
+    read = encoder(**CapturedModel(encoder).inputs(_without_target(text)))[0]
     del arguments["input_ids"]
     arguments["encoder_outputs"] = BaseModelOutput(last_hidden_state=read)
     decoder, tokens = network.get_decoder(), text.target_ids.shape[1]
     return Run(network, arguments, "decoder_hidden_states", decoder, first, tokens)
+
+
+def _without_target(batch: Batch) -> Batch:
+    """What an encoder reads of a batch."""
+    targets: dict[str, Any] = {
+        each.name: None for each in fields(batch) if each.name.startswith("target")
+    }
+    return replace(batch, **targets)
 
 
 @contextmanager
@@ -149,7 +155,7 @@ def _at_output(run: Run) -> Any:
     """Before the outermost module around the first attention that is given hidden state 0."""
     block, place = _first_reader(run)
 
-    def replace(
+    def replaced(
         _: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if isinstance(place, str):
@@ -157,7 +163,7 @@ def _at_output(run: Run) -> Any:
         changed = run.changed(arguments[place])
         return (*arguments[:place], changed, *arguments[place + 1 :]), options
 
-    return block.register_forward_pre_hook(replace, with_kwargs=True)
+    return block.register_forward_pre_hook(replaced, with_kwargs=True)
 
 
 def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
@@ -212,10 +218,71 @@ def _holds(module: nn.Module, part: nn.Module) -> bool:
     return any(inner is part for inner in module.modules())
 
 
-def _demand_embedded(run: Run) -> None:
+def _check_embedded(run: Run) -> None:
     embedded = getattr(run, "embedded", None)
     if embedded is None or embedded.shape[:2] != (1, run.tokens):
         raise UnsupportedModelError(
             f"{type(run.model).__name__} does not read one vector for every token from its input "
             "embeddings, so nothing can be attributed to them."
         )
+
+
+class Eager:
+    """A listener that only sees to it that attention has derivatives: fused kernels have not."""
+
+    def attend(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        """The model's own eager attention."""
+        return eager_function(module)(module, *arguments, **options)
+
+
+@contextmanager
+def differentiable(model: Any) -> Iterator[None]:
+    """Run attention and experts eagerly, and no projection on the vocabulary.
+
+    Raises:
+        CaptureError: the model is being captured.
+    """
+    with ExitStack() as conditions:
+        conditions.enter_context(door_opened(model, Eager()))
+        conditions.enter_context(_eager_experts(model))
+        conditions.enter_context(_without_logits(model))
+        yield
+
+
+@contextmanager
+def _eager_experts(model: nn.Module) -> Iterator[None]:
+    """Experts one after the other: the fused product of many matrices has no forward derivative."""
+    found = {id(config): config for config in map(_config, model.modules()) if config is not None}
+    before = {key: config._experts_implementation for key, config in found.items()}
+    try:
+        for config in found.values():
+            config._experts_implementation = "eager"
+        yield
+    finally:
+        for key, config in found.items():
+            config._experts_implementation = before[key]
+
+
+def _config(module: nn.Module) -> Any:
+    config = getattr(module, "config", None)
+    return config if getattr(config, "_experts_implementation", None) is not None else None
+
+
+@contextmanager
+def _without_logits(model: Any) -> Iterator[None]:
+    """Some models have the projection on the vocabulary in their base as well (T5, say)."""
+    head = model.get_output_embeddings()
+    if head is None:
+        yield
+        return
+    hook = head.register_forward_pre_hook(_no_positions)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _no_positions(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (arguments[0][:, :0], *arguments[1:])

@@ -1,0 +1,172 @@
+"""The contributions to one text: exact, estimated with standard errors, or by gradients of sums."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.capture.attribution.forward import bytes_of_a_change, portions, squared_moves
+from headlight.capture.attribution.model_run import Run
+from headlight.capture.backward import frozen
+from headlight.encode.batch import Batch
+from headlight.errors import CaptureError
+
+NOISE = 1e-4
+"""Gradients of a sum that are not so large beside that of an alternating one are rounding error.
+
+Norms are computed in float32 by many models in float64, too.
+"""
+
+Contribution = Float[Tensor, "layer query key"]
+
+
+@dataclass(frozen=True)
+class TextContributions:
+    """The contributions of one text, and their standard errors where they are estimates."""
+
+    contribution: Contribution
+    standard_error: Contribution | None = None
+
+
+def exact(run: Run, memory: int) -> TextContributions:
+    """Contributions from ‖∂e_j/∂x_i‖_F: every dimension of every token is changed."""
+    tokens, dimensions = run.embedded.shape[1:]
+    squares: Tensor | None = None
+    for part in portions(run, tokens * dimensions, memory):
+        change = torch.arange(part.start, min(part.stop, tokens * dimensions))
+        keys, dimension = change // dimensions, change % dimensions
+        basis = torch.nn.functional.one_hot(dimension, dimensions).to(run.embedded)
+        moved = squared_moves(run, basis, keys).double()
+        if squares is None:
+            squares = moved.new_zeros(moved.shape[0], tokens, moved.shape[2])
+        squares.index_add_(1, keys.to(moved.device), moved)
+    assert squares is not None  # noqa: S101 - a text has tokens
+    return TextContributions(shares(squares.sqrt().transpose(1, 2)))
+
+
+def estimate(
+    run: Run, directions: int, generator: np.random.Generator, memory: int
+) -> TextContributions:
+    """Contributions from random changes of every token, the same for all tokens of a text.
+
+    Since all tokens are changed in the same directions, much of the error is common to all
+    contributions to a hidden token, and cancels in their shares.  With as many
+    directions as dimensions the result is exact.
+    """
+    tokens, dimensions = run.embedded.shape[1:]
+    directions = min(directions, dimensions)
+    frame = random_frame(dimensions, directions, generator).to(run.embedded)
+    parts = []
+    for part in portions(run, tokens * directions, memory):
+        change = torch.arange(part.start, min(part.stop, tokens * directions))
+        parts.append(squared_moves(run, frame[change % directions], change // directions).double())
+    found = torch.cat(parts, 1)
+    layers, _, queries = found.shape
+    samples = found.reshape(layers, tokens, directions, queries).permute(0, 3, 1, 2)
+    left = 1 - directions / dimensions  # of the directions: what was tried is known exactly
+    return shares_of_samples(samples, left)
+
+
+def shares(size: Float[Tensor, "layer query key"]) -> Contribution:
+    """Eq. 11: sizes divided by their sum over the input tokens.
+
+    Raises:
+        CaptureError: a hidden token depends on no input token, or in a way that is not finite.
+    """
+    whole = size.sum(-1, keepdim=True)
+    if not bool((whole > 0).all() and whole.isfinite().all()):
+        raise CaptureError(
+            "a hidden token has derivatives by the input embeddings that are all 0 or not finite, "
+            "so contributions to it are not defined."
+        )
+    return size / whole
+
+
+def shares_of_samples(
+    samples: Float[Tensor, "layer query key direction"], left: float
+) -> TextContributions:
+    """Contributions from ‖Jz‖² of each direction, with standard errors by the delta method.
+
+    Args:
+        samples: ‖Jz‖², whose expectation is ‖J‖_F².
+        left: the share of the directions that was not tried; it scales the variance, as in samples
+            without replacement.
+    """
+    size = samples.mean(-1).sqrt()
+    contribution = shares(size)
+    # How c_ij moves with each direction, to first order: √ first, then the division by the sum.
+    moved = (samples - samples.mean(-1, keepdim=True)) / (2 * size.clamp_min(1e-300))[..., None]
+    moved = moved - contribution[..., None] * moved.sum(2, keepdim=True)
+    moved = moved / size.sum(-1)[..., None, None]
+    variance = moved.var(-1) * left / samples.shape[-1]
+    return TextContributions(contribution, variance.sqrt())
+
+
+def summed(run: Run, memory: int) -> TextContributions:
+    """Contributions from L2 norms of ∂(Σ_m e_jm)/∂x_i, exactly: one gradient for each j and block.
+
+    It gives all input tokens at once, where forward mode needs a pass for each of their dimensions.
+
+    Raises:
+        CaptureError: the sum is the same whatever the input is.
+    """
+    with frozen(run.model), torch.enable_grad():
+        change = torch.zeros_like(run.embedded).requires_grad_()
+        states = run.hidden(change)
+        sizes = [_gradients(run, state, change, memory) for state in states]
+    return TextContributions(shares(torch.stack(sizes).double()))
+
+
+def _gradients(run: Run, state: Tensor, change: Tensor, memory: int) -> Float[Tensor, "query key"]:
+    which = torch.eye(len(state)).to(state)
+    portion = max(1, memory // bytes_of_a_change(run))
+    rows = [_sizes(state.sum(-1), change, part) for part in torch.split(which, portion)]
+    size = torch.cat(rows)
+    _check_varying(state, change, size)
+    return size
+
+
+def _sizes(output: Tensor, change: Tensor, cotangents: Tensor) -> Tensor:
+    (gradient,) = torch.autograd.grad(
+        output, change, cotangents, is_grads_batched=True, retain_graph=True
+    )
+    size: Tensor = gradient[:, 0].norm(dim=-1)
+    return size
+
+
+def _check_varying(state: Tensor, change: Tensor, size: Tensor) -> None:
+    """A layer norm with equal weights makes the sum constant; what is left is rounding error."""
+    signs = 1 - 2 * (torch.arange(state.numel()) % 2).to(state).reshape(state.shape)
+    (gradient,) = torch.autograd.grad((state * signs).sum(), change, retain_graph=True)
+    if not bool(size.max() > NOISE * gradient.norm()):
+        raise CaptureError(
+            "the sum over the dimensions of a hidden token does not depend on the input (its layer "
+            "norm has equal weights everywhere), so the definition 'summed' says nothing about "
+            "this model; use 'jacobian'."
+        )
+
+
+def random_frame(
+    dimensions: int, directions: int, generator: np.random.Generator
+) -> Float[Tensor, "direction dimension"]:
+    """Orthogonal directions of length √dimensions, uniformly distributed.
+
+    For every matrix J the mean of ‖Jz‖² over them has the expectation ‖J‖_F² (Frobenius norm), with
+    less variance than for independent directions, and none when there are as many as dimensions.
+    """
+    normal = generator.standard_normal((dimensions, directions))
+    basis, triangle = np.linalg.qr(normal)
+    basis = basis * np.sign(np.diagonal(triangle))  # without the signs it would not be uniform
+    return torch.from_numpy(basis.T * np.sqrt(dimensions))
+
+
+def generator_of(text: Batch, seed: int) -> np.random.Generator:
+    """A generator for one text: that of its ids and of the seed, whatever batch it comes in."""
+    ids = [text.input_ids] if text.target_ids is None else [text.input_ids, text.target_ids]
+    digest = hashlib.sha256()
+    for part in ids:
+        digest.update(part.cpu().numpy().tobytes() + b"|")
+    return np.random.default_rng([seed, int.from_bytes(digest.digest()[:8])])
