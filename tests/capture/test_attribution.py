@@ -19,8 +19,8 @@ from headlight.capture.attention import _held, _listeners
 from headlight.capture.attribution.forward import portions
 from headlight.capture.attribution.methods import random_frame
 from headlight.capture.attribution.model_run import prepared
+from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
-from headlight.encode.encoded import Encoded
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
 from tiny_models import randomise
 

@@ -31,8 +31,8 @@ from headlight.capture import (
     SequenceToSequence,
 )
 from headlight.capture.attention import _held, _listeners
+from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
-from headlight.encode.encoded import Encoded
 from headlight.errors import CaptureError, UsageError
 from headlight.measures import Scores
 from headlight.shapes import Score

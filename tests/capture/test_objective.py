@@ -38,8 +38,8 @@ from headlight.capture import (
     load_model,
 )
 from headlight.capture.objectives.objective import demand_reduction
+from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
-from headlight.encode.encoded import Encoded
 from headlight.errors import MissingHeadError, ModelError, UnknownNameError, UsageError
 from headlight.result import CATEGORIES
 

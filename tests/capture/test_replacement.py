@@ -9,8 +9,8 @@ from torch import Tensor
 
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel, LayerRecord, OwnObjective, attention_replaced
+from headlight.encode import Encoded
 from headlight.encode.batch import collate
-from headlight.encode.encoded import Encoded
 from headlight.errors import CaptureError, UsageError
 from tiny_models import Architecture, Inputs
 

@@ -16,8 +16,8 @@ import definitions
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.capture.attention import _held, _listeners
+from headlight.encode import Encoded
 from headlight.encode.batch import collate
-from headlight.encode.encoded import Encoded
 from headlight.errors import CaptureError, UsageError
 from headlight.measures import Scores
 from measures.layers import keeps_promise, wide

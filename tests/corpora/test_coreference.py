@@ -19,9 +19,14 @@ from headlight.corpora import (
     Sentence,
     open_coreference,
 )
-from headlight.corpora.constituency import constituents
-from headlight.corpora.mention_heads import constituency_heads, dependency_heads, surface_heads
-from headlight.corpora.mention_kinds import kinds, surface_kinds
+from headlight.corpora.coreference.mention_rules import (
+    constituency_heads,
+    dependency_heads,
+    kinds,
+    surface_heads,
+    surface_kinds,
+)
+from headlight.corpora.coreference.phrases import constituents
 from headlight.errors import CorpusError, UnknownNameError
 
 

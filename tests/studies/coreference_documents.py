@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headlight.corpora.sentence import CoreferenceDocument, Mention, Sentence
+from headlight.corpora import CoreferenceDocument, Mention, Sentence
 
 TEXT = """Mary Brown owns a bakery .
 She opened it with her brother John .

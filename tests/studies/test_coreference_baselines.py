@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headlight.corpora.sentence import CoreferenceDocument, Mention, Sentence
+from headlight.corpora import CoreferenceDocument, Mention, Sentence
 from headlight.studies.coreference.agreement import attributes
 from headlight.studies.coreference.baselines import NOTHING, baseline_picks, nearest, right
 from headlight.studies.coreference.settings import TaskSettings

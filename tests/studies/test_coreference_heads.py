@@ -11,7 +11,7 @@ import xarray
 
 from headlight import encode
 from headlight.capture import OwnObjective
-from headlight.corpora.sentence import CoreferenceDocument, Mention, Sentence
+from headlight.corpora import CoreferenceDocument, Mention, Sentence
 from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
 from headlight.result import load, save
 from headlight.studies.coreference.settings import TaskSettings

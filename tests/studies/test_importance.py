@@ -31,7 +31,7 @@ from headlight.capture import (
     SequenceToSequence,
 )
 from headlight.corpora import Document
-from headlight.encode import Encoded, pairs as encode_pairs, texts as encode_texts
+from headlight.encode import Encoded, adjacent_segments, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, RunError, UsageError
 from headlight.result import CATEGORIES, load
@@ -213,7 +213,7 @@ def test_an_encoder_decoder(family: str, kind: Any) -> None:
         progress=False,
     )
     examples = list(
-        encode_pairs(
+        adjacent_segments(
             corpus,
             found.tokenizer,
             length=24,

@@ -9,7 +9,7 @@ import xarray
 
 from headlight.analysis.settings import Settings
 from headlight.corpora import Corpus, Document
-from headlight.encode import pairs, texts as encode_texts
+from headlight.encode import adjacent_segments, texts as encode_texts
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import findings
 from headlight.studies.heads.study import survey
@@ -34,7 +34,7 @@ def examples_of(found, corpus, settings=None):
     decodes = settings.kind in ("decoder", "cross")
     start = found.transformer.config.decoder_start_token_id if decodes else None
     length = settings.max_length
-    return list(pairs(corpus, found.tokenizer, length=length, decoder_start=start))
+    return list(adjacent_segments(corpus, found.tokenizer, length=length, decoder_start=start))
 
 
 def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None:

@@ -19,7 +19,7 @@ from headlight.analysis.settings import Settings
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import AttentionSite, CapturedModel, Kind, Objective, default_objective
 from headlight.corpora import Corpus, Source, open_corpus
-from headlight.encode import Encoded, Examples, pairs as encode_pairs, texts
+from headlight.encode import Encoded, Examples, adjacent_segments, texts
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError, UsageError
 from headlight.measures import GRADIENT
@@ -247,7 +247,7 @@ def _examples(corpus: Corpus, model: CapturedModel, settings: Settings) -> Examp
     tokenizer: Any = model.tokenizer
     if not settings.pairs:
         return texts(corpus, tokenizer, max_length=length, overflow=settings.overflow)
-    return encode_pairs(
+    return adjacent_segments(
         corpus,
         tokenizer,
         length=length,

@@ -6,19 +6,20 @@ vectors.  Everything behind the doors streams: no file is ever held in memory as
 line, a sentence or a document that would not fit is refused.
 """
 
-from headlight.corpora.coreference import (
+from headlight.corpora.coreference.coreference_corpus import (
     COREFERENCE_FORMATS,
     CoreferenceCorpus,
     open_coreference,
 )
+from headlight.corpora.coreference.documents import CoreferenceDocument, Mention, MentionKind
 from headlight.corpora.corpus import FORMATS, Corpus, Source, open_corpus
-from headlight.corpora.document import Document
-from headlight.corpora.pair_rows import PAIR_FORMATS
-from headlight.corpora.sentence import ROOT, CoreferenceDocument, Mention, MentionKind, Sentence
-from headlight.corpora.sentence_pair import SentencePair
-from headlight.corpora.sentence_pairs import SentencePairs, open_sentence_pairs
-from headlight.corpora.treebank import Treebank, open_treebank
-from headlight.corpora.treebank_formats import TREEBANK_FORMATS
+from headlight.corpora.pairs.pair_corpus import SentencePairs, open_sentence_pairs
+from headlight.corpora.pairs.pair_rows import PAIR_FORMATS
+from headlight.corpora.pairs.sentence_pair import SentencePair
+from headlight.corpora.text.document import Document
+from headlight.corpora.trees.sentence import ROOT, Sentence
+from headlight.corpora.trees.treebank import Treebank, open_treebank
+from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS
 from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors
 
 __all__ = [

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import cast
 
 from headlight.corpora.compression import decompressed, open_bytes, without_compression
-from headlight.corpora.document import Document, document_of_value
 from headlight.corpora.files import files, printable
 from headlight.corpora.hub import PREFIX, HubSource, read_hub
-from headlight.corpora.jsonl import read_jsonl
 from headlight.corpora.lines import Lines
-from headlight.corpora.plain import read_lines, read_paragraphs
-from headlight.corpora.table import read_csv, read_tsv
-from headlight.corpora.wikipedia import OPENING, read_wikipedia
+from headlight.corpora.text.document import Document, document_of_value
+from headlight.corpora.text.plain import OPENING, read_lines, read_paragraphs, read_wikipedia
+from headlight.corpora.text.tables import read_csv, read_jsonl, read_tsv
 from headlight.errors import CorpusError, UnknownNameError, UsageError
 
 Source = str | Path | Iterable[str]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headlight.corpora.columns import text_column
-from headlight.corpora.document import Document, document_of_value
+from headlight.corpora.text.document import Document, document_of_value
+from headlight.corpora.text.tables import text_column
 from headlight.errors import CorpusError, UsageError
 
 PREFIX = "hf:"

@@ -8,6 +8,9 @@ from headlight.errors import CorpusError
 LINE_LIMIT = 64 * 2**20
 """Bytes in one line.  More is no text, or a file without line breaks."""
 
+DOCUMENT_LIMIT = 64 * 2**20
+"""Characters in one document.  More is a file whose documents were never told apart."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

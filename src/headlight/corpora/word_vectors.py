@@ -11,8 +11,8 @@ from jaxtyping import Float32, Int64
 
 from headlight.corpora.archives import text_files
 from headlight.corpora.files import files, printable
-from headlight.corpora.layouts import number
 from headlight.corpora.lines import Lines
+from headlight.corpora.trees.layouts import number
 from headlight.errors import CorpusError
 
 UNKNOWN = -1

@@ -4,15 +4,12 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 `headlight.encode.batch`.
 """
 
-from headlight.encode.adjacent_segments import pairs
-from headlight.encode.encoded import Encoded
-from headlight.encode.examples import Counts, Examples
-from headlight.encode.lengths import length_batches
-from headlight.encode.one import encode_one
+from headlight.encode.adjacent_segments import adjacent_segments
+from headlight.encode.examples import Counts, Encoded, Examples, length_batches
 from headlight.encode.sentence_pairs import sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
-from headlight.encode.single import texts
 from headlight.encode.spans import EncodedSpan, documents, windows
+from headlight.encode.texts import encode_one, texts
 
 __all__ = [
     "Counts",
@@ -20,10 +17,10 @@ __all__ = [
     "EncodedSentence",
     "EncodedSpan",
     "Examples",
+    "adjacent_segments",
     "documents",
     "encode_one",
     "length_batches",
-    "pairs",
     "sentence_pairs",
     "sentences",
     "texts",

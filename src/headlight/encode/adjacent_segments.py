@@ -7,8 +7,7 @@ import numpy as np
 
 from headlight.corpora import Document
 from headlight.encode.assembly import Assembly
-from headlight.encode.encoded import Encoded
-from headlight.encode.examples import Counts, Examples, grouped, paragraphs
+from headlight.encode.examples import Counts, Encoded, Examples, grouped, paragraphs
 from headlight.encode.pieces import Pieces, Tokenizer, tokenised
 from headlight.errors import UnknownNameError, UsageError
 
@@ -16,7 +15,7 @@ SEGMENT_IDS = ("pair", "zeros")
 LONE_UNITS = ("join", "discard")
 
 
-def pairs(
+def adjacent_segments(
     documents: Iterable[Document],
     tokenizer: Tokenizer,
     *,
@@ -86,10 +85,10 @@ def pairs(
     def make(counts: Counts) -> Iterator[Encoded]:
         for group in grouped(documents, paragraphs):
             units = _tokenised_units(group, tokenizer)
-            plans = chunking.plans(group, units, counts)
-            for plan, first, second in _segments(plans, units, tokenizer, decoder_start is None):
-                fitted = _fitted(first, second, room, plan.generator, counts)
-                yield assembly.two(plan.name, *fitted)
+            pairs = chunking.pairs(group, units, counts)
+            for pair, first, second in _segments(pairs, units, tokenizer, decoder_start is None):
+                fitted = _fitted(first, second, room, pair.generator, counts)
+                yield assembly.two(pair.name, *fitted)
 
     return Examples(make)
 
@@ -104,14 +103,14 @@ def _checked(segment_ids: str, lone_units: str, seed: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SegmentPair:
     """The two segments of an example before they are shortened.
 
     Attributes:
         name: Of the example.
         first: Text of the first segment.
         second: Text of the second segment.
-        generator: Random numbers of the document, which its plans share.
+        generator: Random numbers of the document, which its pairs share.
     """
 
     name: str
@@ -134,19 +133,19 @@ class Chunking:
     at_least: int
     seed: int
 
-    def plans(
+    def pairs(
         self, group: Sequence[Document], units: dict[str, Pieces], counts: Counts
-    ) -> list[Plan]:
-        """The plans of some documents, given the pieces of their units."""
-        plans: list[Plan] = []
+    ) -> list[SegmentPair]:
+        """The segments of some documents, given the pieces of their units."""
+        pairs: list[SegmentPair] = []
         for document in group:
             generator = np.random.default_rng([self.seed, counts.documents])
             counts.documents += 1
             filled = [unit for unit in document.paragraphs if len(units[unit])]
             counts.empty += not filled
             lengths = [len(units[unit]) for unit in filled]
-            plans += self._cut(document.name, filled, lengths, generator, counts)
-        return plans
+            pairs += self._cut(document.name, filled, lengths, generator, counts)
+        return pairs
 
     def _cut(
         self,
@@ -155,7 +154,7 @@ class Chunking:
         lengths: Sequence[int],
         generator: np.random.Generator,
         counts: Counts,
-    ) -> Iterator[Plan]:
+    ) -> Iterator[SegmentPair]:
         for number, (start, stop) in enumerate(self._chunks(lengths)):
             if stop - start < 2:
                 counts.discarded += 1
@@ -163,7 +162,7 @@ class Chunking:
                 return
             cut = start + int(generator.integers(1, stop - start))
             first, second = " ".join(units[start:cut]), " ".join(units[cut:stop])
-            yield Plan(f"{name}#{number}", first, second, generator)
+            yield SegmentPair(f"{name}#{number}", first, second, generator)
 
     def _chunks(self, lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
         """From which unit to before which each chunk goes."""
@@ -182,14 +181,14 @@ def _tokenised_units(group: Sequence[Document], tokenizer: Tokenizer) -> dict[st
 
 
 def _segments(
-    plans: Sequence[Plan], units: dict[str, Pieces], tokenizer: Tokenizer, one_side: bool
-) -> Iterator[tuple[Plan, Pieces, Pieces]]:
+    pairs: Sequence[SegmentPair], units: dict[str, Pieces], tokenizer: Tokenizer, one_side: bool
+) -> Iterator[tuple[SegmentPair, Pieces, Pieces]]:
     # Segments of several units are tokenised as a whole: to join the pieces of the units would be
     # wrong for vocabularies that write the blank before a word into the piece.
-    firsts = _looked_up([plan.first for plan in plans], units, tokenizer, target=False)
+    firsts = _looked_up([pair.first for pair in pairs], units, tokenizer, target=False)
     known = units if one_side else {}
-    seconds = _looked_up([plan.second for plan in plans], known, tokenizer, target=not one_side)
-    yield from zip(plans, firsts, seconds, strict=True)
+    seconds = _looked_up([pair.second for pair in pairs], known, tokenizer, target=not one_side)
+    yield from zip(pairs, firsts, seconds, strict=True)
 
 
 def _looked_up(

@@ -1,12 +1,112 @@
-"""Pieces to examples, for one tokenizer."""
+"""Pieces to examples, for one tokenizer: its special tokens and its categories."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, cast
 
 from headlight.encode.categories import CLS, Categories
-from headlight.encode.encoded import Encoded
+from headlight.encode.examples import Encoded
 from headlight.encode.pieces import Pieces, Tokenizer, require_fast
-from headlight.encode.template import SPECIAL_WORD, Template
-from headlight.errors import UsageError
+from headlight.errors import ModelError, UsageError
+
+SPECIAL_WORD = -1
+PROBES = ("a", ".", "0")
+VOCABULARY_PROBES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """Ids, token type ids and words of an example, special tokens included."""
+
+    ids: tuple[int, ...]
+    segments: tuple[int, ...]
+    words: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What stands before, between and after the texts: ids, each with its token type id.
+
+    A tokenizer that adds nothing (GPT-2) has three empty places: two texts then follow each other
+    without a mark.
+    """
+
+    before: tuple[tuple[int, int], ...]
+    between: tuple[tuple[int, int], ...]
+    after: tuple[tuple[int, int], ...]
+    segments: tuple[int, int]
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, *, pair: bool, target: bool = False) -> "Template":
+        """Read off an example that the tokenizer itself has put together.
+
+        Raises:
+            ModelError: No text at all gives a token.
+        """
+        for probe in _probes(tokenizer):
+            places = _places(tokenizer, probe, pair=pair, target=target)
+            if places is not None:
+                return places
+        raise ModelError(
+            f"the tokenizer {type(tokenizer).__name__} makes no token of any text; "
+            "check that its vocabulary is complete."
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of special tokens."""
+        return len(self.before) + len(self.between) + len(self.after)
+
+    def without_segments(self) -> "Template":
+        """The same, with all token type ids zero."""
+        marks = (self.before, self.between, self.after)
+        before, between, after = (tuple((token, 0) for token, _ in mark) for mark in marks)
+        return Template(before, between, after, (0, 0))
+
+    def framed(self, first: Pieces, second: Pieces | None = None) -> Framed:
+        """The texts with the special tokens; words of the second are counted on from the first."""
+        second = second or Pieces((), (), 0)
+        marks = (self.before, self.between, self.after)
+        before, between, after = (tuple(token for token, _ in mark) for mark in marks)
+        types = [tuple(segment for _, segment in mark) for mark in marks]
+        blank = [(SPECIAL_WORD,) * len(mark) for mark in marks]
+        shifted = tuple(word + first.word_count for word in second.words)
+        one, two = ((segment,) for segment in self.segments)
+        return Framed(
+            ids=before + first.ids + between + second.ids + after,
+            segments=types[0] + one * len(first) + types[1] + two * len(second) + types[2],
+            words=blank[0] + first.words + blank[1] + shifted + blank[2],
+        )
+
+
+def _probes(tokenizer: Tokenizer) -> Iterator[str]:
+    yield from PROBES
+    vocabulary = cast("Any", tokenizer).backend_tokenizer
+    for token in islice(range(vocabulary.get_vocab_size()), VOCABULARY_PROBES):
+        yield vocabulary.decode([token])
+
+
+def _places(tokenizer: Tokenizer, probe: str, *, pair: bool, target: bool) -> Template | None:
+    names = ("text_target", "text_pair_target") if target else ("text", "text_pair")
+    texts = {name: [probe] for name in names[: 1 + pair]}
+    encoding = tokenizer(**texts, verbose=False).encodings[0]
+    owners = encoding.sequence_ids
+    if any(owner not in owners for owner in range(1 + pair)):
+        return None  # the probe has no pieces in this vocabulary
+    tokens = list(zip(encoding.ids, encoding.type_ids, strict=True))
+    start, stop = owners.index(0), _end(owners, 0)
+    resume, end = (owners.index(1), _end(owners, 1)) if pair else (stop, stop)
+    return Template(
+        before=tuple(tokens[:start]),
+        between=tuple(tokens[stop:resume]),
+        after=tuple(tokens[end:]),
+        segments=(tokens[start][1], tokens[resume][1] if pair else 0),
+    )
+
+
+def _end(owners: list[int | None], owner: int) -> int:
+    return len(owners) - owners[::-1].index(owner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from headlight.encode.encoded import Encoded
+from headlight.encode.examples import Encoded
 from headlight.errors import UsageError
 
 NO_CATEGORY = -1

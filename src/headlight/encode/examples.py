@@ -1,11 +1,38 @@
-"""A stream of examples that keeps count of what was left out."""
+"""Examples: one, a stream that keeps count of what was left out, and batches of similar length."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from headlight.corpora import Document
-from headlight.encode.encoded import Encoded
+from headlight.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One example with its special tokens.
+
+    Attributes:
+        name: Where its text comes from; examples of one document end in ``#0``, ``#1``, ...
+        ids: Vocabulary ids.
+        segments: Token type ids, of the same length.
+        categories: Indices into `headlight.result.CATEGORIES`, of the same length.
+        words: For every token the number of its word within the example, from 0; -1 for special
+            tokens.  Words are what blanks separate.
+        target: What the decoder of an encoder-decoder model is given, else empty.
+        target_categories: As `categories`, for `target`.
+        target_words: As `words`, for `target`, counted from 0 again.
+    """
+
+    name: str
+    ids: tuple[int, ...]
+    segments: tuple[int, ...]
+    categories: tuple[int, ...]
+    words: tuple[int, ...]
+    target: tuple[int, ...] = ()
+    target_categories: tuple[int, ...] = ()
+    target_words: tuple[int, ...] = ()
+
 
 Item = TypeVar("Item")
 
@@ -85,3 +112,33 @@ def grouped(items: Iterable[Item], texts: Callable[[Item], Sequence[str]]) -> It
             group, count, characters = [], 0, 0
     if group:
         yield group
+
+
+def length_batches(examples: Sequence[Encoded], token_budget: int) -> list[list[int]]:
+    """Indices of examples of similar length, so that little of a batch is padding.
+
+    Examples are taken in the order of their lengths, equal ones in their own order.  A batch is
+    closed before its size with padding, tokens of the decoder included, would exceed the budget;
+    an example that exceeds it alone makes a batch by itself.
+
+    Args:
+        examples: As many as one wants to look at together, say a shard.
+        token_budget: Tokens in a batch at most, padding included; at least 1.
+
+    Raises:
+        UsageError: The budget is not positive.
+    """
+    if token_budget < 1:
+        raise UsageError(f"the token budget must be at least 1, and is {token_budget}.")
+    lengths = [(len(example.ids), len(example.target)) for example in examples]
+    batches: list[list[int]] = []
+    batch: list[int] = []
+    longest_target = 0
+    for index in sorted(range(len(examples)), key=lambda index: (lengths[index], index)):
+        length, target = lengths[index]
+        longest_target = max(longest_target, target)
+        if batch and (len(batch) + 1) * (length + longest_target) > token_budget:
+            batches.append(batch)
+            batch, longest_target = [], target
+        batch.append(index)
+    return [*batches, batch] if batch else batches

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from headlight.corpora import SentencePair
 from headlight.encode.assembly import Assembly
-from headlight.encode.encoded import Encoded
-from headlight.encode.examples import Counts, Examples, grouped
+from headlight.encode.examples import Counts, Encoded, Examples, grouped
 from headlight.encode.pieces import Pieces, Tokenizer, tokenised
 from headlight.errors import CorpusError, UnknownNameError, UsageError
 

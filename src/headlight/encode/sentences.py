@@ -4,12 +4,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from headlight.corpora.sentence import Sentence
+from headlight.corpora import Sentence
 from headlight.encode.assembly import Assembly
-from headlight.encode.encoded import Encoded
-from headlight.encode.examples import Counts, Examples, grouped
-from headlight.encode.pieces import Tokenizer
-from headlight.encode.words import Line, WordPieces, pieces_of_lines
+from headlight.encode.examples import Counts, Encoded, Examples, grouped
+from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
 from headlight.errors import CorpusError, UnknownNameError
 
 OVERFLOWS = ("skip", "truncate", "error")

@@ -4,13 +4,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from headlight.corpora.sentence import CoreferenceDocument
+from headlight.corpora import CoreferenceDocument
 from headlight.encode.assembly import Assembly
-from headlight.encode.encoded import Encoded
-from headlight.encode.examples import Counts, Examples, grouped
-from headlight.encode.pieces import Tokenizer
+from headlight.encode.examples import Counts, Encoded, Examples, grouped
+from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
 from headlight.encode.sentences import UNENCODABLES, checked_choice, refused_word
-from headlight.encode.words import Line, WordPieces, pieces_of_lines
 from headlight.errors import CorpusError, UsageError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headlight.corpora.compression import without_compression
 from headlight.corpora.files import COMPANIONS
-from headlight.corpora.sentence_pairs import open_sentence_pairs, task_of
+from headlight.corpora.pairs.pair_corpus import open_sentence_pairs, task_of
 from headlight.errors import CorpusError
 
 TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}

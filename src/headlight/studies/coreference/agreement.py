@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headlight.corpora.sentence import Mention
+from headlight.corpora import Mention
 from headlight.studies.coreference.word_lists import (
     FIRST_NAMES,
     GROUPS,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 import numpy as np
 from jaxtyping import Bool
 
-from headlight.corpora.sentence import Mention
+from headlight.corpora import Mention
 from headlight.studies.coreference.agreement import attributes
 
 Alike = Bool[np.ndarray, "candidate candidate"]

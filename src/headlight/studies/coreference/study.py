@@ -15,8 +15,7 @@ from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.gradient_passes import Pass, passes
 from headlight.analysis.passes import observe
 from headlight.capture import AttentionSite, CapturedModel, Kind, Objective
-from headlight.corpora import CoreferenceCorpus, open_coreference
-from headlight.corpora.sentence import CoreferenceDocument
+from headlight.corpora import CoreferenceCorpus, CoreferenceDocument, open_coreference
 from headlight.encode import Counts, EncodedSpan
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError

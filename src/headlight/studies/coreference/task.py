@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from headlight.corpora.sentence import CoreferenceDocument, Mention
+from headlight.corpora import CoreferenceDocument, Mention
 from headlight.studies.coreference.settings import TaskSettings
 
 KINDS = ("pronoun", "proper", "nominal")

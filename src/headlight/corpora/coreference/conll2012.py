@@ -4,16 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from headlight.corpora.annotated_document import Annotated, annotated
-from headlight.corpora.blocks import Block
-from headlight.corpora.brackets import Brackets
-from headlight.corpora.constituency import Constituent, constituents
-from headlight.corpora.layouts import number
-from headlight.corpora.mention_heads import constituency_heads, surface_heads
-from headlight.corpora.mention_kinds import kinds
-from headlight.corpora.older_treebanks import split_columns
-from headlight.corpora.raw_document import Limit, RawDocument
-from headlight.corpora.sentence import Sentence
+from headlight.corpora.coreference.brackets import Brackets
+from headlight.corpora.coreference.documents import Annotated, Limit, RawDocument, annotated
+from headlight.corpora.coreference.mention_rules import constituency_heads, kinds, surface_heads
+from headlight.corpora.coreference.phrases import Constituent, constituents
+from headlight.corpora.trees.blocks import Block
+from headlight.corpora.trees.layouts import number
+from headlight.corpora.trees.sentence import Sentence
+from headlight.corpora.trees.treebank_formats import split_columns
 from headlight.errors import CorpusError
 
 BEGIN, END = "#begin document", "#end document"

@@ -3,15 +3,20 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from headlight.corpora.annotated_document import Annotated, annotated
-from headlight.corpora.blocks import Block
-from headlight.corpora.brackets import WHOLE, Brackets, Part
-from headlight.corpora.conllu import CONLLU, MISC, Tokens, begins_document, new_document, tokens
-from headlight.corpora.layouts import Row, sentence_of_rows
-from headlight.corpora.mention_heads import dependency_heads, surface_heads
-from headlight.corpora.mention_kinds import kinds
-from headlight.corpora.raw_document import RawDocument, gathered
-from headlight.corpora.sentence import Sentence
+from headlight.corpora.coreference.brackets import WHOLE, Brackets, Part
+from headlight.corpora.coreference.documents import Annotated, RawDocument, annotated, gathered
+from headlight.corpora.coreference.mention_rules import dependency_heads, kinds, surface_heads
+from headlight.corpora.trees.blocks import Block
+from headlight.corpora.trees.conllu import (
+    CONLLU,
+    MISC,
+    Tokens,
+    begins_document,
+    new_document,
+    tokens,
+)
+from headlight.corpora.trees.layouts import Row, sentence_of_rows
+from headlight.corpora.trees.sentence import Sentence
 from headlight.errors import CorpusError
 
 KEY = "Entity="

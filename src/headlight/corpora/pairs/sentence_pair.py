@@ -1,11 +1,28 @@
-"""Which columns of a table hold the sentences of a pair, and its label."""
+"""A pair of sentences, and which columns of a table hold it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from headlight.corpora.document import demand_characters
-from headlight.corpora.sentence_pair import SentencePair
+from headlight.corpora.text.document import demand_characters
 from headlight.errors import CorpusError
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePair:
+    """One example of a task that judges sentences or pairs of sentences.
+
+    Attributes:
+        name: Where it is from, for messages: ``"dev.tsv:12"`` or ``"hf:glue:mrpc[3]"``.
+        first: The first sentence, or the premise; stripped and not empty.
+        second: The second sentence, or the hypothesis; None where there is only one.
+        label: As the source writes it; None where it has none, or says that there is none.
+    """
+
+    name: str
+    first: str
+    second: str | None
+    label: str | None
+
 
 SENTENCES: tuple[tuple[str, ...], ...] = (
     ("#1 String", "#2 String"),

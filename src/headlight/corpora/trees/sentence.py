@@ -1,8 +1,36 @@
-"""Governors that form a tree."""
+"""Sentences with gold trees: who governs whom."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from headlight.corpora.sentence import ROOT
+ROOT = 0
+"""The number that a governor has where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a treebank; all annotations are of one length, or empty where there are none.
+
+    Attributes:
+        name: File and line of its first word, for messages: ``"dev.conllu:12"``.
+        words: The syntactic words, as they are written.
+        heads: For every word the number of its governor, from 1; 0 for the root.
+        relations: The relation of every word to its governor, as ``nsubj`` or ``nmod:poss``.
+        upos: Universal parts of speech.
+        xpos: Parts of speech of the treebank's own language or tradition.
+        document: What document it belongs to; empty where the file does not say.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    heads: tuple[int, ...] = ()
+    relations: tuple[str, ...] = ()
+    upos: tuple[str, ...] = ()
+    xpos: tuple[str, ...] = ()
+    document: str = ""
+
+    def __len__(self) -> int:
+        return len(self.words)
 
 
 def fault(heads: Sequence[int], *, one_root: bool) -> tuple[int, str] | None:

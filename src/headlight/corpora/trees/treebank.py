@@ -5,14 +5,14 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from headlight.corpora.archives import text_files
-from headlight.corpora.blocks import Block, blocks
 from headlight.corpora.compression import without_compression
-from headlight.corpora.conllu import new_document
 from headlight.corpora.files import files, printable
-from headlight.corpora.layouts import sentence_of_rows
 from headlight.corpora.lines import Lines
-from headlight.corpora.sentence import Sentence
-from headlight.corpora.treebank_formats import TREEBANK_FORMATS, guess
+from headlight.corpora.trees.blocks import Block, blocks
+from headlight.corpora.trees.conllu import new_document
+from headlight.corpora.trees.layouts import sentence_of_rows
+from headlight.corpora.trees.sentence import Sentence
+from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS, guess
 from headlight.errors import CorpusError, UnknownNameError
 
 BROKEN_CHOICES = ("refuse", "skip")

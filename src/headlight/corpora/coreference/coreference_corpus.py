@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from headlight.corpora.annotated_document import Annotated
 from headlight.corpora.archives import text_files
-from headlight.corpora.blocks import Block, blocks
-from headlight.corpora.conll2012 import BEGIN, conll2012_documents, parse_conll2012
-from headlight.corpora.entities import entity_documents, parse_entities
+from headlight.corpora.coreference.conll2012 import BEGIN, conll2012_documents, parse_conll2012
+from headlight.corpora.coreference.documents import Annotated, CoreferenceDocument, RawDocument
+from headlight.corpora.coreference.entities import entity_documents, parse_entities
 from headlight.corpora.files import files, printable
 from headlight.corpora.lines import Lines
-from headlight.corpora.raw_document import RawDocument
-from headlight.corpora.sentence import CoreferenceDocument
-from headlight.corpora.treebank import BROKEN_CHOICES
+from headlight.corpora.trees.blocks import Block, blocks
+from headlight.corpora.trees.treebank import BROKEN_CHOICES
 from headlight.errors import CorpusError, UnknownNameError
 
 

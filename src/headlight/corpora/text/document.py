@@ -4,10 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headlight.corpora.lines import DOCUMENT_LIMIT
 from headlight.errors import CorpusError
-
-DOCUMENT_LIMIT = 64 * 2**20
-"""Characters in one document.  More is a file whose documents were never told apart."""
 
 BLANK_LINE = re.compile(r"\n\s*\n")
 

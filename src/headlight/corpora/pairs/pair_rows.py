@@ -3,10 +3,9 @@
 import csv
 from collections.abc import Callable, Iterator, Mapping
 
-from headlight.corpora.jsonl import json_object
 from headlight.corpora.lines import LINE_LIMIT, Lines
-from headlight.corpora.pair_columns import sentence_columns
-from headlight.corpora.table import CommaSeparated, next_row
+from headlight.corpora.pairs.sentence_pair import sentence_columns
+from headlight.corpora.text.tables import CommaSeparated, json_object, next_row
 from headlight.errors import CorpusError
 
 Row = tuple[str, Mapping[str, object]]

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headlight.corpora.document import DOCUMENT_LIMIT
-from headlight.corpora.lines import Lines
+from headlight.corpora.lines import DOCUMENT_LIMIT, Lines
 from headlight.errors import CorpusError
 
 

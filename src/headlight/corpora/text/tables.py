@@ -1,12 +1,69 @@
-"""Tables with a header line: comma-separated or tab-separated."""
+"""Texts in a column: JSON lines, and tables with a header line."""
 
 import csv
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 
-from headlight.corpora.columns import text_column
-from headlight.corpora.document import Document, document_of_value
 from headlight.corpora.lines import LINE_LIMIT, Lines
+from headlight.corpora.text.document import Document, document_of_value
 from headlight.errors import CorpusError
+
+DEFAULT = "text"
+
+
+def text_column(column: str | None, available: Sequence[str], place: str) -> str:
+    """The column asked for; else ``text``; else the only one there is.
+
+    Raises:
+        CorpusError: There is no such column, or it cannot be told which one is meant.
+    """
+    if column is None and DEFAULT not in available and len(available) == 1:
+        return available[0]
+    wanted = column if column is not None else DEFAULT
+    if wanted not in available:
+        names = ", ".join(map(repr, available)) or "none"
+        raise CorpusError(
+            f"{place}: there is no column {wanted!r}; name one of those there are: {names}."
+        )
+    return wanted
+
+
+def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document]:
+    """One document per line; the key `column` holds its text, or a list of its paragraphs.
+
+    Blank lines, and objects whose text is empty or ``null``, are left out.
+
+    Raises:
+        CorpusError: A line is not a JSON object, or lacks the key.
+    """
+    for line in lines:
+        if not line.strip():
+            continue
+        row = json_object(line, lines.place)
+        value = row[text_column(column, list(row), lines.place)]
+        document = document_of_value(lines.place, value)
+        if document:
+            yield document
+
+
+def json_object(line: str, place: str) -> dict[str, object]:
+    """The object that a line is.
+
+    Raises:
+        CorpusError: It is none.
+    """
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(
+            f"{place}: the line is not JSON ({error}); every line must be one whole object."
+        ) from error
+    if not isinstance(row, dict):
+        raise CorpusError(
+            f'{place}: the line must be a JSON object such as {{"text": ...}}, '
+            f"not {type(row).__name__}."
+        )
+    return row
 
 
 class CommaSeparated(csv.excel):

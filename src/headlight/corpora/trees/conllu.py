@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from headlight.corpora.blocks import Block
-from headlight.corpora.layouts import Layout, Row, number
+from headlight.corpora.trees.blocks import Block
+from headlight.corpora.trees.layouts import Layout, Row, number
 from headlight.errors import CorpusError
 
 CONLLU = Layout(

@@ -10,9 +10,8 @@ from headlight.corpora.compression import without_compression
 from headlight.corpora.files import files, printable
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.lines import Lines
-from headlight.corpora.pair_columns import PairColumns
-from headlight.corpora.pair_rows import PAIR_FORMATS, Row, guess
-from headlight.corpora.sentence_pair import SentencePair
+from headlight.corpora.pairs.pair_rows import PAIR_FORMATS, Row, guess
+from headlight.corpora.pairs.sentence_pair import PairColumns, SentencePair
 from headlight.errors import CorpusError, UnknownNameError, UsageError
 
 TASKS = {

@@ -1,0 +1,1 @@
+"""Documents with gold coreference."""

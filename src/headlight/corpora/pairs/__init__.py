@@ -1,0 +1,1 @@
+"""Sentences that are judged, alone or in pairs."""
