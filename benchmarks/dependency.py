@@ -102,7 +102,9 @@ def evaluated(model: CapturedModel, parts: Shard) -> Callable[[], None]:
         seen = Tally()
         with model.capture() as recorder:
             for batch, examples in parts:
-                observer = DependencyObserver(batch, examples, SETTINGS, ("weight",), CODES)
+                observer = DependencyObserver(
+                    batch, examples, model.sites, SETTINGS, ("weight",), CODES
+                )
                 recorder.visit = observer.visit
                 model.run(batch)
                 seen = seen.merge(observer.tally())

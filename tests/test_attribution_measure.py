@@ -17,7 +17,8 @@ from headlight.errors import CaptureError, UsageError
 from headlight.findings import average
 from headlight.measures import ATTRIBUTION, Scores
 from headlight.reading import read
-from headlight.studies.coreference.study import best_heads, coreference_heads
+from headlight.studies.coreference.result import systems_table
+from headlight.studies.coreference.study import coreference_heads
 from headlight.studies.dependency.study import dependency_heads
 from headlight.studies.distances import head_distances
 from headlight.studies.heads.study import survey
@@ -194,7 +195,7 @@ def test_heads_as_resolvers(monkeypatch):
     )
     np.testing.assert_array_equal(result.correct.sel(measure=ATTRIBUTION, head=0), correct[:, 0])
     assert result.accuracy.sel(measure=ATTRIBUTION, head=[1, 2, 3]).isnull().all()
-    assert best_heads(result).loc[ATTRIBUTION, "head"] == 0
+    assert systems_table(result).loc[ATTRIBUTION, "head"] == 0
 
 
 def test_records_do_not_have_what_nobody_asked_for():

@@ -9,8 +9,8 @@ from headlight.capture import load_model
 from headlight.corpora import open_treebank
 from headlight.papers import find_paper
 from headlight.papers.clark2019 import published
+from headlight.studies.dependency.result import best_heads
 from headlight.studies.dependency.study import dependency_heads
-from headlight.studies.dependency.tables import best_heads
 from papers.material import reproduced, saved_model
 
 PLANS = find_paper("clark2019").plans

@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.studies.coreference.observer import DIRECTIONS, Questions, answered_right
+from headlight.studies.coreference.observer import DIRECTIONS, Questions, answers_correctly
 from headlight.studies.coreference.settings import TaskSettings
 from headlight.studies.coreference.task import antecedent_tasks
 from studies.coreference_documents import EVALUATED, bakery, random_document
@@ -34,18 +34,18 @@ PREVIOUS = {6: 0, 8: 4, 10: 6, 14: 10, 16: 11, 24: 19, 29: 14, 31: 26}
 @pytest.mark.parametrize("preceding", [True, False])
 def test_a_head_that_looks_at_the_mention_before_is_always_right(candidates, preceding):
     questions = asked(candidates, preceding=preceding)
-    right = answered_right(score_of(PREVIOUS), questions)
+    right = answers_correctly(score_of(PREVIOUS), questions)
     assert right[..., MENTION].all()
     backwards = {key: query for query, key in PREVIOUS.items()}
-    right = answered_right(score_of(PREVIOUS).mT, questions)
+    right = answers_correctly(score_of(PREVIOUS).mT, questions)
     assert right[..., ANTECEDENT].all()
     assert not right[..., MENTION].all()
-    assert answered_right(score_of(backwards), questions)[..., ANTECEDENT].sum() == 8
+    assert answers_correctly(score_of(backwards), questions)[..., ANTECEDENT].sum() == 8
 
 
 def test_any_antecedent_is_right_and_others_are_not():
     links = {**PREVIOUS, 14: 0, 29: 6, 16: 14}  # Mary → Mary, Brown → She; he → Mary
-    right = answered_right(score_of(links), asked())[:, 0, MENTION]
+    right = answers_correctly(score_of(links), asked())[:, 0, MENTION]
     assert right.tolist() == [place != 16 for place in EVALUATED]
 
 
@@ -53,18 +53,18 @@ def test_what_lies_outside_the_candidates_is_not_picked():
     score = score_of(PREVIOUS)
     score[..., 2] = score[..., 32] = 0.9  # "owns" and a full stop are no mentions
     score[..., torch.arange(33), torch.arange(33)] = 0.9
-    assert answered_right(score, asked())[..., MENTION].all()
-    assert not answered_right(score, asked("words"))[..., MENTION].any()
+    assert answers_correctly(score, asked())[..., MENTION].all()
+    assert not answers_correctly(score, asked("words"))[..., MENTION].any()
     after = score_of({**PREVIOUS})
     after[..., :30, 31] = 0.9  # "them" comes after all others
-    assert answered_right(after, asked())[..., MENTION].all()
-    assert answered_right(after, asked(preceding=False))[:, 0, MENTION].tolist() == [
+    assert answers_correctly(after, asked())[..., MENTION].all()
+    assert answers_correctly(after, asked(preceding=False))[:, 0, MENTION].tolist() == [
         place == 31 for place in EVALUATED
     ]
 
 
 def test_of_equal_scores_the_first_word_wins():
-    right = answered_right(torch.ones(1, 1, 33, 33), asked())[:, 0, MENTION]
+    right = answers_correctly(torch.ones(1, 1, 33, 33), asked())[:, 0, MENTION]
     # The first mention of all is Mary Brown.
     assert right.tolist() == [
         word in ("She", "her", "Mary", "Brown") for word in EVALUATED.values()
@@ -72,28 +72,28 @@ def test_of_equal_scores_the_first_word_wins():
 
 
 def test_a_word_that_gets_nothing_cannot_be_picked():
-    assert not answered_right(torch.zeros(1, 1, 33, 33), asked()).any()
+    assert not answers_correctly(torch.zeros(1, 1, 33, 33), asked()).any()
     causal = torch.rand(1, 3, 33, 33).tril() + 0.1
-    right = answered_right(causal.tril(), asked())
+    right = answers_correctly(causal.tril(), asked())
     assert not right[..., ANTECEDENT].any()
     assert right[..., MENTION].any()
     negative = -score_of({**PREVIOUS}).reciprocal()  # 0 is more than these, and yet nothing
     negative[..., 4] = 0
     expected = [place != 8 for place in EVALUATED]  # it → bakery, which is hidden
-    assert answered_right(negative, asked())[:, 0, MENTION].tolist() == expected
+    assert answers_correctly(negative, asked())[:, 0, MENTION].tolist() == expected
 
 
 def test_a_mention_whose_antecedents_are_out_of_reach_is_wrong():
     questions = asked(windows=((0, 14), (10, 28), (20, 33)), evaluated="all")
     assert questions.example.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
-    right = answered_right(torch.ones(3, 1, 18, 18), questions)[:, 0, MENTION]
+    right = answers_correctly(torch.ones(3, 1, 18, 18), questions)[:, 0, MENTION]
     assert not right[6]
 
 
 def test_no_mentions_at_all():
     tasks = antecedent_tasks(bakery(), [(1, 3)])
     questions = Questions.of(tasks, "mentions", preceding=True)
-    assert answered_right(torch.ones(1, 2, 2, 2), questions).shape == (0, 2, 2)
+    assert answers_correctly(torch.ones(1, 2, 2, 2), questions).shape == (0, 2, 2)
 
 
 @settings(max_examples=40, deadline=None)
@@ -111,7 +111,7 @@ def test_answers_are_what_loops_find(seed, candidates, preceding):
     tasks = [antecedent_tasks(each, [(0, len(each.words))])[0] for each in documents]
     score = generator.integers(-2, 4, size=(3, 2, 13, 13)) / 8
     questions = Questions.of(tasks, candidates, preceding=preceding)
-    found = answered_right(torch.from_numpy(score), questions)
+    found = answers_correctly(torch.from_numpy(score), questions)
     assert found.tolist() == naive(documents, score, candidates, preceding)
 
 

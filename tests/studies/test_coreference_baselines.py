@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from headlight.corpora import CoreferenceDocument, Mention, Sentence
-from headlight.studies.coreference.agreement import attributes
-from headlight.studies.coreference.baselines import NOTHING, baseline_picks, nearest, right
+from headlight.studies.coreference.baselines import (
+    NOTHING,
+    baseline_picks,
+    is_correct,
+    pick_nearest,
+)
 from headlight.studies.coreference.settings import TaskSettings
-from headlight.studies.coreference.sieves import SIEVES
+from headlight.studies.coreference.sieves import SIEVES, attributes
 from headlight.studies.coreference.task import antecedent_tasks
 from studies.coreference_documents import EVALUATED, bakery, random_document
 
@@ -79,7 +83,7 @@ def test_a_sieve_left_out():
 def test_accuracy_by_hand():
     (task,) = antecedent_tasks(bakery(), [(0, 33)])
     picks = baseline_picks(task, TaskSettings())
-    assert {name: right(task, pick).sum() for name, pick in picks.items()} == {
+    assert {name: is_correct(task, pick).sum() for name, pick in picks.items()} == {
         "nearest": 1,
         "head match": 2,
         "rule-based": 8,
@@ -95,7 +99,7 @@ def test_nearest_is_what_a_loop_finds():
         (task,) = antecedent_tasks(document, [(0, 30)])
         alike = SIEVES["head"](task.mentions, task.words, task.tags)[task.evaluated]
         for allowed in (None, alike):
-            picks = nearest(task, allowed)
+            picks = pick_nearest(task, allowed)
             for row, pick in enumerate(picks):
                 options = [
                     place
@@ -121,9 +125,9 @@ def test_right_by_head_word():
     place = [mention.chain for mention in task.mentions].index("other")
     she = task.query.tolist().index(6)
     picks = np.full(len(task), NOTHING)
-    assert not right(task, picks).any()
+    assert not is_correct(task, picks).any()
     picks[she] = place
-    assert right(task, picks).tolist() == [row == she for row in range(len(task))]
+    assert is_correct(task, picks).tolist() == [row == she for row in range(len(task))]
 
 
 @pytest.mark.parametrize(
@@ -168,5 +172,5 @@ def test_picking_nothing_is_wrong_also_where_the_last_mention_is_an_antecedent()
     document = CoreferenceDocument("x", (Sentence("x:1", ("of", "her", "own")),), (outer, inner))
     (task,) = antecedent_tasks(document, [(0, 3)])
     assert task.mentions[-1].head == 1
-    assert not right(task, np.array([NOTHING])).any()
-    assert right(task, np.array([1])).all()
+    assert not is_correct(task, np.array([NOTHING])).any()
+    assert is_correct(task, np.array([1])).all()

@@ -14,8 +14,9 @@ from headlight.capture import OwnObjective
 from headlight.corpora import CoreferenceDocument, Mention, Sentence
 from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
 from headlight.result import load, save
+from headlight.studies.coreference.result import best_heads, systems_table
 from headlight.studies.coreference.settings import TaskSettings
-from headlight.studies.coreference.study import best_heads, coreference_heads
+from headlight.studies.coreference.study import coreference_heads
 from studies.coreference_documents import bakery, random_document
 from studies.models import WORDS, subject, uneven
 
@@ -200,7 +201,7 @@ def test_layers_with_fewer_heads_have_no_answers_for_the_others():
     assert np.isnan(result.accuracy.sel(layer=1, head=[2, 3])).all()
     assert not np.isnan(result.accuracy.sel(layer=1, head=[0, 1], mention_kind="all")).any()
     assert np.isnan(result.low.sel(layer=1, head=3)).all()
-    best = best_heads(result).loc["weight"]
+    best = best_heads(result, "weight").iloc[0]
     assert best["layer"] == 0 or best["head"] < 2
 
 
@@ -264,13 +265,13 @@ def test_the_best_head_is_the_best_over_all_mentions():
         0,
         0,
     ]
-    table = best_heads(result.assign(accuracy=accuracy))
+    table = systems_table(result.assign(accuracy=accuracy))
     assert table.index.tolist() == ["nearest", "head match", "rule-based", "weight", "norm"]
     assert table.loc["norm"].tolist() == [50, 10, 20, 100, 1, 2, "antecedent"]
     assert table.loc["weight"].tolist() == [60, 70, 0, 0, 0, 3, "mention"]
     assert table.loc["head match", list(KINDS)].tolist() == [25, 0, 50, 100]
     assert table.loc["nearest", ["layer", "head", "direction"]].isna().all()
-    one = best_heads(result.assign(accuracy=accuracy), "norm")
+    one = systems_table(result.assign(accuracy=accuracy), "norm")
     assert one.index.tolist() == ["nearest", "head match", "rule-based", "norm"]
 
 

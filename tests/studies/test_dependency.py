@@ -8,7 +8,7 @@ import pytest
 import torch
 import xarray
 
-from headlight.capture import CapturedModel
+from headlight.capture import CapturedModel, OwnObjective
 from headlight.corpora import Sentence
 from headlight.encode.batch import collate
 from headlight.errors import (
@@ -21,7 +21,7 @@ from headlight.errors import (
 from headlight.measures import Scores
 from headlight.result import load, save
 from headlight.studies.dependency import study as module
-from headlight.studies.dependency.gold import inventory
+from headlight.studies.dependency.gold import summarize
 from headlight.studies.dependency.study import dependency_heads
 from studies import dependency_naive as naive
 from studies.models import WORDS, model, uneven
@@ -225,12 +225,12 @@ def test_layers_may_come_in_any_order(bert: CapturedModel) -> None:
     with bert.capture() as recorder:
         recorder.visit = records.append
         bert.run(batch)
-    names = inventory(TREES, "full").relations
+    names = summarize(TREES, "full").relations
     codes = {name: number for number, name in enumerate(names)}
     totals = []
     for order in (records, records[::-1]):
         observer = module.DependencyObserver(
-            batch, examples, module.DependencySettings(), ("weight",), codes
+            batch, examples, bert.sites, module.DependencySettings(), ("weight",), codes
         )
         for record in order:
             observer.visit(record)
@@ -371,9 +371,6 @@ def test_reads_a_treebank_from_a_file(bert: CapturedModel, tmp_path) -> None:
 
 
 def test_the_gradient_of_a_loss_of_ones_own(bert: CapturedModel) -> None:
-    pytest.importorskip("headlight.capture.objectives.objective")
-    from headlight.capture import OwnObjective
-
     objective = OwnObjective(lambda output, _: output.last_hidden_state[:, 0].sum(-1), "first")
     result = dependency_heads(
         TREES, bert, objective=objective, measures=("gradient", "weight"), **QUIET

@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from headlight.corpora import open_treebank
-from headlight.studies.dependency.baselines import OFFSETS, by_offset
-from headlight.studies.dependency.gold import gold_of, inventory
-from headlight.studies.dependency.predictions import counted, right
+from headlight.studies.dependency.gold import gold_of, summarize
+from headlight.studies.dependency.predictions import (
+    OFFSETS,
+    count_by_relation,
+    is_correct,
+    predict_by_offset,
+)
 from studies import dependency_naive as naive
 
 pytestmark = [
@@ -24,11 +28,13 @@ pytestmark = [
 def test_offsets_of_real_sentences_are_those_of_the_loops(path: str) -> None:
     treebank = open_treebank(Path(os.environ["HEADLIGHT_DATA"]) / path)
     trees = list(islice(treebank, 300))
-    names = inventory(trees, "full").relations
+    names = summarize(trees, "full").relations
     lengths = [len(tree) for tree in trees]
     codes = {name: number for number, name in enumerate(names)}
     gold = gold_of(trees, lengths, codes)
-    found = counted(right(by_offset(gold, "notebook"), gold), gold).sum((0, 2))
+    found = count_by_relation(is_correct(predict_by_offset(gold, "notebook"), gold), gold).sum(
+        (0, 2)
+    )
     assert gold.members.sum() == sum(lengths)
     for number, offset in enumerate(OFFSETS["notebook"]):
         expected = 0

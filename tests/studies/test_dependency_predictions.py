@@ -7,24 +7,25 @@ from hypothesis import given, settings, strategies
 
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError
-from headlight.studies.dependency.baselines import by_offset, right_branching
-from headlight.studies.dependency.gold import Gold, gold_of, inventory
+from headlight.studies.dependency.gold import Gold, gold_of, summarize
 from headlight.studies.dependency.predictions import (
     NOTHING,
     candidates,
-    counted,
-    predictions,
-    right,
+    count_by_relation,
+    is_correct,
+    predict,
+    predict_by_offset,
+    predict_right_branching,
 )
 from studies import dependency_naive as naive
 from studies.dependency_naive import TREES, sentence
 
-NAMES = inventory(TREES, "full").relations
+NAMES = summarize(TREES, "full").relations
 DIRECTIONS = ("dependent", "head")
 
 
 def gold(trees: list[Sentence], kept: list[int] | None = None, **options: str) -> Gold:
-    names = inventory(trees, options.get("naming", "full")).relations
+    names = summarize(trees, options.get("naming", "full")).relations
     codes = {name: number for number, name in enumerate(names)}
     return gold_of(trees, kept or [len(tree) for tree in trees], codes, **options)
 
@@ -42,8 +43,10 @@ def looks_at_its_governor(trees: list[Sentence]) -> torch.Tensor:
 def shares(score: torch.Tensor, trees: list[Sentence], **options: str) -> dict[str, list[float]]:
     """For each relation its accuracy by either direction, of the first head."""
     made = gold(trees, **options)
-    found = counted(right(predictions(score, candidates(made.present)), made), made).sum(0)[0]
-    names = inventory(trees, options.get("naming", "full")).relations
+    found = count_by_relation(is_correct(predict(score, candidates(made.present)), made), made).sum(
+        0
+    )[0]
+    names = summarize(trees, options.get("naming", "full")).relations
     accuracy = (found / made.members.sum((0, 1))).T.tolist()
     return dict(zip(names, accuracy, strict=True))
 
@@ -67,7 +70,7 @@ def test_padding_and_the_word_itself_are_no_candidates() -> None:
     for number, tree in enumerate(TREES):
         score[number, :, :, len(tree) :] = 7.0
         score[number, :, len(tree) :, :] = 7.0
-    found = predictions(score, candidates(made.present))
+    found = predict(score, candidates(made.present))
     for number, tree in enumerate(TREES):
         for word in range(len(tree)):
             expected = NOTHING if len(tree) == 1 else int(word == 0)  # the first other word
@@ -77,16 +80,16 @@ def test_padding_and_the_word_itself_are_no_candidates() -> None:
 def test_of_equal_scores_the_first_counts_and_signs_are_kept() -> None:
     made = gold([TREES[3]])
     score = torch.tensor([[[0, -1, -1, -2, -3, -1], *[[-9, -9, -9, 2, 2, 2]] * 5]]).float()[None]
-    found = predictions(score, candidates(made.present))
+    found = predict(score, candidates(made.present))
     assert found[0, 0, 0].tolist() == [1, 3, 3, 4, 3, 3]
     assert found[0, 0, 1].tolist() == [1, 0, 0, 1, 1, 1]
 
 
 def test_a_sentence_of_one_word_counts_and_is_wrong() -> None:
     made = gold([TREES[2]])
-    found = predictions(torch.ones(1, 3, 1, 1), candidates(made.present))
+    found = predict(torch.ones(1, 3, 1, 1), candidates(made.present))
     assert (found == NOTHING).all()
-    assert counted(right(found, made), made).sum() == 0
+    assert count_by_relation(is_correct(found, made), made).sum() == 0
     assert made.members.sum() == 1
 
 
@@ -96,18 +99,18 @@ def test_words_whose_governor_was_cut_off_are_left_out_of_everything() -> None:
     assert made.lost.tolist() == [1]
     assert made.present.tolist() == [[True] * 5]
     kept = made.members.sum((0, 1))
-    names = inventory([TREES[3]], "full").relations
+    names = summarize([TREES[3]], "full").relations
     assert dict(zip(names, kept.tolist(), strict=True)) == {
         "advmod": 1.0, "amod": 0.0, "det": 0.0, "dobj": 0.0, "nsubj": 1.0, "root": 1.0,
     }  # fmt: skip
     everything = torch.ones(1, 1, 2, 5, dtype=torch.bool)
-    assert counted(everything, made).sum(-1).tolist() == [[[3.0, 3.0]]]
+    assert count_by_relation(everything, made).sum(-1).tolist() == [[[3.0, 3.0]]]
 
 
 def test_a_sentence_of_which_no_word_is_left() -> None:
     made = gold([TREES[0]], [0])
-    found = predictions(torch.ones(1, 2, 1, 1), candidates(made.present))
-    assert counted(right(found, made), made).sum() == 0
+    found = predict(torch.ones(1, 2, 1, 1), candidates(made.present))
+    assert count_by_relation(is_correct(found, made), made).sum() == 0
     assert made.members.sum() == 0
 
 
@@ -149,7 +152,7 @@ class TestPossessors:
         tree = sentence("dog/0/root Ann/1/poss 's/2/possessive")
         made = gold([tree], [2])
         score = looks_at_its_governor([tree])[..., :2, :2]
-        found = right(predictions(score, candidates(made.present)), made)
+        found = is_correct(predict(score, candidates(made.present)), made)
         assert found[0, 0, 0].tolist() == [False, True]
 
 
@@ -160,7 +163,7 @@ class TestBaselines:
 
     def test_offsets_of_the_notebook(self) -> None:
         made = gold(list(self.trees))
-        predicted = by_offset(made, "notebook")
+        predicted = predict_by_offset(made, "notebook")
         assert predicted[0].tolist() == [
             [-1, -1, -1, 0, 1],
             [-1, -1, 0, 1, 2],
@@ -170,25 +173,25 @@ class TestBaselines:
             [2, 3, 4, 4, 4],
         ]
         assert predicted[1, :, 0].tolist() == [-1, -1, -1, 0, 0, 0]
-        found = counted(right(predicted, made), made).sum((0, 2))
+        found = count_by_relation(is_correct(predicted, made), made).sum((0, 2))
         # -3: both roots; -2: 'stop' and the period; -1: 'stop' and 'loudly'; +1: 'the' and 'dog'
         assert found.tolist() == [2.0, 2.0, 2.0, 0.0, 2.0, 0.0]
 
     def test_strict_offsets(self) -> None:
         made = gold(list(self.trees))
-        predicted = by_offset(made, "strict")
+        predicted = predict_by_offset(made, "strict")
         assert predicted.shape == (2, 10, 5)
         assert predicted[0, 4].tolist() == [NOTHING, 0, 1, 2, 3]
         assert predicted[0, 6].tolist() == [2, 3, 4, NOTHING, NOTHING]
         assert (predicted[1, :, 0] == NOTHING).all()
-        found = counted(right(predicted, made), made).sum((0, 2))
+        found = count_by_relation(is_correct(predicted, made), made).sum((0, 2))
         assert found.tolist() == [0, 0, 0, 1, 1, 2, 0, 0, 0, 0]
 
     def test_right_branching(self) -> None:
         made = gold(list(self.trees))
-        predicted = right_branching(made)
+        predicted = predict_right_branching(made)
         assert predicted[:, 0].tolist() == [[1, 2, 3, 4, -1], [-1] * 5]
-        assert right(predicted, made)[:, 0].tolist() == [
+        assert is_correct(predicted, made)[:, 0].tolist() == [
             [True, True, False, False, False],
             [True, *[False] * 4],
         ]
@@ -222,10 +225,10 @@ def test_counts_are_those_of_the_definition(
     generator = np.random.default_rng(data.draw(strategies.integers(0, 2**32)))
     width = max(*kept, 1)
     score = generator.integers(-2, 3, (len(given_trees), 2, width, width))  # with many ties
-    found = counted(
-        right(predictions(torch.tensor(score).float(), candidates(made.present)), made), made
+    found = count_by_relation(
+        is_correct(predict(torch.tensor(score).float(), candidates(made.present)), made), made
     ).sum(0)
-    all_names = inventory(given_trees, "full").relations
+    all_names = summarize(given_trees, "full").relations
     for head in range(2):
         for at, direction in enumerate(DIRECTIONS):
             predicted = [
@@ -245,30 +248,31 @@ def test_counts_are_those_of_the_definition(
             [min(max(word + 1 + place, 0), length) for word in range(length)] for length in kept
         ]
         expected = naive.counts(given_trees, kept, predicted, rule)
-        by_place = counted(right(by_offset(made, "notebook"), made), made).sum(0)[offset]
+        right = is_correct(predict_by_offset(made, "notebook"), made)
+        by_place = count_by_relation(right, made).sum(0)[offset]
         assert by_place.sum() == sum(right_ones for right_ones, _ in expected.values())
 
 
 class TestInventory:
     def test_relations_by_frequency_then_name(self) -> None:
-        assert inventory(TREES, "full").relations == (
+        assert summarize(TREES, "full").relations == (
             "root", "nsubj", "advmod", "det", "amod", "dobj", "poss", "possessive", "punct",
         )  # fmt: skip
 
     def test_subtypes_are_cut_off(self) -> None:
         tree = sentence("a/2/nsubj:pass b/0/root c/2/nsubj")
-        assert inventory([tree], "base").relations == ("nsubj", "root")
+        assert summarize([tree], "base").relations == ("nsubj", "root")
 
     def test_another_tree_is_another_digest(self) -> None:
         one = sentence("a/2/x b/0/root c/2/x")
         two = sentence("a/2/x b/0/root c/1/x")
-        assert inventory([one], "full").digest != inventory([two], "full").digest
-        assert inventory([one], "full").digest == inventory([one], "full").digest
+        assert summarize([one], "full").digest != summarize([two], "full").digest
+        assert summarize([one], "full").digest == summarize([one], "full").digest
 
     def test_without_relations_punctuation_is_told_by_its_characters(self) -> None:
         tree = Sentence("x:1", ("go", "!", "?!"), (0, 1, 1))
-        assert inventory([tree], "full").relations == ("punct", "_")
+        assert summarize([tree], "full").relations == ("punct", "_")
 
     def test_without_heads_there_is_nothing_to_evaluate(self) -> None:
         with pytest.raises(CorpusError, match=r"x:1 has no heads; .* gold trees"):
-            inventory([Sentence("x:1", ("go",))], "full")
+            summarize([Sentence("x:1", ("go",))], "full")

@@ -1,18 +1,22 @@
 """From counts to a result with intervals, and from a result to tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray
 
 from headlight.errors import UnknownNameError
-from headlight.reduce import Bootstrap, Count, Tally
+from headlight.reduce import Bootstrap, Count, Tally, share_interval
 from headlight.result import joined
-from headlight.studies.dependency.result import dataset, interval
+from headlight.studies.dependency.result import all_heads, best_heads, to_dataset
 from headlight.studies.dependency.settings import DependencySettings
-from headlight.studies.dependency.tables import all_heads, best_heads
+from studies.models import model
 
 NAMES = ("root", "det", "punct", "amod", "never")
-HEADS = {3: 2, 5: 1}
+SITES = [
+    replace(model("bert").sites[0], layer=layer, heads=heads) for layer, heads in ((3, 2), (5, 1))
+]
 SENTENCES = 40
 OFFSETS = DependencySettings().offsets
 
@@ -42,7 +46,7 @@ def made(rows: dict[str, np.ndarray], measure: str = "weight", replicates: int =
         members[name].update(keys, values)
     tally = Tally({**members, "sentences": Count((4,))})
     attributes = {"model": "m", "revision": None}
-    return dataset(tally, DependencySettings(), [measure], NAMES, HEADS, attributes)
+    return to_dataset(tally, DependencySettings(), [measure], NAMES, SITES, attributes)
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +120,9 @@ def test_intervals_are_percentiles_of_the_resampled_accuracies(
 
 def test_the_interval_of_a_single_instance_is_a_point() -> None:
     correct = np.array([[1.0], [0.0], [2.0], [1.0]])
-    low, high = interval(correct, correct.copy())  # not drawn at all in the second resample
+    low, high = share_interval(correct, correct.copy())  # not drawn at all in the second resample
     assert (low.item(), high.item()) == (1.0, 1.0)
-    low, high = interval(np.zeros((4, 1)), np.zeros((4, 1)))
+    low, high = share_interval(np.zeros((4, 1)), np.zeros((4, 1)))
     assert np.isnan([low, high]).all()
 
 

@@ -17,7 +17,7 @@ from headlight.corpora.pairs.pair_corpus import SentencePairs, open_sentence_pai
 from headlight.corpora.pairs.pair_rows import PAIR_FORMATS
 from headlight.corpora.pairs.sentence_pair import SentencePair
 from headlight.corpora.text.document import Document
-from headlight.corpora.trees.sentence import ROOT, Sentence
+from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentence
 from headlight.corpora.trees.treebank import Treebank, open_treebank
 from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS
 from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors
@@ -26,6 +26,7 @@ __all__ = [
     "COREFERENCE_FORMATS",
     "FORMATS",
     "PAIR_FORMATS",
+    "PUNCTUATION_RELATION",
     "ROOT",
     "TREEBANK_FORMATS",
     "UNKNOWN",

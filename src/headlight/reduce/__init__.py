@@ -1,7 +1,7 @@
 """Statistics over a corpus: streaming, mergeable, in float64, without torch."""
 
 from headlight.reduce.base import Accumulator
-from headlight.reduce.bootstrap import Bootstrap
+from headlight.reduce.bootstrap import Bootstrap, share, share_interval
 from headlight.reduce.count import Count
 from headlight.reduce.grouped import Grouped
 from headlight.reduce.histogram import Histogram
@@ -23,4 +23,6 @@ __all__ = [
     "RankCorrelation",
     "Sample",
     "Tally",
+    "share",
+    "share_interval",
 ]

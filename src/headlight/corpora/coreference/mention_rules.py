@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from headlight.corpora.coreference.documents import HeadRule, KindRule, MentionKind
 from headlight.corpora.coreference.phrases import Constituent, head_child, inside
-from headlight.corpora.trees.sentence import ROOT, Sentence, depths
+from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentence, depths
 
 PRONOUNS = frozenset({
     "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves",
@@ -36,7 +36,6 @@ RELATIVES = frozenset({
 CONJUNCTIONS = frozenset({"and", "or", "nor", "&"})
 
 
-PUNCTUATION_RELATION = "punct"
 PASSED = frozenset({
     "'s", "’s", "'", "’", "-", "‐", "‑", '"', "``", "''", "`", "‘", "“", "”", "«", "»",
 })  # fmt: skip

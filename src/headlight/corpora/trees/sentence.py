@@ -1,10 +1,13 @@
 """Sentences with gold trees: who governs whom."""
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 ROOT = 0
 """The number that a governor has where there is none."""
+PUNCTUATION_RELATION = "punct"
+"""The relation of punctuation marks, with or without a subtype."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,12 @@ class Sentence:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def is_punctuation(self, word: int) -> bool:
+        """By the relation of the word; where there are no relations, by its characters."""
+        if self.relations:
+            return self.relations[word].partition(":")[0] == PUNCTUATION_RELATION
+        return all(unicodedata.category(each).startswith("P") for each in self.words[word])
 
 
 def fault(heads: Sequence[int], *, one_root: bool) -> tuple[int, str] | None:

@@ -11,8 +11,8 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Study
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.coreference.study import best_heads as best_resolvers
-from headlight.studies.dependency.tables import best_heads
+from headlight.studies.coreference.result import systems_table
+from headlight.studies.dependency.result import best_heads
 from headlight.views.exhibits import Exhibit, Picture
 from headlight.views.pictures import Embedding, dendrogram, embedding as draw_embedding
 
@@ -88,7 +88,7 @@ def _jobs(study: Study) -> dict[tuple[int, int], str]:
             if row["relation"] != "all" and row["accuracy"] > row["baseline"] + MARGIN:
                 jobs[int(row["layer"]), int(row["head"])] = str(row["relation"])
     if study.sources.coreference:
-        resolvers = best_resolvers(antecedents(study, study.sources.coreference[0]))
+        resolvers = systems_table(antecedents(study, study.sources.coreference[0]))
         records = {str(name): row for name, row in resolvers.to_dict("index").items()}
         found = records.get(measure)
         if found and found["all"] > records["nearest"]["all"] + 100 * MARGIN:

@@ -9,7 +9,7 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.coreference.study import best_heads
+from headlight.studies.coreference.result import systems_table
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 
@@ -25,7 +25,7 @@ def table_2(study: Study, desk: ExhibitWriter) -> Exhibit:
     notes: list[str] = []
     for source in study.sources.coreference:
         result, name = antecedents(study, source), stem(source)
-        best = best_heads(result)
+        best = systems_table(result)
         tables.append(_table(best, name, desk))
         pictures += [_accuracies(result, best, name, desk), _map(result, name, desk)]
         comparisons += _compared(best, name)

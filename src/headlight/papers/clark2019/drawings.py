@@ -18,8 +18,8 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note, text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.coreference.study import best_heads as best_resolvers
-from headlight.studies.dependency.tables import best_heads
+from headlight.studies.coreference.result import systems_table
+from headlight.studies.dependency.result import best_heads
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import LinkDrawing, attention_lines
 
@@ -227,7 +227,7 @@ def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
 
 def _coreferent(study: Study, source: str) -> Sequence[LinkDrawing]:
     """The beginning of a document in which the best head finds an antecedent."""
-    best = best_resolvers(antecedents(study, source), _measure(study)).dropna(subset="layer")
+    best = systems_table(antecedents(study, source), _measure(study)).dropna(subset="layer")
     if best.empty:
         return []
     row = best.iloc[0]

@@ -11,7 +11,7 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Study
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.dependency.tables import all_heads, best_heads
+from headlight.studies.dependency.result import all_heads, best_heads
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 

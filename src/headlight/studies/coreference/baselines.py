@@ -20,7 +20,7 @@ Picks = Int64[np.ndarray, " mention"]
 """The mention picked for each one evaluated, as an index into `task.mentions`; or `NOTHING`."""
 
 
-def nearest(
+def pick_nearest(
     task: AntecedentTask, allowed: Bool[np.ndarray, "mention candidate"] | None = None
 ) -> Picks:
     """The earlier mention whose head word is nearest.
@@ -42,12 +42,12 @@ def nearest(
     return np.where(best < 0, NOTHING, places[best])
 
 
-def through_sieves(task: AntecedentTask, sieves: tuple[str, ...]) -> Picks:
+def pick_by_sieves(task: AntecedentTask, sieves: tuple[str, ...]) -> Picks:
     """The nearest earlier mention that satisfies the first sieve that any satisfies."""
     picks = np.full(len(task), NOTHING, dtype=np.int64)
     for name in sieves:
         alike = SIEVES[name](task.mentions, task.words, task.tags)
-        found = nearest(task, alike[task.evaluated])
+        found = pick_nearest(task, alike[task.evaluated])
         picks = np.where(picks == NOTHING, found, picks)
     return picks
 
@@ -56,13 +56,13 @@ def baseline_picks(task: AntecedentTask, settings: TaskSettings) -> Mapping[str,
     """What every baseline of `BASELINES` picks; all look at earlier mentions only."""
     fallback = ("anything",) if settings.head_match_otherwise == "nearest" else ()
     return {
-        "nearest": nearest(task),
-        "head match": through_sieves(task, ("head", *fallback)),
-        "rule-based": through_sieves(task, settings.sieves),
+        "nearest": pick_nearest(task),
+        "head match": pick_by_sieves(task, ("head", *fallback)),
+        "rule-based": pick_by_sieves(task, settings.sieves),
     }
 
 
-def right(task: AntecedentTask, picks: Picks) -> Bool[np.ndarray, " mention"]:
+def is_correct(task: AntecedentTask, picks: Picks) -> Bool[np.ndarray, " mention"]:
     """Whether the head word of each pick is that of an antecedent: the yardstick of the heads."""
     if not len(task.mentions):
         return np.zeros(len(task), dtype=bool)

@@ -13,10 +13,9 @@ from headlight.encode.batch import Batch
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Bootstrap, Tally
-from headlight.studies.coreference.baselines import BASELINES, baseline_picks, right
-from headlight.studies.coreference.examples import AntecedentExample
+from headlight.studies.coreference.baselines import BASELINES, baseline_picks, is_correct
 from headlight.studies.coreference.settings import CoreferenceSettings
-from headlight.studies.coreference.task import KINDS, AntecedentTask
+from headlight.studies.coreference.task import KINDS, AntecedentExample, AntecedentTask
 
 DIRECTIONS = ("mention", "antecedent")
 """Who attends: the mention to its antecedent, as in the paper, or the antecedent to the mention."""
@@ -62,8 +61,8 @@ class Questions:
             example=joined([np.full(len(task), place) for place, task in enumerate(tasks)]),
             query=joined([task.query for task in tasks]),
             kind=joined([kind_members(task) for task in tasks]),
-            candidate=joined([_widened(rows, words) for rows in allowed]),
-            antecedent=joined([_widened(task.antecedent_words(), words) for task in tasks]),
+            candidate=joined([_pad_words(rows, words) for rows in allowed]),
+            antecedent=joined([_pad_words(task.antecedent_words(), words) for task in tasks]),
         )
 
 
@@ -74,7 +73,7 @@ def kind_members(task: AntecedentTask) -> Bool[np.ndarray, "mention kind"]:
     return kinds
 
 
-def answered_right(
+def answers_correctly(
     score: Float[Tensor, "batch head word word"], questions: Questions
 ) -> Bool[Tensor, "mention head direction"]:
     """Whether the candidate with the highest score is the head word of an antecedent.
@@ -137,7 +136,7 @@ class AntecedentObserver:
         layer = self._layers[record.site.layer]
         for place, measure in enumerate(self._measures):
             score = word_score(scores, measure, self._words, pooling=self._settings.pooling)
-            correct = self._counted(answered_right(score, self._questions))
+            correct = self._count_by_kind(answers_correctly(score, self._questions))
             self._correct[:, place, layer, : correct.shape[1]] = correct.cpu().numpy()
 
     def tally(self) -> Tally:
@@ -145,17 +144,15 @@ class AntecedentObserver:
         settings = self._settings
         keys = np.array([example.number for example in self._examples], dtype=np.int64)
         counts = np.stack([kind_members(example.task).sum(0) for example in self._examples])
-        baselines = np.stack([_of_baselines(each, settings) for each in self._examples])
+        baselines = np.stack([_baseline_counts(each, settings) for each in self._examples])
         found = {"correct": self._correct, "count": counts, "baseline": baselines}
         tally = {
-            name: Bootstrap(rows.shape[1:], replicates=settings.bootstrap, seed=settings.seed)
+            name: Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)
             for name, rows in found.items()
         }
-        for name, rows in found.items():
-            tally[name].update(keys, rows)
         return Tally(tally)
 
-    def _counted(
+    def _count_by_kind(
         self, correct: Bool[Tensor, "mention head direction"]
     ) -> Int64[Tensor, "batch head direction kind"]:
         """Right answers of each example, by the kind of the mention."""
@@ -164,16 +161,16 @@ class AntecedentObserver:
         return sums.index_add_(0, self._questions.example, by_kind.long())
 
 
-def _of_baselines(
+def _baseline_counts(
     example: AntecedentExample, settings: CoreferenceSettings
 ) -> Int64[np.ndarray, "baseline kind"]:
     picks = baseline_picks(example.task, settings)
     kinds = kind_members(example.task)
-    answers = [right(example.task, picks[name])[:, None] & kinds for name in BASELINES]
+    answers = [is_correct(example.task, picks[name])[:, None] & kinds for name in BASELINES]
     return np.stack([answer.sum(0) for answer in answers])
 
 
-def _widened(
+def _pad_words(
     rows: Bool[np.ndarray, "mention word"], words: int
 ) -> Bool[np.ndarray, "mention all_words"]:
     return np.pad(rows, [(0, 0), (0, words - rows.shape[1])])

@@ -6,21 +6,20 @@ from typing import Any
 import numpy as np
 import pandas
 import xarray
-from jaxtyping import Float
 
 from headlight.analysis.gradient_passes import head_mask
 from headlight.capture import AttentionSite
-from headlight.reduce import Tally
+from headlight.reduce import Tally, share, share_interval
 from headlight.result import FORMAT
+from headlight.settings import require_choice
 from headlight.studies.coreference.baselines import BASELINES
 from headlight.studies.coreference.observer import DIRECTIONS, MENTION_KINDS
-from headlight.studies.dependency.result import interval
 
 STAGE = "coreference"
 HEADS = ("measure", "layer", "head", "direction", "mention_kind")
 
 
-def dataset(
+def to_dataset(
     tally: Tally,
     sites: Sequence[AttentionSite],
     measures: Sequence[str],
@@ -39,16 +38,16 @@ def dataset(
     there = head_mask(measures, [site.heads for site in sites])[..., None, None]
     correct = {name: np.where(there, sums, np.nan) for name, sums in found["correct"].items()}
     baseline = found["baseline"]
-    low, high = interval(correct["replicates"], resampled)
-    baseline_low, baseline_high = interval(baseline["replicates"], resampled)
+    low, high = share_interval(correct["replicates"], resampled)
+    baseline_low, baseline_high = share_interval(baseline["replicates"], resampled)
     variables = {
         "correct": (HEADS, correct["total"]),
-        "accuracy": (HEADS, _ratio(correct["total"], count)),
+        "accuracy": (HEADS, share(correct["total"], count)),
         "low": (HEADS, low),
         "high": (HEADS, high),
         "count": ("mention_kind", count),
         "baseline_correct": (("baseline", "mention_kind"), baseline["total"]),
-        "baseline_accuracy": (("baseline", "mention_kind"), _ratio(baseline["total"], count)),
+        "baseline_accuracy": (("baseline", "mention_kind"), share(baseline["total"], count)),
         "baseline_low": (("baseline", "mention_kind"), baseline_low),
         "baseline_high": (("baseline", "mention_kind"), baseline_high),
     }
@@ -67,54 +66,76 @@ def dataset(
 
 
 def best_heads(result: xarray.Dataset, measure: str | None = None) -> pandas.DataFrame:
-    """The baselines and the best head of each measure, as in Table 2 of Clark et al. (2019).
+    """The head that finds most antecedents over all mentions, in either direction.
 
-    The best head is the one that is right most often over all mentions, in either direction, found
-    on the very mentions that it is then compared on, as in the paper; its accuracies by kind are
-    those of that same head.  Of equal heads the first is taken.
+    It is chosen on the very mentions that it is evaluated on, as in the paper; its accuracies by
+    kind are those of that same head.  Of equal heads the first counts, by layer, head and
+    direction.
 
     Args:
-        result: What `coreference_heads` found.
+        result: Of the study.
+        measure: Only this one; by default all.
+
+    Returns:
+        ``measure``, ``mention_kind``, ``count``, ``layer``, ``head``, ``direction``, ``accuracy``,
+        ``low`` and ``high``: for each measure all mentions, then the kinds.  Shares of 1, layers
+        and heads from 0.
+
+    Raises:
+        UnknownNameError: the result has no such measure.
+    """
+    measures = result.measure.values if measure is None else [measure]
+    best = [_best(result, str(name)) for name in measures]
+    return pandas.DataFrame([row for rows in best for row in rows], columns=_COLUMNS)
+
+
+def systems_table(result: xarray.Dataset, measure: str | None = None) -> pandas.DataFrame:
+    """The baselines and the best head of each measure, as in Table 2 of Clark et al. (2019).
+
+    Args:
+        result: Of the study.
         measure: Only this one; by default all.
 
     Returns:
         One row per baseline and measure.  Columns ``all``, ``pronoun``, ``proper`` and ``nominal``
         are accuracies in percent; ``layer``, ``head`` (zero-based) and ``direction`` say which head
         it is, and are missing for baselines.
+
+    Raises:
+        UnknownNameError: the result has no such measure.
     """
-    rows = [
-        {"model": name, **_percent(result.baseline_accuracy.sel(baseline=name))}
-        for name in result.baseline.values.tolist()
-    ]
-    for name in result.measure.values.tolist() if measure is None else [measure]:
-        accuracy = result.accuracy.sel(measure=name)
-        overall = accuracy.sel(mention_kind="all")
-        if overall.isnull().all():
-            continue
-        place = {str(axis): int(at) for axis, at in overall.argmax(...).items()}
-        best = accuracy.isel(place)
-        rows.append(
-            {
-                "model": name,
-                **_percent(best),
-                "layer": int(best.layer),
-                "head": int(best["head"]),
-                "direction": str(best.direction.item()),
-            }
-        )
+    best = best_heads(result, measure)
+    place = best.groupby("measure", sort=False)[["layer", "head", "direction"]].first()
+    wide = best.pivot(index="measure", columns="mention_kind", values="accuracy")
+    heads = wide.join(place).reindex(place.index)
+    baselines = result.baseline_accuracy.to_pandas()
+    frame: pandas.DataFrame = pandas.concat([baselines, heads]).rename_axis("model")
+    frame[[*MENTION_KINDS]] *= 100
     columns = [*MENTION_KINDS, "layer", "head", "direction"]
-    frame = pandas.DataFrame(rows).set_index("model").reindex(columns=columns)
-    return frame.astype({"layer": "Int64", "head": "Int64"})
+    return frame.reindex(columns=columns).astype({"layer": "Int64", "head": "Int64"})
 
 
-def _percent(accuracy: xarray.DataArray) -> dict[str, float]:
-    kinds = accuracy.mention_kind.values.tolist()
-    return {kind: 100 * float(accuracy.sel(mention_kind=kind)) for kind in kinds}
+_COLUMNS = (
+    "measure", "mention_kind", "count", "layer", "head", "direction", "accuracy", "low", "high",
+)  # fmt: skip
 
 
-def _ratio(
-    correct: Float[np.ndarray, "*any kind"], count: Float[np.ndarray, " kind"]
-) -> Float[np.ndarray, "*any kind"]:
-    """Accuracy; NaN where nothing was asked."""
-    ratio: np.ndarray = correct / np.where(count > 0, count, np.nan)
-    return ratio
+def _best(result: xarray.Dataset, measure: str) -> list[dict[str, object]]:
+    """The best head of a measure, by the kinds of mentions; none without any accuracy."""
+    require_choice("measure", measure, result.measure.values)
+    chosen = result.sel(measure=measure)
+    overall = chosen.accuracy.sel(mention_kind="all").transpose("layer", "head", "direction")
+    if overall.isnull().all():
+        return []
+    best = chosen.isel({str(axis): int(at) for axis, at in overall.argmax(...).items()})
+    head = {
+        "layer": int(best["layer"]),
+        "head": int(best["head"]),
+        "direction": str(best["direction"].item()),
+    }
+    return [
+        {"measure": measure, "mention_kind": kind, "count": int(cell["count"]), **head}
+        | {name: float(cell[name]) for name in ("accuracy", "low", "high")}
+        for kind in MENTION_KINDS
+        for cell in [best.sel(mention_kind=kind)]
+    ]

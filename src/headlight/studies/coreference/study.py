@@ -21,12 +21,10 @@ from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError
 from headlight.result import joined, versions
 from headlight.run import State
-from headlight.studies.coreference.examples import AntecedentExample, AntecedentExamples
 from headlight.studies.coreference.observer import AntecedentObserver
-from headlight.studies.coreference.result import best_heads, dataset
-from headlight.studies.coreference.settings import CoreferenceSettings, TaskSettings
-
-__all__ = ["CoreferenceSettings", "TaskSettings", "best_heads", "coreference_heads"]
+from headlight.studies.coreference.result import to_dataset
+from headlight.studies.coreference.settings import CoreferenceSettings
+from headlight.studies.coreference.task import AntecedentExample, AntecedentExamples
 
 LEFT_OUT = ("empty", "unencodable", "truncated", "lost_tokens")
 """What became of documents on their way to windows, see `headlight.encode.Counts`."""
@@ -66,7 +64,7 @@ def coreference_heads(
         (zero-based), direction (who attends: the ``mention`` or the ``antecedent``) and kind of
         mention; ``count``; and the same of the baselines.  Accuracies are between 0 and 1,
         intervals from resampled documents.  Attributes count documents, windows and mentions, also
-        those left out.  `best_heads` makes Table 2 of it.
+        those left out.  `systems_table` makes Table 2 of it.
 
     Raises:
         UsageError: something does not fit together: measures, layers, lengths, folder.
@@ -81,7 +79,7 @@ def coreference_heads(
     parts = []
     for one in wanted:
         state = _run(task, one, resume=resume, progress=progress)
-        parts.append(dataset(state.tally, task.sites, one.measures, _attributes(task, state)))
+        parts.append(to_dataset(state.tally, task.sites, one.measures, _attributes(task, state)))
     return joined(parts).sel(measure=list(chosen.measures))
 
 

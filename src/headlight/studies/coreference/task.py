@@ -1,14 +1,15 @@
-"""Which antecedent does this mention have?  The question that heads and baselines answer."""
+"""Which antecedent does this mention have?  What heads and baselines are asked, by windows."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
 from headlight.corpora import CoreferenceDocument, Mention
+from headlight.encode import Encoded, EncodedSpan
 from headlight.studies.coreference.settings import TaskSettings
 
 KINDS = ("pronoun", "proper", "nominal")
@@ -190,7 +191,7 @@ class MentionTable:
         return AntecedentTask(
             words=self.document.words[first:stop],
             tags=self.tags[first:stop],
-            mentions=tuple(_moved(self.mentions[place], first) for place in here),
+            mentions=tuple(_shifted(self.mentions[place], first) for place in here),
             evaluated=asked,
             other=pairs.other[asked],
             earlier=pairs.earlier[asked],
@@ -220,7 +221,7 @@ def _tags(document: CoreferenceDocument) -> tuple[str, ...]:
     )
 
 
-def _moved(mention: Mention, first: int) -> Mention:
+def _shifted(mention: Mention, first: int) -> Mention:
     return replace(
         mention,
         first=mention.first - first,
@@ -251,3 +252,121 @@ def antecedent_tasks(
         table.task(first, stop, done=done)
         for (first, stop), done in zip(windows, ends[:-1], strict=True)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class AntecedentExample(Encoded):
+    """A window of a document with at least one evaluated mention.
+
+    Attributes:
+        task: What is asked.
+        number: Of the document in the corpus, from 0.
+    """
+
+    task: AntecedentTask = field(kw_only=True)
+    number: int = field(kw_only=True)
+
+
+@dataclass(slots=True)
+class AntecedentCounts:
+    """What became of the mentions; those of chains add up to `mentions`.
+
+    Attributes:
+        documents: Documents with at least one window.
+        documents_without: Those of them without any evaluated mention.
+        windows: Windows.
+        windows_without: Those of them without any evaluated mention, which the model never sees.
+        mentions: Mentions of chains of two or more.
+        answerable: Mentions with an antecedent in their window.
+        without_antecedent: Mentions whose antecedents are all outside their window.
+        cut: Mentions with antecedents that lie whole in no window.
+        opening: Mentions without any antecedent in the document: mostly the first of their chains.
+    """
+
+    documents: int = 0
+    documents_without: int = 0
+    windows: int = 0
+    windows_without: int = 0
+    mentions: int = 0
+    answerable: int = 0
+    without_antecedent: int = 0
+    cut: int = 0
+    opening: int = 0
+
+
+class AntecedentExamples:
+    """The windows that are worth running, in order; they can be iterated again.
+
+    Args:
+        spans: Makes the windows anew; those of one document follow each other.
+        settings: Which mentions are evaluated.
+
+    Attributes:
+        counts: What the latest iteration has met so far.
+    """
+
+    def __init__(self, spans: Callable[[], Iterable[EncodedSpan]], settings: TaskSettings) -> None:
+        self.counts = AntecedentCounts()
+        self._spans = spans
+        self._settings = settings
+
+    def __iter__(self) -> Iterator[AntecedentExample]:
+        self.counts = AntecedentCounts()
+        return self._examples(self.counts)
+
+    def _examples(self, counts: AntecedentCounts) -> Iterator[AntecedentExample]:
+        reading: _Reading | None = None
+        for span in self._spans():
+            if reading is None or not reading.goes_on(span):
+                if reading:
+                    reading.close()
+                reading = _Reading(span, self._settings, counts)
+            task = reading.task(span)
+            if len(task):
+                yield _example(span, task, reading.number)
+        if reading:
+            reading.close()
+
+
+class _Reading:
+    """One document, window by window."""
+
+    def __init__(self, span: EncodedSpan, settings: TaskSettings, counts: AntecedentCounts) -> None:
+        self.number = counts.documents
+        self._table = MentionTable.of(span.document, settings)
+        self._counts = counts
+        self._first, self._done, self._met, self._asked = -1, 0, 0, 0
+        counts.documents += 1
+
+    def goes_on(self, span: EncodedSpan) -> bool:
+        """Whether the window is a later one of the same document."""
+        return span.document is self._table.document and span.first > self._first
+
+    def task(self, span: EncodedSpan) -> AntecedentTask:
+        """What is asked about the next window."""
+        stop = span.first + span.kept
+        task = self._table.task(span.first, stop, done=self._done)
+        answerable = int(task.antecedent.any(1).sum())
+        met = int((self._table.resolvable & self._table.new(span.first, stop, self._done)).sum())
+        self._first, self._done = span.first, max(self._done, stop)
+        self._met += met
+        self._asked += len(task)
+        self._counts.windows += 1
+        self._counts.windows_without += not len(task)
+        self._counts.answerable += answerable
+        self._counts.without_antecedent += met - answerable
+        return task
+
+    def close(self) -> None:
+        """Count what no window held."""
+        table, counts = self._table, self._counts
+        resolvable = int(table.resolvable.sum())
+        counts.mentions += int(table.coreferent.sum())
+        counts.opening += int(table.coreferent.sum()) - resolvable
+        counts.cut += resolvable - self._met
+        counts.documents_without += not self._asked
+
+
+def _example(span: EncodedSpan, task: AntecedentTask, number: int) -> AntecedentExample:
+    values = {each.name: getattr(span, each.name) for each in fields(Encoded)}
+    return AntecedentExample(**values, task=task, number=number)

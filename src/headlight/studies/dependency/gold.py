@@ -10,14 +10,11 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.corpora import Sentence
+from headlight.corpora import PUNCTUATION_RELATION, Sentence
 from headlight.errors import CorpusError
 from headlight.studies.dependency.settings import Possessive, Relations
-from headlight.studies.word_maps.index import PUNCTUATION, is_punctuation
 
 NO_RELATION = -1
-NO_GOVERNOR = -3
-"""In padding; nothing predicts it."""
 NO_GOVERNOR = -3
 """In padding; nothing predicts it."""
 UNLABELLED = "_"
@@ -67,7 +64,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class TreebankSummary:
-    """What one look at a treebank tells.
+    """What one reading of a treebank tells.
 
     Attributes:
         relations: Their names, the most frequent first, and by name where two are equal.
@@ -78,7 +75,7 @@ class TreebankSummary:
     digest: str
 
 
-def inventory(sentences: Iterable[Sentence], naming: Relations) -> TreebankSummary:
+def summarize(sentences: Iterable[Sentence], naming: Relations) -> TreebankSummary:
     """Read a treebank once, without a model.
 
     Raises:
@@ -106,7 +103,7 @@ def relation_names(sentence: Sentence, naming: Relations) -> tuple[str, ...]:
         )
     if not sentence.relations:
         return tuple(
-            PUNCTUATION if is_punctuation(sentence, word) else UNLABELLED
+            PUNCTUATION_RELATION if sentence.is_punctuation(word) else UNLABELLED
             for word in range(len(sentence))
         )
     if naming == "base":

@@ -5,25 +5,27 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Int16
+from jaxtyping import Float, Int16, Int64
 from torch import Tensor
 
-from headlight.capture import LayerRecord
+from headlight.capture import AttentionSite, LayerRecord
 from headlight.corpora import Sentence
 from headlight.encode import EncodedSentence
 from headlight.encode.batch import Batch
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Bootstrap, Count, Tally
-from headlight.studies.dependency.baselines import by_offset, right_branching
 from headlight.studies.dependency.gold import gold_of
 from headlight.studies.dependency.predictions import (
+    DIRECTIONS,
     Pairs,
     WordScore,
     candidates,
-    counted,
-    predictions,
-    right,
+    count_by_relation,
+    is_correct,
+    predict,
+    predict_by_offset,
+    predict_right_branching,
 )
 from headlight.studies.dependency.settings import DependencySettings
 
@@ -34,6 +36,7 @@ class DependencyObserver:
     Args:
         batch: What the model is given.
         examples: The same, with their trees.
+        sites: The layers that are observed.
         settings: What is asked.
         measures: Those of the settings that this pass of the model has.
         codes: The number of every relation.
@@ -43,10 +46,12 @@ class DependencyObserver:
         self,
         batch: Batch,
         examples: Sequence[EncodedSentence],
+        sites: Sequence[AttentionSite],
         settings: DependencySettings,
         measures: Sequence[str],
         codes: Mapping[str, int],
     ) -> None:
+        self._sites = sites
         self._settings = settings
         self._measures = measures
         self._sentences = [example.sentence for example in examples]
@@ -60,36 +65,51 @@ class DependencyObserver:
             device=batch.word.device,
         )
         self._candidates = candidates(self._gold.present)
-        self._correct: dict[int, Int16[Tensor, "batch measure head direction relation"]] = {}
+        self._correct: dict[tuple[str, int], Int16[Tensor, "batch head direction relation"]] = {}
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but counts."""
         scores = Scores(record, self._settings.value_bias, precision=torch.float32)
         allowed = self._allowed(record)
-        found = [
-            counted(
-                right(predictions(self._score(scores, measure), allowed), self._gold), self._gold
-            )
-            for measure in self._measures
-        ]
-        heads = max(each.shape[1] for each in found)  # attribution has one row for all of them
-        rows = [_with_heads(each, heads, dim=1) for each in found]
-        self._correct[record.site.layer] = torch.stack(rows, dim=1).to(torch.int16)
+        for measure in self._measures:
+            predicted = predict(self._score(scores, measure), allowed)
+            counts = self._count(predicted).to(torch.int16)
+            self._correct[measure, record.site.layer] = counts
 
     def tally(self) -> Tally:
         """Counts of the batch: sentences along the first axis, so that they can be resampled."""
-        gold = self._gold
-        offsets = right(by_offset(gold, self._settings.offsets), gold)
-        branching = right(right_branching(gold), gold)
+        gold, settings = self._gold, self._settings
+        offsets = self._count(predict_by_offset(gold, settings.offsets))
+        branching = self._count(predict_right_branching(gold))
         counts = {
-            "correct": _array(_stacked([self._correct[layer] for layer in sorted(self._correct)])),
-            "count": _array(gold.members.sum(1)),
-            "offset": _array(counted(offsets, gold)),
-            "right_branching": _array(counted(branching, gold)[:, 0]),
+            "correct": self._all_correct(),
+            "count": gold.members.sum(1).cpu().numpy(),
+            "offset": offsets.cpu().numpy(),
+            "right_branching": branching[:, 0].cpu().numpy(),
         }
         keys = np.array([_key(sentence) for sentence in self._sentences], dtype=np.int64)
-        resampled = {name: self._resampled(keys, rows) for name, rows in counts.items()}
+        resampled = {
+            name: Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)
+            for name, rows in counts.items()
+        }
         return Tally({**resampled, "sentences": self._kept()})
+
+    def _count(
+        self, predicted: Int64[Tensor, "batch *any word"]
+    ) -> Float[Tensor, "batch *any relation"]:
+        """How often the governor was found, by relation."""
+        return count_by_relation(is_correct(predicted, self._gold), self._gold)
+
+    def _all_correct(self) -> Int16[np.ndarray, "batch measure layer head direction relation"]:
+        """Counts of all layers; heads that a layer does not have find nothing."""
+        heads = max(site.heads for site in self._sites)
+        axes = (len(self._measures), len(self._sites), heads, len(DIRECTIONS), self._gold.relations)
+        correct = np.zeros((len(self._sentences), *axes), dtype=np.int16)
+        for row, measure in enumerate(self._measures):
+            for column, site in enumerate(self._sites):
+                counts = self._correct[measure, site.layer].cpu().numpy()
+                correct[:, row, column, : counts.shape[1]] = counts
+        return correct
 
     def _score(self, scores: Scores, measure: str) -> WordScore:
         """A measure between the words of the sentence; words cut in two are left out."""
@@ -109,39 +129,14 @@ class DependencyObserver:
         pooled = self._words.pool(record.visible[:, None].float())[:, 0]
         return self._candidates & (pooled > 0)
 
-    def _resampled(self, keys: np.ndarray, rows: np.ndarray) -> Bootstrap:
-        made = Bootstrap(
-            rows.shape[1:], replicates=self._settings.bootstrap, seed=self._settings.seed
-        )
-        made.update(keys, rows)
-        return made
-
     def _kept(self) -> Count:
         """Sentences, words, words whose governor was cut off, and words that were cut off."""
         gold = self._gold
         ones = torch.ones_like(gold.cut)
         kept = Count((4,))
-        kept.update(_array(torch.stack([ones, gold.lengths, gold.cut, gold.lost], dim=1)))
+        rows = torch.stack([ones, gold.lengths, gold.cut, gold.lost], dim=1)
+        kept.update(rows.cpu().numpy())
         return kept
-
-
-def _stacked(
-    layers: Sequence[Int16[Tensor, "batch measure _ direction relation"]],
-) -> Int16[Tensor, "batch measure layer head direction relation"]:
-    """Layers side by side; one with fewer heads is filled up with heads that find nothing."""
-    heads = max(layer.shape[2] for layer in layers)
-    return torch.stack([_with_heads(layer, heads, dim=2) for layer in layers], dim=2)
-
-
-def _with_heads(counts: Tensor, heads: int, dim: int) -> Tensor:
-    """As many heads as asked for along the axis, the third from the end; the new ones have 0."""
-    missing = heads - counts.shape[dim]
-    return torch.nn.functional.pad(counts, (0, 0, 0, 0, 0, missing)) if missing else counts
-
-
-def _array(tensor: Tensor) -> np.ndarray:
-    array: np.ndarray = tensor.cpu().numpy()
-    return array
 
 
 def _key(sentence: Sentence) -> int:

@@ -1,4 +1,4 @@
-"""From attention between words to predicted governors, and from these to counts."""
+"""Governors predicted from attention or from positions alone, and how often they are right."""
 
 from typing import Final
 
@@ -6,12 +6,20 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from headlight.corpora import ROOT
 from headlight.studies.dependency.gold import Gold
+from headlight.studies.dependency.settings import Offsets
 
 DIRECTIONS: Final = ("dependent", "head")
 """Who attends: the dependent to its head word, or the head word to its dependent."""
 NOTHING = -2
 """No prediction; it is never right."""
+
+OFFSETS: dict[Offsets, tuple[int, ...]] = {
+    "notebook": (-3, -2, -1, 0, 1, 2),
+    "strict": (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5),
+}
+"""Places of the baselines relative to the dependent; positive is to its right."""
 
 WordScore = Float[Tensor, "batch head word word"]
 """A measure between words: the attending word first, the attended one second."""
@@ -25,7 +33,7 @@ def candidates(present: Bool[Tensor, "batch word"]) -> Pairs:
     return present[:, :, None] & present[:, None, :] & ~itself
 
 
-def predictions(score: WordScore, allowed: Pairs) -> Int64[Tensor, "batch head direction word"]:
+def predict(score: WordScore, allowed: Pairs) -> Int64[Tensor, "batch head direction word"]:
     """The governor that each head predicts for each word (Clark et al. 2019, Section 4.2).
 
     By ``dependent`` it is the word that word i attends to most, the largest of row i; by ``head``
@@ -42,7 +50,32 @@ def predictions(score: WordScore, allowed: Pairs) -> Int64[Tensor, "batch head d
     return found.where(possible, NOTHING)
 
 
-def right(
+def predict_by_offset(gold: Gold, offsets: Offsets) -> Int64[Tensor, "batch offset word"]:
+    """The word at a fixed distance from each word (Clark et al. 2019, Section 4.2 and Table 1).
+
+    As in the authors' ``notebook``, a place before the first word stands for the root, and one
+    behind the last for the last word.  ``strict``, such a place is no prediction.
+    """
+    words = torch.arange(gold.governor.shape[1], device=gold.governor.device)
+    shift = torch.tensor(OFFSETS[offsets], device=words.device)
+    place = (words + shift[:, None]).expand(len(gold.lengths), -1, -1)
+    last = (gold.lengths - 1)[:, None, None]
+    if offsets == "notebook":
+        return place.clamp(min=ROOT - 1).minimum(last)
+    return place.where((place >= 0) & (place <= last), NOTHING)
+
+
+def predict_right_branching(gold: Gold) -> Int64[Tensor, "batch 1 word"]:
+    """Every word is governed by the next, and the last word is the root (Section 5, Table 3).
+
+    What Section 4.2 calls by this name is the offset +1, which differs in the last word.
+    """
+    words = torch.arange(gold.governor.shape[1], device=gold.governor.device)
+    last = (gold.lengths - 1)[:, None]
+    return torch.where(words < last, words + 1, ROOT - 1)[:, None]
+
+
+def is_correct(
     prediction: Int64[Tensor, "batch *any word"], gold: Gold
 ) -> Bool[Tensor, "batch *any word"]:
     """Whether each predicted governor is the gold one.
@@ -60,7 +93,7 @@ def right(
     return torch.where(by_clitic, prediction.roll(-1, dims=-1) == governor, direct)
 
 
-def counted(
+def count_by_relation(
     found: Bool[Tensor, "batch *any word"], gold: Gold
 ) -> Float[Tensor, "batch *any relation"]:
     """How often each relation was found, in each sentence; words not evaluated count for none."""

@@ -1,34 +1,36 @@
-"""The result of an evaluation of heads as parsers: accuracies with named axes and intervals."""
+"""The result of an evaluation of heads as parsers, and tables of the best heads and of all."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas
 import xarray
 from jaxtyping import Bool, Float64
 
 from headlight.analysis.gradient_passes import head_mask
-from headlight.reduce import Tally
+from headlight.capture import AttentionSite
+from headlight.corpora import PUNCTUATION_RELATION
+from headlight.reduce import Tally, share, share_interval
 from headlight.result import FORMAT
-from headlight.studies.dependency.baselines import OFFSETS
-from headlight.studies.dependency.predictions import DIRECTIONS
+from headlight.settings import require_choice
+from headlight.studies.dependency.predictions import DIRECTIONS, OFFSETS
 from headlight.studies.dependency.settings import DependencySettings
-from headlight.studies.word_maps.index import PUNCTUATION
 
 ALL = "all"
 """The relation that stands for every word, punctuation and the root included."""
-LEVEL = 0.95
-"""Of the intervals."""
+UNLISTED = ("root", PUNCTUATION_RELATION)
+"""Relations that Table 1 leaves out: no head can find the root, and punctuation is convention."""
 
 _CELL = ("measure", "layer", "head", "direction")
 
 
-def dataset(
+def to_dataset(
     tally: Tally,
     settings: DependencySettings,
     measures: Sequence[str],
     relations: Sequence[str],
-    heads: Mapping[int, int],
+    sites: Sequence[AttentionSite],
     attributes: Mapping[str, Any],
 ) -> xarray.Dataset:
     """Named arrays of what a pass has found.
@@ -38,7 +40,7 @@ def dataset(
         settings: What was asked.
         measures: Those of this pass.
         relations: Their names, by number.
-        heads: How many heads each observed layer has.
+        sites: The observed layers.
         attributes: What would have to be repeated to get the same.
     """
     found = {name: each for name, each in tally.compute().items() if name != "sentences"}
@@ -48,13 +50,13 @@ def dataset(
         name: {kind: _with_all(counts[..., order]) for kind, counts in each.items()}
         for name, each in found.items()
     }
-    there = head_mask(measures, [heads[layer] for layer in sorted(heads)])
-    plain = np.array([not _is_punctuation(name) for name in names[order]], dtype=np.float64)
+    there = head_mask(measures, [site.heads for site in sites])
+    plain = np.array([_base(name) != PUNCTUATION_RELATION for name in names[order]], dtype=float)
     return xarray.Dataset(
-        _variables(sums, there, plain),
+        _variables(sums, there[..., None, None], plain),
         coords={
             "measure": list(measures),
-            "layer": sorted(heads),
+            "layer": [site.layer for site in sites],
             "head": list(range(there.shape[2])),
             "direction": list(DIRECTIONS),
             "relation": [ALL, *names[order]],
@@ -70,7 +72,7 @@ def dataset(
 
 def _variables(
     sums: Mapping[str, Mapping[str, np.ndarray]],
-    there: Bool[np.ndarray, "measure layer head"],
+    there: Bool[np.ndarray, "measure layer head 1 1"],
     plain: Float64[np.ndarray, " relation"],
 ) -> dict[str, Any]:
     """All arrays, with their axes.
@@ -81,39 +83,20 @@ def _variables(
         plain: 1 for every relation but the first that is not punctuation.
     """
     count, offset = sums["count"]["total"], sums["offset"]["total"]
-    correct = _where(there, sums["correct"]["total"])
-    low, high = interval(sums["correct"]["replicates"], sums["count"]["replicates"])
-    unpunctuated = _share(correct[..., 1:] @ plain, np.asarray(count[1:] @ plain))
+    correct = np.where(there, sums["correct"]["total"], np.nan)
+    low, high = share_interval(sums["correct"]["replicates"], sums["count"]["replicates"])
+    unpunctuated = share(correct[..., 1:] @ plain, np.asarray(count[1:] @ plain))
     return {
         "correct": ((*_CELL, "relation"), correct),
-        "accuracy": ((*_CELL, "relation"), _share(correct, count)),
-        "low": ((*_CELL, "relation"), _where(there, low)),
-        "high": ((*_CELL, "relation"), _where(there, high)),
+        "accuracy": ((*_CELL, "relation"), share(correct, count)),
+        "low": ((*_CELL, "relation"), np.where(there, low, np.nan)),
+        "high": ((*_CELL, "relation"), np.where(there, high, np.nan)),
         "uas_without_punctuation": (_CELL, unpunctuated),
         "count": ("relation", count),
         "offset_correct": (("offset", "relation"), offset),
-        "offset_accuracy": (("offset", "relation"), _share(offset, count)),
-        "right_branching": ("relation", _share(sums["right_branching"]["total"], count)),
+        "offset_accuracy": (("offset", "relation"), share(offset, count)),
+        "right_branching": ("relation", share(sums["right_branching"]["total"], count)),
     }
-
-
-def interval(
-    correct: Float64[np.ndarray, "replicate *cell relation"],
-    count: Float64[np.ndarray, "replicate relation"],
-) -> tuple[Float64[np.ndarray, "*cell relation"], Float64[np.ndarray, "*cell relation"]]:
-    """Percentiles of the accuracy over the resamples in which the relation occurs; NaN if none.
-
-    Source: Efron and Tibshirani (1993), Section 13.3, the percentile interval.
-    """
-    bounds = np.full((2, *correct.shape[1:]), np.nan)
-    for relation in range(count.shape[-1]):
-        occurs = count[:, relation] > 0
-        if occurs.any():
-            whole = count[occurs, relation].reshape(-1, *(1,) * (correct.ndim - 2))
-            shares = correct[occurs, ..., relation] / whole
-            tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-            bounds[..., relation] = np.quantile(shares, tails, axis=0)
-    return bounds[0, ...], bounds[1, ...]
 
 
 def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -126,14 +109,102 @@ def _with_all(counts: np.ndarray) -> np.ndarray:
     return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)
 
 
-def _is_punctuation(relation: str) -> bool:
-    return relation.partition(":")[0] == PUNCTUATION
+def _base(relation: str) -> str:
+    """Without the subtype: ``nmod`` of ``nmod:poss``."""
+    return relation.partition(":")[0]
 
 
-def _where(there: Bool[np.ndarray, "measure layer head"], cells: np.ndarray) -> np.ndarray:
-    """NaN for heads that are not there; the axes are those of `_CELL` and perhaps more."""
-    return np.where(there.reshape(*there.shape, *(1,) * (cells.ndim - 3)), cells, np.nan)
+def best_heads(
+    result: xarray.Dataset, measure: str | None = None, *, min_count: int = 100
+) -> pandas.DataFrame:
+    """The head that finds each relation best, as in Table 1 of Clark et al. (2019).
+
+    Head and offset are chosen on the words that they are evaluated on, as in the paper; the
+    interval does not know of the choice, so it is one of a head that was named beforehand.  Of
+    equal heads the first counts, by layer, head and direction.
+
+    Args:
+        result: Of `dependency_heads`.
+        measure: Only this one; by default all.
+        min_count: Rarer relations are left out, as are the root and punctuation.
+
+    Returns:
+        ``measure``, ``relation``, ``count``, ``layer``, ``head``, ``direction``, ``accuracy``,
+        ``low``, ``high``, ``baseline`` (the accuracy of the best fixed offset) and ``offset``: for
+        each measure all words, then the relations, the most frequent first.  Shares of 1, layers
+        and heads from 0.
+
+    Raises:
+        UnknownNameError: the result has no such measure.
+    """
+    measures = result.measure.values if measure is None else [measure]
+    rows = [
+        _best(chosen.sel(relation=name))
+        for chosen in (_of(result, each) for each in measures)
+        for name in _listed(chosen, min_count)
+    ]
+    return pandas.DataFrame(rows, columns=["measure", *_COLUMNS, "baseline", "offset"])
 
 
-def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return part / np.where(whole > 0, whole, np.nan)
+def all_heads(
+    result: xarray.Dataset, measure: str, *, relation: str | None = None, min_count: int = 1
+) -> pandas.DataFrame:
+    """Every head, direction and relation; the most accurate first within each relation.
+
+    Args:
+        result: Of `dependency_heads`.
+        measure: One of its measures.
+        relation: Only this one.
+        min_count: Rarer relations are left out; the root and punctuation are there.
+
+    Raises:
+        UnknownNameError: the result has no such measure or relation.
+    """
+    chosen = _of(result, measure)
+    if relation is not None:
+        require_choice("relation", relation, chosen.relation.values)
+        chosen = chosen.sel(relation=[relation])
+    chosen = chosen.isel(relation=np.flatnonzero(chosen["count"].values >= min_count))
+    cells = chosen[["accuracy", "low", "high", "count"]].reset_coords(drop=True)
+    frame = cells.to_dataframe(["relation", "layer", "head", "direction"])
+    frame = frame.dropna(subset="accuracy").reset_index()
+    place = frame.relation.map({name: at for at, name in enumerate(chosen.relation.values)})
+    order = np.lexsort((np.arange(len(frame)), -frame.accuracy.to_numpy(), place.to_numpy()))
+    ordered = frame.iloc[order][list(_COLUMNS)].reset_index(drop=True)
+    return ordered.astype({"count": int})
+
+
+_COLUMNS = ("relation", "count", "layer", "head", "direction", "accuracy", "low", "high")
+
+
+def _of(result: xarray.Dataset, measure: str) -> xarray.Dataset:
+    require_choice("measure", measure, result.measure.values)
+    return result.sel(measure=measure)
+
+
+def _listed(chosen: xarray.Dataset, min_count: int) -> list[str]:
+    """All words, and the relations that are frequent enough."""
+    enough = chosen.relation.values[chosen["count"].values >= min_count]
+    relations = [str(name) for name in enough if name != ALL]
+    return [ALL, *(name for name in relations if _base(name) not in UNLISTED)]
+
+
+def _best(one: xarray.Dataset) -> dict[str, object]:
+    """The best head, and the best offset, for one relation."""
+    accuracy = one.accuracy.transpose("layer", "head", "direction")
+    layer, head, direction = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
+    cell = one.isel(layer=layer, head=head, direction=direction)
+    offset = one.isel(offset=int(np.argmax(one.offset_accuracy.values)))
+    return {
+        "measure": str(one.measure.item()),
+        "relation": str(one.relation.item()),
+        "count": int(one["count"]),
+        "layer": int(cell["layer"]),
+        "head": int(cell["head"]),
+        "direction": str(cell["direction"].item()),
+        "accuracy": float(cell.accuracy),
+        "low": float(cell.low),
+        "high": float(cell.high),
+        "baseline": float(offset.offset_accuracy),
+        "offset": int(offset.offset),
+    }

@@ -20,9 +20,9 @@ from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError
 from headlight.result import joined, versions
 from headlight.run import State
-from headlight.studies.dependency.gold import TreebankSummary, inventory
+from headlight.studies.dependency.gold import TreebankSummary, summarize
 from headlight.studies.dependency.observer import DependencyObserver
-from headlight.studies.dependency.result import dataset
+from headlight.studies.dependency.result import to_dataset
 from headlight.studies.dependency.settings import DependencySettings
 
 LONGEST_DEFAULT = 512
@@ -82,7 +82,7 @@ class _Task:
     model: CapturedModel
     kind: Kind
     sites: list[AttentionSite]
-    inventory: TreebankSummary
+    summary: TreebankSummary
     examples: Examples
     settings: DependencySettings
 
@@ -112,7 +112,7 @@ def _planned(
         model=model,
         kind=kind,
         sites=model.sites_of(kind, settings.layers),
-        inventory=inventory(islice(opened, settings.max_sentences), settings.relations),
+        summary=summarize(islice(opened, settings.max_sentences), settings.relations),
         examples=_examples(opened, model, settings),
         settings=settings,
     )
@@ -150,10 +150,10 @@ class _First:
 
 def _passed(task: _Task, one: Pass, *, resume: bool, progress: bool) -> xarray.Dataset:
     """One pass of the model over the treebank."""
-    codes = {name: number for number, name in enumerate(task.inventory.relations)}
+    codes = {name: number for number, name in enumerate(task.summary.relations)}
 
     def observer(batch: Batch, examples: Sequence[EncodedSentence]) -> DependencyObserver:
-        return DependencyObserver(batch, examples, task.settings, one.measures, codes)
+        return DependencyObserver(batch, examples, task.sites, task.settings, one.measures, codes)
 
     signature = _signature(task, one)
     step = BatchRunner(
@@ -180,10 +180,9 @@ def _passed(task: _Task, one: Pass, *, resume: bool, progress: bool) -> xarray.D
     if not task.examples.counts.examples:  # measured by an earlier process: count what is left out
         for _ in task.examples:
             pass
-    heads = {site.layer: site.heads for site in task.sites}
     attributes = _attributes(task, state, signature)
-    relations = task.inventory.relations
-    return dataset(state.tally, task.settings, one.measures, relations, heads, attributes)
+    relations = task.summary.relations
+    return to_dataset(state.tally, task.settings, one.measures, relations, task.sites, attributes)
 
 
 def _signature(task: _Task, one: Pass) -> dict[str, Any]:
@@ -198,7 +197,7 @@ def _signature(task: _Task, one: Pass) -> dict[str, Any]:
         "revision": model.revision,
         "dtype": str(model.transformer.dtype).removeprefix("torch."),
         "corpus": task.source,
-        "trees": task.inventory.digest,
+        "trees": task.summary.digest,
     }
 
 
@@ -210,7 +209,7 @@ def _attributes(task: _Task, state: State, signature: dict[str, Any]) -> dict[st
         "title": "Heads as parsers",
         **{name: signature[name] for name in ("model", "revision", "kind", "corpus")},
         "corpus_digest": state.digest,
-        "trees_digest": task.inventory.digest,
+        "trees_digest": task.summary.digest,
         "sentences": sentences,
         "words": words,
         "tokens": state.tokens,

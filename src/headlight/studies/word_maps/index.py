@@ -1,21 +1,16 @@
 """From encoded sentences to the index of a store."""
 
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import numpy as np
 
-from headlight.corpora import Sentence
 from headlight.encode.batch import NO_WORD
 from headlight.encode.sentences import EncodedSentence
 from headlight.errors import CorpusError
 from headlight.run.example import NOTHING_SEEN, digest_with
 from headlight.studies.word_maps.store import NO_HEAD, SPECIALS, Index
-
-PUNCTUATION = "punct"
-"""The relation that no score counts, with or without a subtype."""
 
 
 @dataclass(slots=True)
@@ -71,20 +66,13 @@ def units(example: EncodedSentence) -> EncodedSentence:
     return replace(example, words=tuple(moved))
 
 
-def is_punctuation(sentence: Sentence, word: int) -> bool:
-    """By the relation of the word; where there are no relations, by its characters."""
-    if sentence.relations:
-        return sentence.relations[word].partition(":")[0] == PUNCTUATION
-    return all(unicodedata.category(each).startswith("P") for each in sentence.words[word])
-
-
 def _add(grown: _Growing, example: EncodedSentence) -> None:
     sentence, kept = example.sentence, example.kept
     if len(sentence.heads) != len(sentence):
         raise CorpusError(f"{sentence.name} has no heads; probes need a treebank with gold trees.")
     grown.lengths.append(kept)
     grown.heads += [head if head <= kept else NO_HEAD for head in sentence.heads[:kept]]
-    grown.punctuation += [is_punctuation(sentence, word) for word in range(kept)]
+    grown.punctuation += [sentence.is_punctuation(word) for word in range(kept)]
     pieces = _pieces(example)
     for number in range(kept):
         key = (sentence.words[number], pieces.get(number, ()))
