@@ -17,11 +17,11 @@ from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample, Tally
 from headlight.reduce.rank import pairs as rank_pairs
-from headlight.result import CATEGORIES
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
 from headlight.studies.norms.observer import NormsObserver
 from headlight.studies.norms.settings import NormOptions
 from headlight.studies.norms.texts import Texts
+from headlight.vocabulary import CATEGORIES
 
 TYPES = 30522
 PAIRS = 5_000_000

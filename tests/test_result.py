@@ -14,7 +14,8 @@ from hypothesis import given, settings, strategies
 
 from headlight import files
 from headlight.errors import ResultError, RunError
-from headlight.result import CATEGORIES, FORMAT, load, save, save_csv, versions
+from headlight.result import FORMAT, load, save, save_csv, versions
+from headlight.vocabulary import CATEGORIES
 
 
 def survey() -> xarray.Dataset:

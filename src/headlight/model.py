@@ -9,13 +9,13 @@ import xarray
 
 from headlight.alternatives import Alternatives, AlternativeSettings, alternatives
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.settings import Settings, sample_settings
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.corpora import Corpus, Source
 from headlight.measures import ValueBias
 from headlight.reading import Reading, read
-from headlight.studies.heads.study import survey as survey_subject
+from headlight.studies.heads import study as heads
+from headlight.studies.heads.settings import SurveySettings
 
 
 class Model(CapturedModel):
@@ -133,11 +133,10 @@ def survey(
         HeadlightError: see `headlight.studies.heads.study`.
     """
     captured = model if isinstance(model, CapturedModel) else load(model)
-    chosen = Settings(**settings)
-    return survey_subject(
+    return heads.run(
         corpus,
         captured,
-        sample_settings(chosen, captured) if corpus is None else chosen,
+        SurveySettings(**settings),
         folder=RunFolder(path=out, resume=resume, overwrite=overwrite),
         progress=progress,
     )

@@ -11,7 +11,7 @@ import numpy as np
 import xarray
 
 from headlight import files
-from headlight.analysis.attribution import attribution_signature, with_contributions
+from headlight.analysis.contributions import with_contributions
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.capture.attribution import attribute
@@ -20,7 +20,8 @@ from headlight.encode import Encoded
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
 from headlight.measures import Scores, ValueBias
-from headlight.result import CATEGORIES, FORMAT, save, versions
+from headlight.result import FORMAT, save, versions
+from headlight.vocabulary import CATEGORIES
 
 PAIRWISE = ("weight", "norm", "effective")
 
@@ -178,7 +179,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         "revision": model.revision,
         "kind": chosen,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "attribution": json.dumps(attribution_signature(settings)) if settings else "",
+        "attribution": json.dumps(settings.signature()) if settings else "",
         "command": command or "",
         "versions": json.dumps(versions()),
         "format": FORMAT,

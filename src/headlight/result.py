@@ -1,7 +1,7 @@
 """Results on disk: an `xarray.Dataset` in one NetCDF file, or as CSV tables.
 
 A result carries two attributes that say how to read it: `format`, the version of the layout, and
-`stage`, which is `survey` for a corpus or `reading` for one text.
+`stage`, the name of the study that made it, or `reading` for one text.
 """
 
 import json
@@ -15,12 +15,13 @@ import xarray
 
 from headlight import files
 from headlight.errors import ResultError
+from headlight.older_results import OLDER_FORMAT, upgraded
 
-CATEGORIES = ("cls", "sep", "punctuation", "other")
-"""Token categories; an index into this tuple stands for one of them."""
+FORMAT = "2"
+"""The version of the layout of results; it changes when an older reader would go wrong.
 
-FORMAT = "1"
-"""The version of the layout of results; it changes when an older reader would go wrong."""
+Results of format 1 are read as well, see `headlight.older_results`.
+"""
 
 _MEASURED_WITH = ("headlight", "torch", "transformers", "numpy", "xarray")
 
@@ -49,12 +50,12 @@ def save(dataset: xarray.Dataset, path: Path | str) -> None:
     files.write(Path(path), content, error=ResultError)
 
 
-def load(path: Path | str, *, stage: str) -> xarray.Dataset:
+def load(path: Path | str, *, stage: str | None = None) -> xarray.Dataset:
     """Read a result that `save` wrote, all of it, into memory.
 
     Args:
         path: The NetCDF file.
-        stage: What is expected: `survey` or `reading`.
+        stage: What is expected: the name of a study, or `reading`; None for any.
 
     Raises:
         ResultError: if there is no such file, or it is no result of this format and stage.
@@ -67,9 +68,24 @@ def load(path: Path | str, *, stage: str) -> xarray.Dataset:
     except _UNREADABLE as problem:
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
     _check_format(dataset.attrs, path)
+    dataset = upgraded(dataset)
     found = dataset.attrs.get("stage")
-    if found != stage:
+    if stage is not None and found != stage:
         raise ResultError(f"{path} holds a {found}, where a {stage} is needed; give another file.")
+    return dataset
+
+
+def describe(dataset: xarray.Dataset, variables: Mapping[str, tuple[str, str]]) -> xarray.Dataset:
+    """The same result, whose variables say what they are.
+
+    Args:
+        dataset: The result.
+        variables: Long name and unit of each variable that it may have; ``1`` is a pure number, and
+            an empty unit is that of the model's hidden states.
+    """
+    for name, variable in dataset.data_vars.items():
+        long_name, unit = variables[str(name)]
+        variable.attrs.update(long_name=long_name, units=unit)
     return dataset
 
 
@@ -146,10 +162,11 @@ def _check_format(attributes: Mapping[str, object], path: Path) -> None:
     if "format" not in attributes or "stage" not in attributes:
         raise ResultError(f"{path} is a NetCDF file, but no result of Headlight; give another one.")
     found = attributes["format"]
-    if found != FORMAT:
+    if found not in (FORMAT, OLDER_FORMAT):
         raise ResultError(
-            f"{path} is a result in format {found}, and this version of Headlight reads format "
-            f"{FORMAT}; read it with the version that wrote it{_writer(attributes)}."
+            f"{path} is a result in format {found}, and this version of Headlight reads formats "
+            f"{OLDER_FORMAT} and {FORMAT}; read it with the version that wrote it"
+            f"{_writer(attributes)}."
         )
 
 

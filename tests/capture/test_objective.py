@@ -41,7 +41,7 @@ from headlight.capture.objectives.objective import demand_reduction
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import MissingHeadError, ModelError, UnknownNameError, UsageError
-from headlight.result import CATEGORIES
+from headlight.vocabulary import CATEGORIES
 
 MASK, SPECIAL, VOCABULARY = 4, frozenset({0, 1, 2, 3, 4}), 50
 CLS, SEP, PUNCTUATION, OTHER = range(len(CATEGORIES))

@@ -34,9 +34,10 @@ from headlight.corpora import Document
 from headlight.encode import Encoded, adjacent_segments, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, RunError, UsageError
-from headlight.result import CATEGORIES, load
+from headlight.result import load
 from headlight.studies.importance import gradient_importance
 from headlight.studies.importance_observer import KEY_CATEGORIES, QUERY_CATEGORIES
+from headlight.vocabulary import CATEGORIES
 from studies.models import SETTINGS, VOCABULARY, documents, subject, texts, tokenizer
 from tiny_models import randomise
 

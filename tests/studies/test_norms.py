@@ -17,7 +17,7 @@ from headlight.encode.batch import collate
 from headlight.errors import CorpusError, RunError
 from headlight.findings.no_op import no_op
 from headlight.reduce import Sample, Tally
-from headlight.result import CATEGORIES, load
+from headlight.result import load
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences, count_types
 from headlight.studies.norms.observer import NormsObserver
 from headlight.studies.norms.result import dataset
@@ -25,6 +25,7 @@ from headlight.studies.norms.settings import NormOptions
 from headlight.studies.norms.sinks import find_sinks
 from headlight.studies.norms.study import norm_study
 from headlight.studies.norms.texts import Texts
+from headlight.vocabulary import CATEGORIES
 from studies.models import VOCABULARY, documents, model, texts, uneven
 from studies.norms_naive import Study
 

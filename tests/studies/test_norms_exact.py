@@ -13,8 +13,8 @@ from headlight.capture import load_model
 from headlight.corpora import open_corpus
 from headlight.encode.batch import collate
 from headlight.measures import Scores
-from headlight.result import CATEGORIES
 from headlight.studies.norms.study import norm_study
+from headlight.vocabulary import CATEGORIES
 
 EXAMPLES = 6
 ALLOWED = {"correlation": 1e-4, "correlation_by_layer": 5e-4, "correlation_by_head": 3e-2}

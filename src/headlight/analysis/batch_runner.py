@@ -10,7 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headlight.analysis.allocator import give_freed_memory_back, keep_freed_memory
-from headlight.analysis.attribution import kind_of, with_contributions
+from headlight.analysis.contributions import kind_of, with_contributions
+from headlight.analysis.settings import BATCH_TOKENS
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute
@@ -21,23 +22,25 @@ from headlight.reduce import Tally
 E = TypeVar("E", bound=Encoded)
 SHARD, SLOW_SHARD = 256, 16
 """Examples between two checkpoints; where contributions are computed, each may take seconds."""
-BATCH_TOKENS = 2048
-"""Tokens in a batch, padding included; results do not depend on it."""
+
+
+class Observer(Protocol):
+    """A callback for one batch; what else it has says what it needs of the model."""
+
+    def tally(self) -> Tally:
+        """What was seen in the batch, once the model has run."""
 
 
 @runtime_checkable
-class Observer(Protocol):
-    """Whoever looks at the attention of one batch, layer by layer, and keeps sums of it."""
+class AttentionObserver(Observer, Protocol):
+    """An observer of attention; without one the model is not captured."""
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; layers may come in any order."""
 
-    def tally(self) -> Tally:
-        """What was seen, once all layers were visited."""
-
 
 @runtime_checkable
-class LossObserver(Observer, Protocol):
+class LossObserver(AttentionObserver, Protocol):
     """An observer that also wants to know the losses, where there are any."""
 
     def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
@@ -46,7 +49,7 @@ class LossObserver(Observer, Protocol):
 
 @runtime_checkable
 class AttributionObserver(Observer, Protocol):
-    """An observer that also wants the contributions of all layers at once, and their errors."""
+    """An observer of the contributions of all layers at once, and of their errors."""
 
     def note_attribution(self, attribution: Attribution) -> None:
         """What input tokens contribute to the hidden tokens of the batch; before the layers."""
@@ -112,24 +115,31 @@ class BatchRunner(Generic[E]):
         """What is seen in one batch."""
         if not self._verified:
             self._verify(examples)
-        batch, objective = self._batch(examples), self._objective
-        if objective is not None:
-            batch = objective.prepare(batch)
+        batch = self._batch(examples)
+        if self._objective is not None:
+            batch = self._objective.prepare(batch)
         found = None if self._attribution is None else self._attributed(batch, self._attribution)
         observer = self._observer(batch, examples)
         if found is not None and isinstance(observer, AttributionObserver):
             observer.note_attribution(found)
+        if isinstance(observer, AttentionObserver):
+            self._observe_attention(batch, observer, found)
+        return observer.tally()
+
+    def _observe_attention(
+        self, batch: Batch, observer: AttentionObserver, found: Attribution | None
+    ) -> None:
+        """Run the model, captured; with an objective also backward."""
         if self._recorder is None:
             self._recorder = self._open.enter_context(self._model.capture(self._sites))
         visit = observer.visit
         self._recorder.visit = visit if found is None else with_contributions(visit, found)
-        if objective is None:
+        if self._objective is None:
             self._model.run(batch)
-            return observer.tally()
-        losses = self._model.run_backward(batch, objective)
+            return
+        losses = self._model.run_backward(batch, self._objective)
         if isinstance(observer, LossObserver):
             observer.note_losses(losses)
-        return observer.tally()
 
     def _verify(self, examples: Sequence[E]) -> None:
         """Check Eq. 3 on one of these, if one is suitable; no capture may be open meanwhile."""

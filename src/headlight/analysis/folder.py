@@ -1,4 +1,4 @@
-"""The folder of a survey: what lies in it, and what may be replaced."""
+"""The folder of a run: what lies in it, and what may be replaced."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class RunFolder:
         if self.resume and self.overwrite:
             raise UsageError("a run is either resumed or overwritten; choose one of the two.")
 
-    def demand_free(self) -> None:
+    def check_free(self) -> None:
         """Refuse a folder that holds a run or a result which nobody has spoken of.
 
         Raises:
@@ -53,7 +53,7 @@ class RunFolder:
                 "--overwrite, or choose another folder with --out."
             )
 
-    def made(self) -> Path | None:
+    def create(self) -> Path | None:
         """The folder, existing and free of an unwanted run.
 
         Raises:
@@ -62,7 +62,7 @@ class RunFolder:
         """
         if self.path is None:
             return None
-        self.demand_free()
+        self.check_free()
         folder = Path(self.path)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -78,3 +78,5 @@ def _clear(folder: Path) -> None:
     """Remove what says that there was a run; tables are replaced when there are new ones."""
     for name in (CHECKPOINT, RESULT, REPORT):
         (folder / name).unlink(missing_ok=True)
+    for inner in folder.glob(f"*/{CHECKPOINT}"):  # of passes that have a folder of their own
+        inner.unlink()

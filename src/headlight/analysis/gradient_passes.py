@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from jaxtyping import Bool
-
-from headlight.analysis.attribution import attribution_signature, required_attribution
+from headlight.analysis.plan import required_attribution
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import Objective
 from headlight.errors import UsageError
-from headlight.measures import ATTRIBUTION, GRADIENT
+from headlight.measures import GRADIENT
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Pass:
         return {
             "measures": list(self.measures),
             "objective": self.objective and dict(self.objective.settings()),
-            "attribution": attribution_signature(self.attribution),
+            "attribution": self.attribution and self.attribution.signature(),
         }
 
 
@@ -59,19 +56,3 @@ def passes(
             raise UsageError("the gradient is that of a loss; give an objective.")
         found.append(Pass((GRADIENT,), objective, None, folder and folder / GRADIENT))
     return found
-
-
-def head_mask(
-    measures: Sequence[str], heads: Sequence[int]
-) -> Bool[np.ndarray, "measure layer head"]:
-    """Which heads a measure has in each layer: attribution has one row, at the place of the first.
-
-    Args:
-        measures: of one pass.
-        heads: how many heads each layer has.
-    """
-    sizes = [[1 if name == ATTRIBUTION else size for size in heads] for name in measures]
-    there: Bool[np.ndarray, "measure layer head"] = (
-        np.arange(max(heads)) < np.array(sizes)[..., None]
-    )
-    return there

@@ -1,14 +1,16 @@
 """The positions on either side of attention, and rows of statistics with layers and heads."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from headlight.capture import Kind
 from headlight.encode.batch import Batch
+from headlight.measures import ATTRIBUTION
 from headlight.reduce import Moments
 
 LENGTH_BIN = 8
@@ -58,3 +60,19 @@ def moments(rows: np.ndarray) -> Moments:
     found = Moments(rows.shape[1:])
     found.update(rows)
     return found
+
+
+def head_mask(
+    measures: Sequence[str], heads: Sequence[int]
+) -> Bool[np.ndarray, "measure layer head"]:
+    """Which heads a measure has in each layer: attribution has one row, at the place of the first.
+
+    Args:
+        measures: of one pass.
+        heads: how many heads each layer has.
+    """
+    sizes = [[1 if name == ATTRIBUTION else size for size in heads] for name in measures]
+    there: Bool[np.ndarray, "measure layer head"] = (
+        np.arange(max(heads)) < np.array(sizes)[..., None]
+    )
+    return there

@@ -1,76 +1,78 @@
-"""How a corpus is looked at."""
+"""The settings that studies share; without torch."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from headlight.analysis.batch_runner import BATCH_TOKENS
 from headlight.attribution_settings import AttributionSettings
-from headlight.capture import CapturedModel, Kind
-from headlight.errors import UnknownNameError, UsageError
-from headlight.measures import MEASURES, ValueBias, check_measures
+from headlight.measures import MEASURES, check_measures
+from headlight.settings import NO_EFFECT, AtLeast1, Settings
+from headlight.vocabulary import Kind, ValueBias
 
-SAMPLE_LENGTH = 256
-"""Two paragraphs of the sample corpus."""
+BATCH_TOKENS = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How to survey; everything that the result depends on besides model and corpus.
+class ModelSettings(Settings):
+    """Which attention of a model is looked at.
 
     Attributes:
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else what
-            the model takes, at most 512.
-        overflow: a longer text is ``truncate``d, ``split`` or an ``error``.
-        segment_ids: with pairs, segment ids ``pair`` (0 and 1) or ``zeros`` (the released maps of
-            Clark et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next (``join``),
-            or ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
-        kind: which attention: ``encoder``, ``decoder`` or ``cross``; by default the first of these
-            that the model has, given the inputs.
-        layers: which layers; by default all. The others keep their fast attention.
-        measures: which of ``weight``, ``norm``, ``effective`` and, with a backward pass,
-            ``gradient``; then all of them look at what the objective lets the model see, some
-            tokens being masked; and ``attribution``, one row for each layer, at the place of its
-            first head.
-        attribution: how contributions are computed, if they are among the measures; by default
-            they are estimated.
-        value_bias: whether T of effective attention has the value bias in it.
-        batch_tokens: tokens in a batch, padding included. The result does not depend on it.
-        seed: where segments are cut.
+        kind: which attention; by default the first of encoder, decoder and cross-attention that the
+            model has, given the inputs.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
     """
 
-    pairs: bool = False
-    max_length: int | None = None
-    overflow: str = "truncate"
-    segment_ids: str = "pair"
-    lone_units: str = "join"
-    max_examples: int | None = None
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
+    batch_tokens: Annotated[AtLeast1, NO_EFFECT] = BATCH_TOKENS
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureSettings(Settings):
+    """By which measures attention is looked at.
+
+    Attributes:
+        measures: which measures. ``gradient`` runs the model backward as well; ``attribution`` is
+            one row for each layer, at the place of its first head.
+        attribution: how contributions are computed, if they are among the measures.
+        value_bias: whether T of effective attention has the value bias in it.
+    """
+
     measures: tuple[str, ...] = MEASURES
     attribution: AttributionSettings | None = None
     value_bias: ValueBias = "include"
-    batch_tokens: int = BATCH_TOKENS
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.max_examples is not None and self.max_examples < 1:
-            raise UsageError(f"max_examples must be at least 1, not {self.max_examples}.")
-        if self.batch_tokens < 1:
-            raise UsageError(f"batch_tokens must be at least 1, not {self.batch_tokens}.")
-        if self.kind not in (None, "encoder", "decoder", "cross"):
-            raise UnknownNameError("kind of attention", self.kind, ("encoder", "decoder", "cross"))
-        if self.value_bias not in ("include", "exclude"):
-            raise UnknownNameError(
-                "treatment of the value bias", self.value_bias, ("include", "exclude")
-            )
+        super().__post_init__()
         check_measures(self.measures)
 
 
-def sample_settings(settings: Settings, model: CapturedModel) -> Settings:
-    """What suits the sample corpus: two adjacent paragraphs per example."""
-    if settings.max_length is not None:
-        return replace(settings, pairs=True)
-    longest = min(SAMPLE_LENGTH, model.longest or SAMPLE_LENGTH)
-    return replace(settings, pairs=True, max_length=longest)
+@dataclass(frozen=True, kw_only=True)
+class TextSettings(ModelSettings):
+    """How a corpus of texts is read.
+
+    Attributes:
+        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are sentence
+            pairs, such as those of MRPC, CoLA or MNLI.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else what
+            the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or ends
+            its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after so many.
+        seed: where segments are cut, and of everything else that is random.
+    """
+
+    format: str | None = None
+    column: str | None = None
+    pairs: bool = False
+    max_length: AtLeast1 | None = None
+    overflow: Literal["truncate", "split", "error"] = "truncate"
+    segment_ids: Literal["pair", "zeros"] = "pair"
+    lone_units: Literal["join", "discard"] = "join"
+    max_examples: AtLeast1 | None = None
+    seed: int = 0

@@ -119,12 +119,12 @@ def survey(
     from rich.console import Console
 
     from headlight.analysis.folder import RunFolder
-    from headlight.analysis.settings import Settings, sample_settings
     from headlight.reports import write_report
-    from headlight.studies.heads.study import survey as run_survey
+    from headlight.studies.heads import study as heads
+    from headlight.studies.heads.settings import SurveySettings
 
     wanted = tuple(names(measures))
-    settings = Settings(
+    settings = SurveySettings(
         pairs=pairs,
         max_length=max_length,
         overflow=overflow.value,
@@ -142,12 +142,10 @@ def survey(
         seed=seed,
     )
     folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
-    folder.demand_free()
+    folder.check_free()
     head = "language_model" if "gradient" in wanted else "none"
     captured = load(model, revision, device, dtype, trust_remote_code, head)
-    if opened is None:
-        settings = sample_settings(settings, captured)
-    result = run_survey(
+    result = heads.run(
         opened,
         captured,
         settings,

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any, cast
 
 from headlight.encode.pieces import Tokenizer
-from headlight.result import CATEGORIES
+from headlight.vocabulary import CATEGORIES
 
 CLS, SEP, PUNCTUATION, OTHER = range(len(CATEGORIES))
 

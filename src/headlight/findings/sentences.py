@@ -221,7 +221,7 @@ def _breadth_from_cls(result: xr.Dataset) -> Finding | None:
 
 def _effective(result: xr.Dataset) -> Finding | None:
     """The head whose effective attention is least like its weights (Brunner et al. 2020)."""
-    correlation = observed(result, "correlation_by_head")
+    correlation = observed(result, "effective_correlation_by_head")
     place = _highest(-correlation)
     if place is None:
         return None
@@ -240,8 +240,8 @@ def _effective(result: xr.Dataset) -> Finding | None:
 
 def _length(result: xr.Dataset) -> Finding | None:
     """Whether effective attention leaves the weights in longer texts (Brunner, Figure 1a)."""
-    correlation = observed(result, "correlation", ("length",))
-    count = observed(result, "correlation_count", ("length",))
+    correlation = observed(result, "effective_correlation", ("length",))
+    count = observed(result, "effective_correlation_count", ("length",))
     # A bin of one or two documents says nothing about its length.
     seen = np.flatnonzero(np.isfinite(correlation) & ~(count < 3))
     if len(seen) < 2 or abs(correlation[seen[0]] - correlation[seen[-1]]) < 0.05:

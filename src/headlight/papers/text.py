@@ -1,26 +1,34 @@
 """Text as the papers read it: adjacent paragraphs of Wikipedia, and what to say of other text."""
 
 from pathlib import Path
+from typing import Any, TypeVar
 
 import xarray
 
-from headlight.analysis.plan import SAMPLE
-from headlight.analysis.settings import Settings
+from headlight.analysis.settings import TextSettings
+from headlight.analysis.text_plan import SAMPLE, SAMPLE_NAME
 from headlight.papers.reproduction import Study
 
+S = TypeVar("S", bound=TextSettings)
 
-def text_settings(study: Study) -> Settings:
+
+def text_settings(study: Study, settings: type[S], **more: Any) -> S:
     """How text becomes examples: two adjacent paragraphs, as in the paper (Section 3)."""
     options = study.options
-    longest = study.model.longest
-    return Settings(
-        pairs=True,
-        max_length=min(options.max_length, longest) if longest else options.max_length,
-        segment_ids=options.segment_ids,
-        max_examples=options.max_examples,
-        seed=options.seed,
-        kind=study.kind,
-    )
+    common = {
+        "pairs": True,
+        "max_length": text_length(study),
+        "segment_ids": options.segment_ids,
+        "max_examples": options.max_examples,
+        "seed": options.seed,
+        "kind": study.kind,
+    }
+    return settings(**{**common, **more})
+
+
+def text_length(study: Study) -> int:
+    """Tokens in a segment of text at most."""
+    return min(study.options.max_length, study.model.longest or study.options.max_length)
 
 
 def text_source(study: Study) -> str:
@@ -30,7 +38,7 @@ def text_source(study: Study) -> str:
 
 def text_name(study: Study) -> str:
     """What it is called."""
-    return Path(study.sources.text).name if study.sources.text else "the sample corpus"
+    return Path(study.sources.text).name if study.sources.text else SAMPLE_NAME
 
 
 def model_name(name: str) -> str:
@@ -50,8 +58,8 @@ def model_note(study: Study) -> str:
 def text_notes(study: Study, dataset: xarray.Dataset) -> list[str]:
     """Where model and text differ from the paper's."""
     read = (
-        f"The text is {dataset.attrs['documents']} segments of at most "
-        f"{text_settings(study).max_length} tokens from {text_name(study)}; the paper's is 1,000 "
+        f"The text is {dataset.attrs['examples']} segments of at most "
+        f"{text_length(study)} tokens from {text_name(study)}; the paper's is 1,000 "
         "segments of Wikipedia (992 in the released data)."
     )
     ids = f"Segment ids are {study.options.segment_ids}" + (

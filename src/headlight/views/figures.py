@@ -192,7 +192,9 @@ def _dispersion(result: xr.Dataset) -> Figure:
 def _correlation(result: xr.Dataset) -> Figure:
     panels = correlation_panel(result)
     heads = Series(
-        "effective", "effective and raw, each head", observed(result, "correlation_by_head")
+        "effective",
+        "effective and raw, each head",
+        observed(result, "effective_correlation_by_head"),
     )
     domain = _domain([heads], at_least=(0.0, 1.0))
     panels += _panel("Correlation by layer", [heads], domain, two_decimals)

@@ -176,7 +176,7 @@ def _plain_questions(result: xr.Dataset) -> list[tuple[str, str, NDArray[np.floa
     return [
         ("length", "mean of ‖f(x)‖", observed(result, "vector_norm_mean")),
         ("cv", "CV of ‖f(x)‖", observed(result, "vector_norm_cv")),
-        ("correlation", "effective ~ weight", observed(result, "correlation_by_head")),
+        ("correlation", "effective ~ weight", observed(result, "effective_correlation_by_head")),
         ("rank", "rank of T", observed(result, "rank")),
     ]
 

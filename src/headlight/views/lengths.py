@@ -20,14 +20,14 @@ def correlation_panel(result: xr.Dataset) -> list[Markup]:
 
     The list is empty when nothing was observed.
     """
-    mean = observed(result, "correlation", ("length",))
+    mean = observed(result, "effective_correlation", ("length",))
     seen = np.flatnonzero(np.isfinite(mean))
     if len(seen) == 0:
         return []
     bins = slice(int(seen[0]), int(seen[-1]) + 1)
     mean = mean[bins]
-    spread = np.nan_to_num(observed(result, "correlation_std", ("length",))[bins])
-    count = np.nan_to_num(observed(result, "correlation_count", ("length",))[bins])
+    spread = np.nan_to_num(observed(result, "effective_correlation_std", ("length",))[bins])
+    count = np.nan_to_num(observed(result, "effective_correlation_count", ("length",))[bins])
     edges = result["length"].values[bins]
     low = min(float(np.nanmin(mean - spread)), 0.9)
     upward = Scale(*round_domain(min(low, 0.0) if low < 0.2 else low, 1.0), BOTTOM - 44, TOP + 6)

@@ -10,7 +10,7 @@ _SOURCE = {
     "kind": "attention",
     "corpus": "corpus",
     "corpus_digest": "corpus digest",
-    "documents": "documents",
+    "examples": "examples",
     "tokens": "tokens",
     "created": "created",
     "format": "result format",

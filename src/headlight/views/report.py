@@ -60,7 +60,7 @@ def _facts(result: xr.Dataset) -> list[tuple[str, str]]:
     ]
     facts += [
         (grouped(float(attributes[name])), name)
-        for name in ("documents", "tokens")
+        for name in ("examples", "tokens")
         if name in attributes
     ]
     return [fact for fact in facts if fact[0]]

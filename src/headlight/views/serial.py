@@ -30,7 +30,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings import observed
-from headlight.result import CATEGORIES
+from headlight.vocabulary import CATEGORIES
 
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "weight": ("layer", "head", "query", "key"),

@@ -223,7 +223,7 @@ def _head_columns(
         ("‖f(x)‖ mean", "vector_norm_mean"),
         ("‖f(x)‖ σ", "vector_norm_std"),
         ("‖f(x)‖ CV", "vector_norm_cv"),
-        ("A⊥ ~ α", "correlation_by_head"),
+        ("A⊥ ~ α", "effective_correlation_by_head"),
         ("rank", "rank"),
     ):
         add(label, "", observed(result, variable), decimal)

@@ -90,7 +90,7 @@ def _columns(result: xr.Dataset) -> list[tuple[str, list[str]]]:
     columns.append(("entropy", [two_decimals(float(v)) for v in average(entropy, axis=1)]))
     cv = observed(result, "vector_norm_cv")
     columns.append(("CV‖f‖", [two_decimals(float(v)) for v in average(cv, axis=1)]))
-    correlation = observed(result, "correlation_by_head")
+    correlation = observed(result, "effective_correlation_by_head")
     columns.append(("A⊥~α", [two_decimals(float(v)) for v in average(correlation, axis=1)]))
     own = observed(result, "neighbour", measure="attribution", offset=0)
     columns.append(("own c", [whole_percent(float(v)) for v in average(own, axis=1)]))

@@ -18,7 +18,7 @@ from headlight.capture.objectives.objective import (
 )
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.result import CATEGORIES
+from headlight.vocabulary import CATEGORIES
 
 OTHER = CATEGORIES.index("other")
 

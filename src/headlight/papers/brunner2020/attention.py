@@ -74,7 +74,8 @@ def _correlations(found: xarray.Dataset, desk: ExhibitWriter) -> list[Picture]:
         y_label="correlation",
     )
     x, mean, spread = (
-        found[name].values for name in ("keys_mean", "correlation", "correlation_std")
+        found[name].values
+        for name in ("keys_mean", "effective_correlation", "effective_correlation_std")
     )
     line = Line("mean ± σ", x, mean, mean - spread, mean + spread, "effective", marked=True)
     width = float(found["head_dim"].max())
@@ -99,7 +100,7 @@ def _correlations(found: xarray.Dataset, desk: ExhibitWriter) -> list[Picture]:
 
 def _length_comparisons(found: xarray.Dataset) -> list[Comparison]:
     width = int(found["head_dim"].max())
-    short = found["correlation"].where(found["keys_mean"] < width, drop=True)
+    short = found["effective_correlation"].where(found["keys_mean"] < width, drop=True)
     longest = found.isel(length=-1)
     return [
         Comparison(
@@ -112,7 +113,7 @@ def _length_comparisons(found: xarray.Dataset) -> list[Comparison]:
         Comparison(
             "correlation in the longest texts",
             None,
-            float(longest["correlation"]),
+            float(longest["effective_correlation"]),
             note=f"{float(longest['keys_mean']):.0f} tokens on average",
             digits=3,
         ),

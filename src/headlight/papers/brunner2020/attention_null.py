@@ -90,7 +90,7 @@ def section_3(study: Study, desk: ExhibitWriter) -> Exhibit:
 
 
 def _share(found: xarray.Dataset, name: str) -> float:
-    pairs = float((found["correlation_by_head_count"] * 0 + found["text_count"]).sum())
+    pairs = float((found["effective_correlation_by_head_count"] * 0 + found["text_count"]).sum())
     return float(found[name].sum()) / pairs
 
 

@@ -1,7 +1,6 @@
 """The results that the exhibits of Section 3 share, each made once."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,10 @@ from headlight.corpora import Corpus, Document, open_corpus
 from headlight.measures import ValueBias
 from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import text_settings, text_source
-from headlight.studies.heads.study import survey
-from headlight.studies.identifiability import identifiability_study
+from headlight.studies.heads import study as heads
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.identifiability import study as identifiability
+from headlight.studies.identifiability.settings import IdentifiabilitySettings
 
 FIRST = (
     "The old mill by the river was built in 1802 by a family of farmers, and for more than a "
@@ -61,10 +62,13 @@ def surveyed(study: Study) -> xarray.Dataset:
     """Raw and effective attention to kinds of tokens, on pairs of paragraphs."""
 
     def make(run: Path) -> xarray.Dataset:
-        settings = replace(
-            text_settings(study), measures=("weight", "effective"), value_bias=value_bias(study)
+        settings = text_settings(
+            study,
+            SurveySettings,
+            measures=("weight", "effective"),
+            value_bias=value_bias(study),
         )
-        return survey(
+        return heads.run(
             text_source(study),
             study.model,
             settings,
@@ -79,8 +83,10 @@ def identified(study: Study) -> xarray.Dataset:
     """Ranks, null spaces and correlations by length, on single paragraphs, long and short."""
 
     def make(run: Path) -> xarray.Dataset:
-        settings = replace(text_settings(study), pairs=False, value_bias=value_bias(study))
-        return identifiability_study(
+        settings = text_settings(
+            study, IdentifiabilitySettings, pairs=False, value_bias=value_bias(study)
+        )
+        return identifiability.run(
             _paragraphs(text_source(study)),
             study.model,
             settings,

@@ -1,11 +1,11 @@
 """The results that the exhibits on contributions share, each made once."""
 
 from pathlib import Path
+from typing import Any
 
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.settings import Settings
 from headlight.attribution_settings import AttributionSettings
 from headlight.corpora import open_treebank
 from headlight.encode import sentences
@@ -19,8 +19,8 @@ from headlight.papers.brunner2020.datasets import (
 from headlight.papers.brunner2020.published_contribution import LAYERS
 from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import model_note
-from headlight.studies.contributions.settings import ContributionOptions
-from headlight.studies.contributions.study import contribution_study
+from headlight.studies.contributions import study as contributions
+from headlight.studies.contributions.settings import ContributionSettings
 
 
 def contributed(study: Study, name: str) -> xarray.Dataset:
@@ -28,11 +28,10 @@ def contributed(study: Study, name: str) -> xarray.Dataset:
     exact = study.options.exact_pairs if name == main_set(study) else 0
 
     def make(run: Path) -> xarray.Dataset:
-        return contribution_study(
+        return contributions.run(
             pair_examples(study, name),
             study.model,
-            settings(study),
-            options=ContributionOptions(exact=exact),
+            settings(study, exact=exact),
             folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
@@ -56,11 +55,15 @@ def contributed_by_tags(study: Study) -> xarray.Dataset:
             overflow="skip",
             unencodable="skip" if study.options.broken == "skip" else "error",
         )
-        found = contribution_study(
+        found = contributions.run(
             examples,
             study.model,
-            settings(study, study.options.max_sentences or study.options.max_pairs),
-            options=ContributionOptions(exact=0, tags=tags),
+            settings(
+                study,
+                max_examples=study.options.max_sentences or study.options.max_pairs,
+                exact=0,
+                tags=tags,
+            ),
             folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
@@ -69,13 +72,13 @@ def contributed_by_tags(study: Study) -> xarray.Dataset:
     return study.kept("contributions-by-tags", "contributions", make, source=file_state(source))
 
 
-def settings(study: Study, examples: int | None = None) -> Settings:
+def settings(study: Study, **more: Any) -> ContributionSettings:
     """How contributions are computed."""
-    return Settings(
+    return ContributionSettings(
         kind=study.model.kinds[0],
-        max_examples=examples,
         attribution=attribution_settings(study),
         seed=study.options.seed,
+        **more,
     )
 
 
@@ -97,13 +100,13 @@ def shown_layers(found: xarray.Dataset) -> list[int]:
 
 def contribution_notes(study: Study, name: str, found: xarray.Dataset) -> list[str]:
     """Where model, data and method differ from the paper's."""
-    read = pair_note(study, name, int(found.attrs["documents"]), int(found.attrs["tokens"]))
+    read = pair_note(study, name, int(found.attrs["examples"]), int(found.attrs["tokens"]))
     return [model_note(study), read, method_note(study, found), *agreement_notes(found)]
 
 
 def method_note(study: Study, found: xarray.Dataset) -> str:
     """How contributions were computed."""
-    error = float(found["own_probe_error"].mean()) / float(
+    error = float(found["own_estimate_error"].mean()) / float(
         found["own_mean"].sel(group="all").mean()
     )
     return (

@@ -72,7 +72,7 @@ def figure_26(study: Study, desk: ExhibitWriter) -> Exhibit:
         comparisons=_compared(found, groups),
         notes=[
             model_note(study),
-            f"The treebank is {found.attrs['documents']} sentences of "
+            f"The treebank is {found.attrs['examples']} sentences of "
             f"{Path(study.sources.dependency[0]).name} with its own {found.attrs['tags'].upper()} "
             "tags; the paper's are MRPC, tagged by the Stanford tagger, and it does not say how "
             "pieces of words are counted: here each piece has the tag of its word.",

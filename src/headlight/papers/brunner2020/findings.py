@@ -55,9 +55,9 @@ def not_identifiable(tried: xarray.Dataset) -> Finding:
 
 def less_correlated(lengths: xarray.Dataset) -> Finding:
     """Section 3.5, Figure 1a: the longer the text, the less is effective."""
-    short, long = (float(lengths["correlation"].isel(length=place)) for place in (0, -1))
+    short, long = (float(lengths["effective_correlation"].isel(length=place)) for place in (0, -1))
     width = int(lengths["head_dim"].max())
-    below = lengths["correlation"].where(lengths["keys_mean"] < width, drop=True)
+    below = lengths["effective_correlation"].where(lengths["keys_mean"] < width, drop=True)
     exact = bool((below > 1 - 1e-6).all())
     return Finding(
         "2. Long texts: raw is not effective attention",

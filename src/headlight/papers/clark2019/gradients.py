@@ -9,7 +9,8 @@ from headlight.analysis.folder import RunFolder
 from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import text_notes, text_settings, text_source
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.importance import gradient_importance
+from headlight.studies.importance import study as importance
+from headlight.studies.importance.settings import ImportanceSettings
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import LayerPanel, LayerSeries, points_by_layer
 
@@ -79,15 +80,15 @@ def important(study: Study) -> xarray.Dataset:
     model = study.language_model
 
     def make(run: Path) -> xarray.Dataset:
-        return gradient_importance(
+        return importance.run(
             text_source(study),
             model,
-            settings=text_settings(study),
+            text_settings(study, ImportanceSettings),
             folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
 
-    return study.kept("importance", "gradient", make, text=file_state(text_source(study)))
+    return study.kept("importance", "importance", make, text=file_state(text_source(study)))
 
 
 def _by_layer(importance: xarray.DataArray) -> pandas.DataFrame:

@@ -1,7 +1,6 @@
 """The results that the exhibits of Clark et al. share, each made once."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +16,33 @@ from headlight.result import joined
 from headlight.studies.coreference.settings import TOKENS
 from headlight.studies.coreference.study import coreference_heads
 from headlight.studies.dependency.study import dependency_heads
-from headlight.studies.distances import head_distances
-from headlight.studies.heads.study import survey
+from headlight.studies.distances import study as head_distances
+from headlight.studies.distances.settings import DistanceSettings
+from headlight.studies.heads import study as heads
+from headlight.studies.heads.settings import SurveySettings
 
 
 def surveyed(study: Study) -> xarray.Dataset:
     """The survey of the text, by all measures asked for."""
-    return _of_text(study, "survey", survey)
+    return _of_text(study, "survey", heads.run, SurveySettings)
 
 
 def distances(study: Study) -> xarray.Dataset:
     """How differently all pairs of heads attend, by all measures asked for."""
-    return _of_text(study, "distances", head_distances)
+    return _of_text(study, "distances", head_distances.run, DistanceSettings)
 
 
-def _of_text(study: Study, stage: str, analysis: Callable[..., xarray.Dataset]) -> xarray.Dataset:
+def _of_text(
+    study: Study,
+    stage: str,
+    run: Callable[..., xarray.Dataset],
+    settings: type[SurveySettings] | type[DistanceSettings],
+) -> xarray.Dataset:
     def passed(model: CapturedModel, measures: tuple[str, ...], folder: Path, **more: Any) -> Any:
-        return analysis(
+        return run(
             text_source(study),
             model,
-            replace(text_settings(study), measures=measures),
+            text_settings(study, settings, measures=measures),
             folder=RunFolder(path=folder, resume=True),
             progress=study.progress,
             **more,

@@ -53,7 +53,7 @@ def _cancelled(found: xarray.Dataset) -> list[Finding]:
         if name == "other":
             continue
         weight, norm = (100 * float(share[each].sel(key_category=name)) for each in share)
-        rho = float(found["correlation"].sel(key_category=name))
+        rho = float(found["weight_norm_spearman"].sel(key_category=name))
         there = published.TABLE_2.get(name)
         rows.append(
             Finding(
@@ -70,7 +70,7 @@ def _cancelled(found: xarray.Dataset) -> list[Finding]:
 def _frequency(found: xarray.Dataset) -> Finding:
     """Section 4.3: it is by ‖f(x)‖, not by α, that frequent tokens count for less."""
     weight, norm = (
-        float(found["frequency_correlation"].sel(quantity=name)) for name in ("weight", "norm")
+        float(found["frequency_spearman"].sel(quantity=name)) for name in ("weight", "norm")
     )
     return Finding(
         "3. Frequency shows in ‖f(x)‖, not in α",

@@ -28,13 +28,15 @@ def table_2(study: Study, desk: ExhibitWriter) -> Exhibit:
     rows = [
         {
             "category": LABELS[name],
-            "pairs": int(found["correlation_count"].sel(key_category=name)),
-            "ρ": float(found["correlation"].sel(key_category=name)),
-            "error at most": float(found["correlation_error_bound"].sel(key_category=name)),
+            "pairs": int(found["weight_norm_spearman_count"].sel(key_category=name)),
+            "ρ": float(found["weight_norm_spearman"].sel(key_category=name)),
+            "error at most": float(
+                found["weight_norm_spearman_error_bound"].sel(key_category=name)
+            ),
         }
         for name in categories(found)
     ]
-    by_head = found["correlation_by_head"]
+    by_head = found["weight_norm_spearman_by_head"]
     series = [
         LayerSeries(
             LABELS[name], by_head.sel(key_category=name).values, "" if name == "sink" else name
@@ -70,7 +72,7 @@ def table_2(study: Study, desk: ExhibitWriter) -> Exhibit:
             Comparison(
                 LABELS[name],
                 rho,
-                float(found["correlation"].sel(key_category=name))
+                float(found["weight_norm_spearman"].sel(key_category=name))
                 if name in categories(found)
                 else None,
                 "",
@@ -136,7 +138,7 @@ def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
 def figure_6(study: Study, desk: ExhibitWriter) -> Exhibit:
     """Frequency rank against α and ‖f(x)‖, averaged over all heads."""
     found = studied(study)
-    correlation = found["frequency_correlation"]
+    correlation = found["frequency_spearman"]
     sample = found["frequency_sample"].values
     fields = [str(name) for name in found["field"].values]
     frame = pandas.DataFrame(sample, columns=fields).dropna()
@@ -154,7 +156,7 @@ def figure_6(study: Study, desk: ExhibitWriter) -> Exhibit:
         for name, symbol in SYMBOLS.items()
         if len(frame) > 1
     ]
-    by_head = found["frequency_correlation_by_head"]
+    by_head = found["frequency_spearman_by_head"]
     series = [
         LayerSeries(symbol, by_head.sel(quantity=name).values, name)
         for name, symbol in SYMBOLS.items()

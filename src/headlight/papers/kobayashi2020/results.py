@@ -1,15 +1,14 @@
 """The results that the exhibits of Kobayashi et al. share, each made once."""
 
 from pathlib import Path
-from typing import Any
 
 import xarray
 
 from headlight.analysis.folder import RunFolder
 from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import text_settings, text_source
-from headlight.studies.norms.frequency import FrequencyRanks
-from headlight.studies.norms.study import norm_study
+from headlight.studies.norms import study as norms
+from headlight.studies.norms.settings import NormSettings
 
 LABELS = {
     "cls": "[CLS]",
@@ -30,28 +29,16 @@ def studied(study: Study) -> xarray.Dataset:
     file = source if source not in (None, COUNTED, IDS) else None
 
     def make(run: Path) -> xarray.Dataset:
-        return norm_study(
+        return norms.run(
             text_source(study),
             study.model,
-            text_settings(study),
-            ranks=_ranks(source, study.tokenizer),
+            text_settings(study, NormSettings, frequency_ranks=source or COUNTED),
             folder=RunFolder(path=run, resume=True),
             progress=study.progress,
         )
 
     states = [file_state(text_source(study)), file_state(file) if file else source]
     return study.kept("norms", "norms", make, text=states)
-
-
-def _ranks(source: str | None, tokenizer: Any) -> FrequencyRanks | None:
-    """As the option says; None to count them in the text."""
-    if source in (None, COUNTED):
-        return None
-    return (
-        FrequencyRanks.of_ids(tokenizer)
-        if source == IDS
-        else FrequencyRanks.read(source, tokenizer)
-    )
 
 
 def categories(found: xarray.Dataset) -> list[str]:

@@ -9,11 +9,10 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headlight.analysis.positions import Positions, array, moments
-from headlight.capture import LayerRecord
 from headlight.capture.attribution import Attribution
 from headlight.encode.batch import Batch
 from headlight.reduce import Accumulator, Histogram, Pearson, Tally
-from headlight.studies.contributions.observer import EDGES, Asked
+from headlight.studies.contributions.observer import EDGES, ContributionSpec
 from headlight.studies.contributions.spread import boxes
 from headlight.studies.contributions.statistics import Contribution, is_not_largest, own
 
@@ -23,18 +22,15 @@ class AgreementObserver:
 
     Args:
         batch: what the model is given.
-        estimate: its contributions by random probes.
-        asked: which attention and layers.
+        estimate: its contributions from random directions.
+        spec: which attention and layers.
     """
 
-    def __init__(self, batch: Batch, estimate: Attribution, asked: Asked) -> None:
-        self._present = Positions.for_kind(batch, asked.kind)[0].category >= 0
+    def __init__(self, batch: Batch, estimate: Attribution, spec: ContributionSpec) -> None:
+        self._present = Positions.for_kind(batch, spec.kind)[0].category >= 0
         self._estimate = estimate
-        self._layers = list(asked.layers)
+        self._layers = list(spec.layers)
         self._found: dict[str, Accumulator] = {}
-
-    def visit(self, record: LayerRecord) -> None:
-        """All is seen in `note_attribution`."""
 
     def note_attribution(self, attribution: Attribution) -> None:
         """Compare with what is exact, over all pairs of tokens that exactly contribute."""

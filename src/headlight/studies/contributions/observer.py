@@ -9,14 +9,14 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.positions import Positions, array, moments
-from headlight.capture import Kind, LayerRecord
+from headlight.capture import Kind
 from headlight.capture.attribution import Attribution
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
 from headlight.pool import Words
 from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Tally
-from headlight.studies.contributions.settings import ContributionOptions
+from headlight.studies.contributions.settings import ContributionSettings
 from headlight.studies.contributions.statistics import (
     Contribution,
     PerToken,
@@ -37,39 +37,36 @@ Rows = Float64[np.ndarray, "token layer"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ContributionSpec:
     """What is asked of every batch.
 
     Attributes:
         kind: which attention.
         layers: the numbers of the layers.
-        options: see `ContributionOptions`.
+        settings: see `ContributionSettings`.
         tags: the names of all parts of speech.
     """
 
     kind: Kind
     layers: tuple[int, ...]
-    options: ContributionOptions
+    settings: ContributionSettings
     tags: tuple[str, ...] = ()
 
 
 class ContributionObserver:
     """Sees the contributions of one batch; `tally` is what it saw."""
 
-    def __init__(self, batch: Batch, examples: Sequence[Encoded], asked: Asked) -> None:
+    def __init__(self, batch: Batch, examples: Sequence[Encoded], spec: ContributionSpec) -> None:
         self._batch = batch
         self._examples = examples
-        self._asked = asked
-        self._category = Positions.for_kind(batch, asked.kind)[0].category
+        self._spec = spec
+        self._category = Positions.for_kind(batch, spec.kind)[0].category
         self._present = self._category >= 0
         self._found: dict[str, Accumulator] = {}
 
-    def visit(self, record: LayerRecord) -> None:
-        """All is seen in `note_attribution`."""
-
     def note_attribution(self, attribution: Attribution) -> None:
         """Sum up the contributions of all layers."""
-        layers = list(self._asked.layers)
+        layers = list(self._spec.layers)
         contribution = attribution.contribution[layers]
         self._note_own(contribution)
         self._note_neighbours(contribution)
@@ -86,7 +83,7 @@ class ContributionObserver:
         rows = self._tokens(own(contribution))
         category = self._category[self._present].cpu().numpy()
         groups = [(np.zeros_like(category), rows), (1 + category, rows)]
-        if self._asked.tags:
+        if self._spec.tags:
             groups.append(self._tagged(contribution))
         mean = Grouped(Moments(rows.shape[1:]))
         spread = Grouped(Histogram(EDGES, rows.shape[1:]))
@@ -98,10 +95,10 @@ class ContributionObserver:
 
     def _tagged(self, contribution: Contribution) -> tuple[Int64[np.ndarray, " token"], Rows]:
         """Groups and own contributions of pieces or words that have a part of speech."""
-        options, word = self._asked.options, self._batch.word
-        assert options.tags is not None  # noqa: S101 - there are names of tags
-        codes = word_codes(self._examples, options.tags, self._asked.tags, word.device)
-        if options.units == "pieces":
+        settings, word = self._spec.settings, self._batch.word
+        assert settings.tags is not None  # noqa: S101 - there are names of tags
+        codes = word_codes(self._examples, settings.tags, self._spec.tags, word.device)
+        if settings.units == "pieces":
             codes, values = piece_codes(codes, word), own(contribution)
         else:
             pooled = Words.of(word).pool(contribution.movedim(0, 1)).movedim(1, 0)
@@ -111,7 +108,7 @@ class ContributionObserver:
 
     def _note_neighbours(self, contribution: Contribution) -> None:
         """Of other tokens: by distance, by relative position, and to the class token."""
-        present, reach = self._present, self._asked.options.reach
+        present, reach = self._present, self._spec.settings.reach
         self._found["distance"] = moments(self._tokens(by_distance(contribution, present)))
         self._found["offset"] = _summed(by_offset(contribution, present, reach))
         classes, separators = (first_of(self._category, code) for code in (CLS, SEP))

@@ -7,15 +7,57 @@ import numpy as np
 import xarray
 
 from headlight.reduce import Tally
-from headlight.result import FORMAT
+from headlight.result import describe
 from headlight.studies.contributions.observer import EDGES
 from headlight.studies.contributions.spread import MARKS, boxes
 from headlight.studies.contributions.statistics import GROUPS as DISTANCES
 from headlight.studies.contributions.tags import GROUPS
 
-STAGE = "contributions"
-
 Statistics = Mapping[str, np.ndarray]
+
+OWN = "what tokens contribute to themselves"
+OTHERS = {
+    "neighbour": "what tokens at an offset contribute",
+    "cls": "what tokens at an offset contribute to the class token",
+    "sep": "what tokens at an offset from the separator contribute to the class token",
+}
+VARIABLES = {
+    "own_mean": (f"{OWN}, mean", "1"),
+    "own_std": (f"{OWN}, standard deviation", "1"),
+    "own_standard_error": (f"{OWN}, standard error of the mean", "1"),
+    "own_count": ("tokens", "1"),
+    "own_box": (f"{OWN}, marks of a box plot", "1"),
+    "own_histogram": ("tokens by what they contribute to themselves", "1"),
+    "own_estimate_error": (f"{OWN}, standard error of one estimate", "1"),
+    "not_largest": ("share of tokens of which another contributes most", "1"),
+    "not_largest_standard_error": ("its standard error", "1"),
+    "by_distance": ("what tokens at a distance contribute", "1"),
+    "by_distance_standard_error": ("its standard error", "1"),
+    "by_distance_share": ("share of a layer in what a distance contributes", "1"),
+    "by_distance_count": ("tokens", "1"),
+    **{
+        f"{name}_{suffix}": (words + more, "1")
+        for name, words in OTHERS.items()
+        for suffix, more in (
+            ("total", ", sum over tokens"),
+            ("share", ", share of all within reach"),
+            ("mean", ", mean"),
+            ("standard_error", ", standard error of the mean"),
+            ("count", ", pairs of tokens"),
+        )
+    },
+    "exact_difference": ("|estimate − exact|, mean over pairs", "1"),
+    "exact_relative": ("|estimate − exact| / exact, mean over pairs", "1"),
+    "exact_inside": ("share of pairs that two standard errors reach", "1"),
+    "exact_correlation": ("Pearson's r of estimate and exact", "1"),
+    "exact_own_mean": (f"{OWN}, exact", "1"),
+    "exact_own_box": (f"{OWN}, exact, marks of a box plot", "1"),
+    "exact_not_largest": ("share of tokens of which another contributes most, exact", "1"),
+    "estimated_own_mean": (f"{OWN}, estimated for the same texts", "1"),
+    "estimated_own_box": (f"{OWN}, estimated for the same texts, marks of a box plot", "1"),
+    "estimated_not_largest": ("share of tokens of which another contributes most, estimated", "1"),
+}
+"""Long name and unit of every variable; contributions to a token sum to 1."""
 
 
 def dataset(
@@ -23,7 +65,6 @@ def dataset(
     layers: Sequence[int],
     tags: Sequence[str],
     reach: int,
-    attributes: Mapping[str, Any],
     agreed: Mapping[str, Any],
 ) -> xarray.Dataset:
     """Named arrays of what a run has found.
@@ -33,7 +74,6 @@ def dataset(
         layers: the numbers of the layers.
         tags: the names of all parts of speech.
         reach: how far relative positions go.
-        attributes: what would have to be repeated to get the same.
         agreed: how near the estimate comes to what is exact.
     """
     found = tally.compute()
@@ -57,20 +97,16 @@ def dataset(
         **agreed,
     }
     if "own_error" in found:
-        variables["own_probe_error"] = ("layer", np.sqrt(found["own_error"]["mean"]))
-    described = {name: value for name, value in attributes.items() if value is not None}
-    return xarray.Dataset(
-        variables,
-        coords={
-            "layer": list(layers),
-            "group": groups,
-            "mark": list(MARKS),
-            "distance": list(DISTANCES),
-            "offset": list(range(-reach, reach + 1)),
-            "bin": np.array(EDGES[:-1]),
-        },
-        attrs={**described, "format": FORMAT, "stage": STAGE},
-    )
+        variables["own_estimate_error"] = ("layer", np.sqrt(found["own_error"]["mean"]))
+    coordinates = {
+        "layer": list(layers),
+        "group": groups,
+        "mark": list(MARKS),
+        "distance": list(DISTANCES),
+        "offset": list(range(-reach, reach + 1)),
+        "bin": np.array(EDGES[:-1]),
+    }
+    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
 
 
 def _all_groups(found: Statistics, groups: int) -> dict[str, np.ndarray]:

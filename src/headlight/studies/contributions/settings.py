@@ -1,18 +1,19 @@
-"""What a study of contributions looks at besides what every survey does."""
+"""Settings of a study of contributions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
-from headlight.errors import UnknownNameError, UsageError
-
-TAGS = ("upos", "xpos")
-UNITS = ("pieces", "words")
+from headlight.analysis.settings import TextSettings
+from headlight.attribution_settings import AttributionSettings
+from headlight.settings import AtLeast0, AtLeast1
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContributionOptions:
-    """Options of a study of contributions; its result depends on all of them.
+class ContributionSettings(TextSettings):
+    """What a study of contributions looks at; its result depends on all of it.
 
     Attributes:
+        attribution: how contributions are computed.
         reach: relative positions are told apart from so many before a token to so many after it.
         tags: tell tokens apart by part of speech: ``upos`` or ``xpos`` of treebank sentences; None
             for texts without.
@@ -25,20 +26,9 @@ class ContributionOptions:
             that grows with the square of the length.
     """
 
-    reach: int = 64
-    tags: str | None = None
-    units: str = "pieces"
-    exact: int = 20
-    exact_tokens: int = 40
-
-    def __post_init__(self) -> None:
-        if self.tags is not None and self.tags not in TAGS:
-            raise UnknownNameError("kind of tags", self.tags, TAGS)
-        if self.units not in UNITS:
-            raise UnknownNameError("kind of units", self.units, UNITS)
-        if self.reach < 1:
-            raise UsageError(f"reach must be at least 1, not {self.reach}.")
-        if self.exact_tokens < 1:
-            raise UsageError(f"exact_tokens must be at least 1, not {self.exact_tokens}.")
-        if self.exact < 0:
-            raise UsageError(f"exact must be at least 0, not {self.exact}.")
+    attribution: AttributionSettings = field(default_factory=AttributionSettings)
+    reach: AtLeast1 = 64
+    tags: Literal["upos", "xpos"] | None = None
+    units: Literal["pieces", "words"] = "pieces"
+    exact: AtLeast0 = 20
+    exact_tokens: AtLeast1 = 40

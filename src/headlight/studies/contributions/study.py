@@ -2,50 +2,47 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import xarray
 
-from headlight.analysis.attribution import attribution_signature
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
-from headlight.analysis.plan import Plan, attributes, plan_study, run_study
-from headlight.analysis.settings import Settings
-from headlight.attribution_settings import AttributionSettings
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.runner import run_study
+from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.capture.attribution import attribute
-from headlight.corpora import Corpus, Source
-from headlight.encode import Counts, Encoded, Examples
+from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.measures import ATTRIBUTION
 from headlight.run import State
 from headlight.studies.contributions.agreement import AgreementObserver, agreement
-from headlight.studies.contributions.observer import Asked, ContributionObserver
-from headlight.studies.contributions.result import STAGE, dataset
-from headlight.studies.contributions.settings import ContributionOptions
+from headlight.studies.contributions.observer import ContributionObserver, ContributionSpec
+from headlight.studies.contributions.result import dataset
+from headlight.studies.contributions.settings import ContributionSettings
 from headlight.studies.contributions.tags import tag_names
 
 EXACT = "exact"
 """The folder, within that of the run, in which the estimate is compared with what is exact."""
 
 
-def contribution_study(
-    corpus: Source | Corpus | Examples | None,
+def run(
+    source: TextSource,
     model: CapturedModel,
-    settings: Settings | None = None,
+    settings: ContributionSettings | None = None,
     *,
-    options: ContributionOptions | None = None,
     folder: RunFolder | None = None,
+    command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
     """How much of a hidden token comes from its own input token, and how much from which others.
 
-    Memory does not grow with the corpus.  Streams and resumes as a `survey` does.  Of tokens with a
+    Memory does not grow with the corpus.  Streams and resumes as a survey does.  Of tokens with a
     part of speech the corpus is read once more beforehand, without the model.
 
     Of a distance or relative position, means are over the tokens that there are: a token at the
@@ -53,14 +50,12 @@ def contribution_study(
     and contributes nothing.
 
     Args:
-        corpus: a path, glob, ``hf:NAME``, texts, or an open corpus; None for the sample corpus; or
-            examples, such as `headlight.encode.sentence_pairs` and `headlight.encode.sentences`
-            make.
+        source: see `headlight.analysis.text_plan.TextSource`; examples of sentence pairs and of
+            treebank sentences as well.
         model: the model.
-        settings: see `Settings`; its ``attribution`` says how contributions are computed, of its
-            measures nothing depends.
-        options: see `ContributionOptions`.
+        settings: see `ContributionSettings`.
         folder: see `RunFolder`; without one nothing is kept.
+        command: how it was asked for, for the record.
         progress: show a bar on standard error.
 
     Returns:
@@ -71,8 +66,9 @@ def contribution_study(
         relative position, its share among all neighbours within reach, and ``neighbour_count``
         (Figure 4b); the same of what the class token receives of others, centred on itself
         (``cls_…``) and on the first separator (``sep_…``, Figure 18). Of an estimate also the
-        typical standard error of one own contribution (``own_probe_error``), and how near it comes
-        to what is exact (``exact_…``). Layers are zero-based: layer l is the output of block l.
+        typical standard error of one own contribution (``own_estimate_error``), and how near it
+        comes to what is exact (``exact_…``). Layers are zero-based: layer l is the output of
+        block l.
 
     Raises:
         UsageError: something does not fit together: layers, kinds, lengths, tags, folder.
@@ -80,69 +76,64 @@ def contribution_study(
         UnsupportedModelError: the model cannot be differentiated by its input embeddings.
         RunError: the run in the folder is of another model, corpus or setting.
     """
-    options = options or ContributionOptions()
-    settings = replace(settings or Settings(), measures=(ATTRIBUTION,))
-    plan = plan_study(
-        corpus, model, settings, stage=STAGE, options={"contributions": asdict(options)}
-    )
+    settings = settings or ContributionSettings()
+    passes = (Pass(attribution=settings.attribution),)
+    title = "Contributions of input tokens"
+    plan = plan_text_study("contributions", title, source, model, settings, passes=passes)
     if plan.kind == "cross":
         raise UsageError(
             "a token's own contribution is one within a text, and cross-attention goes from one "
             "text to another; choose encoder or decoder."
         )
-    tags = tag_names(islice(plan.examples, settings.max_examples), options.tags)
-    plan.examples.counts = Counts()  # of what is observed, which begins now
-    layers = tuple(sorted(site.layer for site in plan.sites))
-    asked = Asked(plan.kind, layers, options, tags)
-    place = folder or RunFolder()
+    tags = tag_names(islice(plan.examples, plan.max_examples), settings.tags)
+    spec = ContributionSpec(plan.kind, tuple(plan.layers), settings, tags)
 
-    def observer(batch: Batch, examples: Sequence[Encoded]) -> ContributionObserver:
-        return ContributionObserver(batch, examples, asked)
+    def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> ContributionObserver:
+        return ContributionObserver(batch, examples, spec)
 
-    def described(state: State) -> xarray.Dataset:
-        found = _attributes(plan, state)  # before examples are read again
-        compared = _compared(plan, asked, place, progress=progress)
-        found["exact_examples"] = compared.examples if compared else 0
+    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+        compared = _compare_with_exact(plan, spec, folder, progress=progress)
         agreed = agreement(compared.tally.compute()) if compared and compared.examples else {}
-        return dataset(state.tally, layers, tags, options.reach, found, agreed)
+        found = dataset(state.tally, plan.layers, tags, settings.reach, agreed)
+        return found.assign_attrs(
+            attribution=json.dumps(settings.attribution.signature()),
+            exact_examples=compared.examples if compared else 0,
+        )
 
-    return run_study(plan, observer, described, folder=place, progress=progress)
-
-
-def _attributes(plan: Plan, state: State) -> dict[str, Any]:
-    return {
-        **attributes(plan, state, "Contributions of input tokens"),
-        "attribution": json.dumps(attribution_signature(plan.attribution)),
-    }
+    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
 
 
-def _compared(plan: Plan, asked: Asked, folder: RunFolder, *, progress: bool) -> State | None:
+def _compare_with_exact(
+    plan: StudyPlan[Encoded], spec: ContributionSpec, folder: RunFolder | None, *, progress: bool
+) -> State | None:
     """The estimate against what is exact, on the first examples; None where nothing is estimated.
 
     It is a pass of its own over the first short examples, with a folder of its own within that of
     the run.
     """
-    estimate = plan.attribution
-    assert estimate is not None  # noqa: S101 - it is the measure
-    if estimate.method == "exact" or not asked.options.exact:
+    settings = spec.settings
+    estimate = settings.attribution
+    if estimate.method == "exact" or not settings.exact:
         return None
 
     def observer(batch: Batch, _: Sequence[Encoded]) -> AgreementObserver:
-        return AgreementObserver(
-            batch, attribute(plan.model, batch, estimate, kind=plan.kind), asked
-        )
+        guess = attribute(plan.model, batch, estimate, kind=plan.kind)
+        return AgreementObserver(batch, guess, spec)
 
-    exact = AttributionSettings(**{**asdict(estimate), "method": "exact"})
-    tokens = plan.settings.batch_tokens
-    inner = replace(folder, path=None if folder.path is None else Path(folder.path) / EXACT)
-    most = asked.options.exact
-    seen = islice(plan.examples, plan.settings.max_examples)
+    exact = estimate.replace(method="exact")
+    runner: BatchRunner[Any] = BatchRunner(
+        plan.model, plan.sites, observer, settings.batch_tokens, attribution=exact
+    )
+    inner = RunFolder() if folder is None else folder
+    if inner.path is not None:
+        inner = replace(inner, path=Path(inner.path) / EXACT)
+    seen = islice(plan.examples, plan.max_examples)
     return observe(
-        (example for example in seen if len(example.ids) <= asked.options.exact_tokens),
-        BatchRunner(plan.model, plan.sites, observer, tokens, attribution=exact),
-        signature={**plan.signature, "compared": most},
-        folder=inner.made(),
-        resume=folder.resume,
-        max_examples=most,
+        (example for example in seen if len(example.ids) <= settings.exact_tokens),
+        runner,
+        signature={**plan.signature(), "compared": settings.exact},
+        folder=inner.create(),
+        resume=inner.resume,
+        max_examples=settings.exact,
         progress=progress,
     )

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from headlight.encode import Encoded, EncodedSentence
 from headlight.errors import UsageError
-from headlight.result import CATEGORIES
+from headlight.vocabulary import CATEGORIES
 
 GROUPS = ("all", *CATEGORIES)
 """Groups of tokens that every text has; those of parts of speech come after them."""

@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.analysis.gradient_passes import head_mask
+from headlight.analysis.positions import head_mask
 from headlight.capture import AttentionSite
 from headlight.reduce import Tally, share, share_interval
 from headlight.result import FORMAT

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headlight.analysis.batch_runner import BATCH_TOKENS
+from headlight.analysis.settings import BATCH_TOKENS
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import Kind
 from headlight.errors import UnknownNameError, UsageError

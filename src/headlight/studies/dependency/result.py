@@ -8,7 +8,7 @@ import pandas
 import xarray
 from jaxtyping import Bool, Float64
 
-from headlight.analysis.gradient_passes import head_mask
+from headlight.analysis.positions import head_mask
 from headlight.capture import AttentionSite
 from headlight.corpora import PUNCTUATION_RELATION
 from headlight.reduce import Tally, share, share_interval

@@ -10,6 +10,7 @@ from torch import Tensor
 from headlight.analysis.positions import LENGTH_BIN, Positions, array, filled, moments, stacked
 from headlight.capture import Kind, LayerRecord
 from headlight.measures import GRADIENT, MEASURES, Scores, ValueBias
+from headlight.measures.effective_correlation import comoments, correlation
 from headlight.measures.entropy import entropy_of_sizes
 from headlight.pool import (
     Membership,
@@ -20,16 +21,15 @@ from headlight.pool import (
     with_all,
 )
 from headlight.reduce import Accumulator, Grouped, Moments, Tally
-from headlight.result import CATEGORIES
 from headlight.shapes import Score
-from headlight.studies.heads.raw_effective import comoments, correlation
+from headlight.vocabulary import CATEGORIES
 
 OFFSETS = (-1, 0, 1)
 QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
 """Whose queries are averaged; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
 
 
-class Observer:
+class HeadsObserver:
     """Sees the attention of one batch; `tally` is what it saw."""
 
     def __init__(

@@ -6,18 +6,38 @@ from typing import Any
 import numpy as np
 import xarray
 
+from headlight.analysis.dispersion import describe_dispersion, dispersion
 from headlight.measures import GRADIENT, MEASURES
 from headlight.reduce import Tally
-from headlight.result import CATEGORIES, FORMAT
+from headlight.result import describe
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
+from headlight.vocabulary import CATEGORIES
 
 GROUP = ("layer", "head", "measure")
+
+VARIABLES = {
+    "total": ("what keys of a category receive from a query", ""),
+    "share": ("share of a row that goes to keys of a category", "1"),
+    "neighbour": ("share of a row that goes to the key at an offset", "1"),
+    "entropy": ("entropy of a row", "nat"),
+    "entropy_uniform": ("entropy of uniform attention", "nat"),
+    "token_share": ("share of the tokens that are of a category", "1"),
+    "merged_total": ("norm of the sum over heads of what keys of a category send", ""),
+    "merged_share": ("its share of all keys", "1"),
+    "rank": ("rank of T", "1"),
+    "effective_correlation": ("Pearson's r of raw and effective attention", "1"),
+    "effective_correlation_by_head": ("Pearson's r of raw and effective attention", "1"),
+    "effective_correlation_std": ("its standard deviation over texts", "1"),
+    "effective_correlation_count": ("texts", "1"),
+    **describe_dispersion("vector_norm", "‖f(x)‖"),
+    **describe_dispersion("input_norm", "‖x‖"),
+}
+"""Long name and unit of every variable; norms are in units of the model's hidden states."""
 
 
 def dataset(
     tally: Tally,
     layers: Sequence[int],
-    attributes: dict[str, Any],
     measures: Sequence[str] = MEASURES,
 ) -> xarray.Dataset:
     """Named arrays of what a run has found.
@@ -25,7 +45,6 @@ def dataset(
     Args:
         tally: what the observers saw, merged.
         layers: the numbers of the layers, in the order in which they were observed.
-        attributes: what would have to be repeated to get the same.
         measures: which were observed, in that order.
     """
     found = tally.compute()
@@ -54,10 +73,7 @@ def dataset(
     variables |= _of_merged_norms(found) | _of_effective(found)
     variables |= dispersion("vector_norm", found, ("layer", "head"))
     variables |= dispersion("input_norm", found, ("layer",))
-    described = {name: value for name, value in attributes.items() if value is not None}
-    return xarray.Dataset(
-        variables, coords=coordinates, attrs={**described, "format": FORMAT, "stage": "survey"}
-    )
+    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
 
 
 def _measure_first(array: xarray.DataArray) -> xarray.DataArray:
@@ -93,24 +109,11 @@ def _of_effective(found: dict[str, Any]) -> dict[str, Any]:
     return {
         "length": correlation["key"],
         "rank": (("layer", "head"), found["rank"]["mean"]),
-        "correlation_by_head": (("layer", "head"), found["correlation_by_head"]["mean"]),
-        "correlation": ("length", correlation["mean"]),
-        "correlation_std": ("length", correlation["std"]),
-        "correlation_count": ("length", correlation["count"]),
-    }
-
-
-def dispersion(name: str, found: dict[str, Any], dims: tuple[str, ...]) -> dict[str, Any]:
-    """Mean, σ, CV = σ/mean, smallest and largest (Kobayashi et al. 2020, Table 1)."""
-    if name not in found:
-        return {}
-    statistics = found[name]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variation = statistics["std"] / statistics["mean"]
-    return {
-        f"{name}_mean": (dims, statistics["mean"]),
-        f"{name}_std": (dims, statistics["std"]),
-        f"{name}_cv": (dims, variation),
-        f"{name}_min": (dims, statistics["minimum"]),
-        f"{name}_max": (dims, statistics["maximum"]),
+        "effective_correlation_by_head": (
+            ("layer", "head"),
+            found["correlation_by_head"]["mean"],
+        ),
+        "effective_correlation": ("length", correlation["mean"]),
+        "effective_correlation_std": ("length", correlation["std"]),
+        "effective_correlation_count": ("length", correlation["count"]),
     }

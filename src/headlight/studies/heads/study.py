@@ -5,22 +5,23 @@ from collections.abc import Sequence
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import attributes, plan_study, require_objective, run_study
+from headlight.analysis.plan import Pass, plan_passes, required_objective
 from headlight.analysis.positions import Positions
-from headlight.analysis.settings import Settings
+from headlight.analysis.runner import run_study
+from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel, Objective
-from headlight.corpora import Corpus, Source
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.run import State
-from headlight.studies.heads.observer import Observer
+from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.result import dataset
+from headlight.studies.heads.settings import SurveySettings
 
 
-def survey(
-    corpus: Source | Corpus | None,
+def run(
+    source: TextSource,
     model: CapturedModel,
-    settings: Settings | None = None,
+    settings: SurveySettings | None = None,
     *,
     objective: Objective | None = None,
     folder: RunFolder | None = None,
@@ -33,12 +34,11 @@ def survey(
     every shard, so that an interrupted run can be resumed, and ends in ``result.nc``.
 
     Args:
-        corpus: a path, glob, ``hf:NAME``, ``-``, texts, or an open corpus; None for the sample
-            corpus that comes with the package.
+        source: see `headlight.analysis.text_plan.TextSource`.
         model: the model.
-        settings: see `Settings`.
+        settings: see `SurveySettings`.
         objective: whose gradient, if it is among the measures; by default that of what the model
-            was trained for, which then needs its head (`headlight.capture.load_model`).
+            was trained for.
         folder: see `RunFolder`; without one nothing is kept.
         command: how it was asked for, for the record.
         progress: show a bar on standard error.
@@ -53,20 +53,24 @@ def survey(
         UnsupportedModelError: the attention of the model cannot be captured exactly.
         RunError: the run in the folder is of another model, corpus or setting.
     """
-    settings = settings or Settings()
-    chosen = require_objective(model, settings, objective)
-    plan = plan_study(corpus, model, settings, objective=chosen)
+    settings = settings or SurveySettings()
+    measures = settings.measures
+    objective = required_objective(model, measures, objective)
+    plan = plan_text_study(
+        "survey",
+        "Survey of attention",
+        source,
+        model,
+        settings,
+        passes=plan_passes(measures, objective, settings.attribution, together=True),
+        measures=measures,
+    )
 
-    def observer(batch: Batch, _: Sequence[Encoded]) -> Observer:
-        sides = Positions.for_kind(batch, plan.kind)
-        return Observer(*sides, plan.kind, settings.value_bias, settings.measures)
+    def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> HeadsObserver:
+        queries, keys = Positions.for_kind(batch, plan.kind)
+        return HeadsObserver(queries, keys, plan.kind, settings.value_bias, measures)
 
-    def described(state: State) -> xarray.Dataset:
-        return dataset(
-            state.tally,
-            [site.layer for site in plan.sites],
-            attributes(plan, state, "Survey of attention", command),
-            settings.measures,
-        )
+    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+        return dataset(state.tally, plan.layers, measures)
 
-    return run_study(plan, observer, described, folder=folder or RunFolder(), progress=progress)
+    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)

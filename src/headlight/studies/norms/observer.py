@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import Texts
 from headlight.analysis.positions import array, moments, stacked
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.measures import Scores
@@ -16,7 +17,6 @@ from headlight.studies.norms.frequency import Occurrences
 from headlight.studies.norms.occurrences import seen_with
 from headlight.studies.norms.pairs import PairRanks
 from headlight.studies.norms.sample import PairSample, occurrence_sample
-from headlight.studies.norms.texts import Texts
 
 
 class NormsObserver:

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Float32, Int
 from torch import Tensor
 
+from headlight.analysis.batch_texts import Texts
 from headlight.capture import AttentionSite
 from headlight.reduce import Accumulator, RankCorrelation
-from headlight.studies.norms.texts import Texts
 
 NOWHERE = -1
 """The entry of columns that are left out."""

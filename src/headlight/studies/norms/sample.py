@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import Texts
 from headlight.capture import AttentionSite
 from headlight.reduce import Sample
-from headlight.studies.norms.texts import Texts
 
 Numbers = Int64[np.ndarray, " drawn"]
 

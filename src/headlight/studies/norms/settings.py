@@ -1,20 +1,23 @@
-"""What a study of norms looks at besides what every survey does."""
+"""Settings of a study of norms."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from headlight.errors import UnknownNameError, UsageError
-
-LOOKS = ("auto", "on", "off")
+from headlight.analysis.settings import TextSettings
+from headlight.settings import AtLeast1, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class NormOptions:
-    """Options of a study of norms; its result depends on all of them.
+class NormSettings(TextSettings):
+    """What a study of norms looks at; its result depends on all of it.
 
     Attributes:
-        sinks: whether attention sinks are looked for and get a category of their own: ``on``,
-            ``off``, or ``auto``, which is on where the model has no class and separator tokens, or
-            looks only at what came before.
+        frequency_ranks: how frequent the types of tokens are: as they are in this ``corpus``, by
+            the order of the vocabulary (``ids``), or by a file with lines ``rank count id``.
+        frequency_exclusions: ``paper`` ranks types as Kobayashi et al. (2020), footnote 5, without
+            special tokens and single characters; by default so for ``ids`` only.
+        sinks: whether attention sinks are looked for and get a category of their own; ``auto`` is
+            on where the model has no class and separator tokens, or looks only at what came before.
         sink_multiple: a sink receives at least so many times what it would if attention were even.
         sink_share: so it is in at least this share of all heads.
         sink_documents: sinks are looked for in so many of the first examples.
@@ -23,20 +26,11 @@ class NormOptions:
             tokens, for pictures.
     """
 
-    sinks: str = "auto"
-    sink_multiple: float = 5.0
-    sink_share: float = 0.25
-    sink_documents: int = 64
-    sink_occurrences: int = 4
-    sample: int = 2_000
-
-    def __post_init__(self) -> None:
-        if self.sinks not in LOOKS:
-            raise UnknownNameError("way to look for sinks", self.sinks, LOOKS)
-        if not self.sink_multiple > 1:
-            raise UsageError(f"sink_multiple must be above 1, not {self.sink_multiple}.")
-        if not 0 < self.sink_share <= 1:
-            raise UsageError(f"sink_share must be above 0 and at most 1, not {self.sink_share}.")
-        for name in ("sink_documents", "sink_occurrences", "sample"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}.")
+    frequency_ranks: str = "corpus"
+    frequency_exclusions: Literal["none", "paper"] | None = None
+    sinks: Literal["auto", "on", "off"] = "auto"
+    sink_multiple: Annotated[float, Range(above=1)] = 5.0
+    sink_share: Annotated[float, Range(above=0, maximum=1)] = 0.25
+    sink_documents: AtLeast1 = 64
+    sink_occurrences: AtLeast1 = 4
+    sample: AtLeast1 = 2_000

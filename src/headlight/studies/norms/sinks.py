@@ -1,7 +1,7 @@
 """Attention sinks: tokens that draw attention whatever is said, found from the data."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -11,16 +11,17 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import BatchRunner
+from headlight.analysis.batch_texts import Texts, key_ids
 from headlight.analysis.passes import observe
-from headlight.analysis.plan import Plan
+from headlight.analysis.plan import StudyPlan
 from headlight.analysis.positions import Positions, stacked
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
 from headlight.reduce import Grouped, Moments, Tally
-from headlight.result import CATEGORIES
-from headlight.studies.norms.settings import NormOptions
+from headlight.studies.norms.settings import NormSettings
+from headlight.vocabulary import CATEGORIES
 
 SINK = len(CATEGORIES)
 """The number of the category, after those that every result has."""
@@ -68,6 +69,11 @@ class Sinks:
             found[name] = None if np.isnan(found[name]) else found[name]
         return {**found, "kept": [CATEGORIES[category] for category in self.kept]}
 
+    def apart(self, texts: Texts) -> Texts:
+        """The same texts, sinks being in a category of their own."""
+        ids = torch.from_numpy(texts.ids).to(texts.keys.device)
+        return replace(texts, keys=self.in_category(texts.keys, ids))
+
     def in_category(
         self, category: Int64[Tensor, "batch key"], ids: Int64[Tensor, "batch key"]
     ) -> Int64[Tensor, "batch key"]:
@@ -79,10 +85,10 @@ class Sinks:
         return category.masked_fill(drawing & _free(category, self.kept), SINK)
 
 
-def demanded(kind: Kind, tokenizer: Any, options: NormOptions) -> bool:
+def looks_for_sinks(kind: Kind, tokenizer: Any, settings: NormSettings) -> bool:
     """Whether sinks are to be looked for."""
-    if options.sinks != "auto":
-        return options.sinks == "on"
+    if settings.sinks != "auto":
+        return settings.sinks == "on"
     return kind == "decoder" or len(kept_categories(tokenizer)) < 2
 
 
@@ -95,7 +101,7 @@ def kept_categories(tokenizer: Any) -> tuple[int, ...]:
     return tuple(category for category, token in there.items() if token is not None)
 
 
-def find_sinks(plan: Plan, options: NormOptions) -> Sinks:
+def find_sinks(plan: StudyPlan[Encoded], settings: NormSettings) -> Sinks:
     """Look for sinks in the first examples of a plan, which is not run otherwise.
 
     A key's attention is measured in multiples of even attention: the mean over the queries that
@@ -114,34 +120,34 @@ def find_sinks(plan: Plan, options: NormOptions) -> Sinks:
     step: BatchRunner[Encoded] = BatchRunner(
         plan.model, plan.sites, observer, plan.settings.batch_tokens
     )
-    number = min(options.sink_documents, plan.settings.max_examples or options.sink_documents)
+    number = min(settings.sink_documents, plan.max_examples or settings.sink_documents)
     state = observe(islice(plan.examples, number), step, signature={}, progress=False)
-    return _judged(state.tally, plan.model, kept, options)
+    return _judged(state.tally, plan.model, kept, settings)
 
 
 def _judged(
-    tally: Tally, model: CapturedModel, kept: tuple[int, ...], options: NormOptions
+    tally: Tally, model: CapturedModel, kept: tuple[int, ...], settings: NormSettings
 ) -> Sinks:
     if not tally:
         return Sinks(False, np.nan, np.nan, (), kept)
     found = tally.compute()
-    multiple, share = _drawn(found["first"]["mean"], options)
+    multiple, share = _drawn(found["first"]["mean"], settings)
     types = found["types"]
     tokens = []
     for token, mean, count in zip(types["key"], types["mean"], types["count"], strict=True):
-        drawn, heads = _drawn(mean, options)
-        if heads >= options.sink_share and count.max() >= options.sink_occurrences:
+        drawn, heads = _drawn(mean, settings)
+        if heads >= settings.sink_share and count.max() >= settings.sink_occurrences:
             tokens.append(SinkType(int(token), _spelled(model, int(token)), drawn, heads))
     tokens.sort(key=lambda each: (-each.multiple, each.id))
-    return Sinks(bool(share >= options.sink_share), multiple, share, tuple(tokens), kept)
+    return Sinks(bool(share >= settings.sink_share), multiple, share, tuple(tokens), kept)
 
 
-def _drawn(mean: np.ndarray, options: NormOptions) -> tuple[float, float]:
+def _drawn(mean: np.ndarray, settings: NormSettings) -> tuple[float, float]:
     """Mean over the heads, and the share of them in which it is enough; NaN if not seen."""
     seen = mean[np.isfinite(mean)]
     if not len(seen):
         return np.nan, np.nan
-    return float(seen.mean()), float((seen >= options.sink_multiple).mean())
+    return float(seen.mean()), float((seen >= settings.sink_multiple).mean())
 
 
 def _spelled(model: CapturedModel, token: int) -> str:
@@ -186,11 +192,6 @@ class SinkObserver:
         firsts.update(drawn[first])
         types.update(self._ids.cpu().numpy()[others], drawn[others])
         return Tally({"first": firsts, "types": types})
-
-
-def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:
-    """Vocabulary ids of the attended positions."""
-    return batch.input_ids if batch.target_ids is None or kind != "decoder" else batch.target_ids
 
 
 def first_tokens(category: Int64[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:

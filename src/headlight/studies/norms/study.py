@@ -2,45 +2,44 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 import xarray
 
+from headlight.analysis.batch_texts import Texts
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import SAMPLE, Plan, attributes, plan_study, run_study
-from headlight.analysis.settings import Settings
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.runner import run_study
+from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
-from headlight.corpora import Corpus, Source, open_corpus
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample
-from headlight.result import CATEGORIES
 from headlight.run import State
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences, count_types
 from headlight.studies.norms.observer import NormsObserver
-from headlight.studies.norms.result import FIELDS, PAIR, STAGE, dataset
-from headlight.studies.norms.settings import NormOptions
-from headlight.studies.norms.sinks import Sinks, demanded, find_sinks
-from headlight.studies.norms.texts import Texts
+from headlight.studies.norms.result import FIELDS, PAIR, dataset
+from headlight.studies.norms.settings import NormSettings
+from headlight.studies.norms.sinks import find_sinks, looks_for_sinks
+from headlight.vocabulary import CATEGORIES
 
 
-def norm_study(
-    corpus: Source | Corpus | None,
+def run(
+    source: TextSource,
     model: CapturedModel,
-    settings: Settings | None = None,
+    settings: NormSettings | None = None,
     *,
-    ranks: FrequencyRanks | None = None,
-    options: NormOptions | None = None,
     folder: RunFolder | None = None,
+    command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
     """How long transformed vectors are, and how that goes together with weights and frequency.
 
     One pass of the model over the corpus; before it one that only tokenises, to count types, and,
     if sinks are looked for, one of the model over the beginning of the corpus.  Memory does not
-    grow with the corpus.  Streams and resumes as a `survey` does.
+    grow with the corpus.  Streams and resumes as a survey does.
 
     A pair of positions counts if the query can see the key and neither is padding: under a causal
     mask every query with itself and what came before, in cross-attention every position of the
@@ -48,13 +47,11 @@ def norm_study(
     can see it.
 
     Args:
-        corpus: a path, glob, ``hf:NAME``, texts, or an open corpus that can be read repeatedly;
-            None for the sample corpus that comes with the package.
+        source: see `headlight.analysis.text_plan.TextSource`; it is read repeatedly.
         model: the model.
-        settings: see `Settings`; of measures and value bias nothing depends here.
-        ranks: how frequent the types of tokens are; by default as they are in this corpus.
-        options: see `NormOptions`.
+        settings: see `NormSettings`.
         folder: see `RunFolder`; without one nothing is kept.
+        command: how it was asked for, for the record.
         progress: show a bar on standard error.
 
     Returns:
@@ -66,71 +63,54 @@ def norm_study(
         UnsupportedModelError: the attention of the model cannot be captured exactly.
         RunError: the run in the folder is of another model, corpus or setting.
     """
-    settings, options = settings or Settings(), options or NormOptions()
-    opened = (
-        corpus if isinstance(corpus, Corpus) else open_corpus(SAMPLE if corpus is None else corpus)
-    )
-    first = plan_study(opened, model, settings, stage=STAGE)  # its examples are read beforehand
-    sinks = find_sinks(first, options) if demanded(first.kind, model.tokenizer, options) else None
-    occurrences = _occurrences(first, ranks)
-    plan = plan_study(
-        opened, model, settings, stage=STAGE, options=_signature(options, sinks, occurrences)
-    )
-
+    settings = settings or NormSettings()
+    plan = plan_text_study("norms", "Norms of transformed vectors", source, model, settings)
+    wanted = looks_for_sinks(plan.kind, plan.model.tokenizer, settings)
+    sinks = find_sinks(plan, settings) if wanted else None
+    occurrences = _occurrences(plan, settings)
+    options = {
+        "found_sinks": sinks.settings() if sinks else None,
+        "frequency": occurrences.settings(),
+    }
+    plan = replace(plan, options=options)
     categories = CATEGORIES if sinks is None else (*CATEGORIES, "sink")
     # Of all pairs of positions about half cannot be seen under a causal mask.
-    drawn = options.sample * (2 if plan.kind == "decoder" else 1)
+    drawn = settings.sample * (2 if plan.kind == "decoder" else 1)
 
-    def observer(batch: Batch, examples: Sequence[Encoded]) -> NormsObserver:
+    def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> NormsObserver:
+        texts = Texts.of(batch, examples, plan.kind)
         return NormsObserver(
-            Texts.of(batch, examples, plan.kind, sinks),
+            sinks.apart(texts) if sinks else texts,
             occurrences,
             len(categories),
             plan.sites,
             pairs=Sample(drawn, len(PAIR), len(categories), seed=settings.seed),
-            tokens=Sample(options.sample, len(FIELDS), seed=settings.seed),
+            tokens=Sample(settings.sample, len(FIELDS), seed=settings.seed),
         )
 
-    def described(state: State) -> xarray.Dataset:
-        return dataset(
-            state.tally,
-            occurrences,
-            sorted(site.layer for site in plan.sites),
-            categories,
-            _attributes(plan, state, sinks, occurrences),
-            sample=options.sample,
+    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+        found = dataset(state.tally, occurrences, plan.layers, categories, sample=settings.sample)
+        return found.assign_attrs(
+            sinks=json.dumps(sinks.settings()) if sinks else None,
+            frequency_source=occurrences.ranks.source,
+            frequency_exclusions=occurrences.ranks.exclusions,
+            frequency_left_out=occurrences.left_out,
         )
 
-    return run_study(plan, observer, described, folder=folder or RunFolder(), progress=progress)
+    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
 
 
-def _occurrences(plan: Plan, ranks: FrequencyRanks | None) -> Occurrences:
+def _occurrences(plan: StudyPlan[Encoded], settings: NormSettings) -> Occurrences:
     """How often every type occurs in the very examples that will be looked at."""
-    examples = islice(plan.examples, plan.settings.max_examples)
+    examples = islice(plan.examples, plan.max_examples)
     tokenizer: Any = plan.model.tokenizer
     target = plan.kind == "decoder" and plan.model.has_decoder_inputs
     counts = count_types(examples, len(tokenizer), target=target)
-    return Occurrences(ranks or FrequencyRanks.of_counts(counts, tokenizer), counts)
-
-
-def _signature(
-    options: NormOptions, sinks: Sinks | None, occurrences: Occurrences
-) -> dict[str, Any]:
-    return {
-        "norms": asdict(options),
-        "sinks": sinks.settings() if sinks else None,
-        "frequency": occurrences.settings(),
-    }
-
-
-def _attributes(
-    plan: Plan, state: State, sinks: Sinks | None, occurrences: Occurrences
-) -> dict[str, Any]:
-    found = attributes(plan, state, "Norms of transformed vectors")
-    return {
-        **found,
-        "sinks": json.dumps(sinks.settings()) if sinks else None,
-        "frequency_source": occurrences.ranks.source,
-        "frequency_exclusions": occurrences.ranks.exclusions,
-        "frequency_left_out": occurrences.left_out,
-    }
+    given, exclusions = settings.frequency_ranks, settings.frequency_exclusions
+    if given == "corpus":
+        ranks = FrequencyRanks.of_counts(counts, tokenizer, exclusions=exclusions or "none")
+    elif given == "ids":
+        ranks = FrequencyRanks.of_ids(tokenizer, exclusions=exclusions or "paper")
+    else:
+        ranks = FrequencyRanks.read(given, tokenizer, exclusions=exclusions or "none")
+    return Occurrences(ranks, counts)

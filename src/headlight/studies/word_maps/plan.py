@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headlight.analysis.batch_runner import BATCH_TOKENS
+from headlight.analysis.settings import BATCH_TOKENS
 from headlight.capture import AttentionSite, CapturedModel, Kind
 from headlight.corpora import Sentence
 from headlight.encode import Counts, EncodedSentence, Examples, sentences as encode_sentences

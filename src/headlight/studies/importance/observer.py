@@ -1,17 +1,16 @@
 """How much the loss depends on attention to tokens of each category, layer by layer."""
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.positions import Positions
+from headlight.analysis.positions import Positions, array, moments, stacked
 from headlight.capture import Kind, LayerRecord, Prepared, Reduction
 from headlight.errors import CaptureError
 from headlight.measures import Scores
 from headlight.pool import Membership, membership, over_keys
-from headlight.reduce import Count, Moments, Tally
-from headlight.result import CATEGORIES
+from headlight.reduce import Count, Tally
+from headlight.vocabulary import CATEGORIES
 
 KEY_CATEGORIES = ("unmasked", *CATEGORIES, "masked")
 """``masked`` are the mask tokens; ``unmasked`` all others, of which the categories are parts."""
@@ -79,10 +78,11 @@ class ImportanceObserver:
         counted = torch.ones_like(losses, dtype=torch.bool) if predicted is None else predicted > 0
         if predicted is not None and self._reduction == "sum":
             losses = losses / predicted.clamp_min(1)
+        layers = stacked([self._means[layer] for layer in sorted(self._means)])
         return Tally(
             {
-                "importance": _moments(self._stacked()[_array(counted) > 0]),
-                "loss": _moments(_array(losses[counted])),
+                "importance": moments(layers[array(counted) > 0]),
+                "loss": moments(array(losses[counted])),
                 "predicted": _count(torch.zeros_like(counted) if predicted is None else predicted),
                 "masked": _count(self._masked),
                 "unpredicted": _count(~counted),
@@ -97,16 +97,6 @@ class ImportanceObserver:
             return queries.sum(1)[:, :, None] * seen
         return queries.mT @ seen
 
-    def _stacked(self) -> np.ndarray:
-        """Layers along the second axis; one with fewer heads is filled up with NaN."""
-        layers = [self._means[layer] for layer in sorted(self._means)]
-        widest = max(layer.shape[1] for layer in layers)
-        shape = (len(layers[0]), len(layers), widest, *layers[0].shape[2:])
-        stacked = np.full(shape, np.nan)
-        for number, layer in enumerate(layers):
-            stacked[:, number, : layer.shape[1]] = _array(layer)
-        return stacked
-
 
 def _members(
     category: Int64[Tensor, "batch position"], masked: Bool[Tensor, "batch position"]
@@ -116,17 +106,7 @@ def _members(
     return torch.cat([named.sum(-1, keepdim=True), named, masked[..., None].float()], dim=-1)
 
 
-def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.cpu().double().numpy()
-
-
-def _moments(rows: np.ndarray) -> Moments:
-    moments = Moments(rows.shape[1:])
-    moments.update(rows)
-    return moments
-
-
 def _count(numbers: Tensor) -> Count:
     count = Count()
-    count.update(_array(numbers))
+    count.update(array(numbers))
     return count

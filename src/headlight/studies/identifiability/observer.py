@@ -5,12 +5,12 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import Texts
 from headlight.analysis.positions import LENGTH_BIN, array, stacked
 from headlight.capture import LayerRecord
 from headlight.measures import Scores, ValueBias
+from headlight.measures.effective_correlation import comoments, correlation
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample, Tally
-from headlight.studies.heads.raw_effective import comoments, correlation
-from headlight.studies.norms.texts import Texts
 
 RANKS = ("rank", "rank_with_ones", "dimension", "dimension_with_ones")
 BOUNDS = ("bound", "bound_with_ones")
@@ -60,7 +60,7 @@ class IdentifiabilityObserver:
     def tally(self) -> Tally:
         """The statistics of the batch, by length, and a sample of points."""
         layers = [self._seen[layer] for layer in sorted(self._seen)]
-        rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0] if name}
+        rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = rows.pop("comoments")
         lengths = array(self._key_counts)
         by_head, whole = correlation(sums), correlation(np.nansum(sums, axis=(1, 2)))

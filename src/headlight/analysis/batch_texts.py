@@ -1,4 +1,4 @@
-"""The positions of one batch, as a study of norms needs them."""
+"""The texts of one batch: their positions, types of tokens, and a random stream for each."""
 
 import hashlib
 import json
@@ -13,7 +13,6 @@ from headlight.analysis.positions import Positions
 from headlight.capture import Kind
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.studies.norms.sinks import Sinks, key_ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class Texts:
 
     Attributes:
         queries: whether there is something at each attending position.
-        keys: the category of each attended position, sinks being told apart; −1 for padding.
+        keys: the category of each attended position; −1 for padding.
         ids: the type at each attended position.
         streams: a number of its own for every text, from which random samples are drawn.
     """
@@ -33,19 +32,23 @@ class Texts:
     streams: tuple[int, ...]
 
     @staticmethod
-    def of(batch: Batch, examples: Sequence[Encoded], kind: Kind, sinks: Sinks | None) -> "Texts":
+    def of(batch: Batch, examples: Sequence[Encoded], kind: Kind) -> "Texts":
         """The positions that attention of this kind goes from and to."""
         queries, keys = Positions.for_kind(batch, kind)
         ids = key_ids(batch, kind)
-        category = sinks.in_category(keys.category, ids) if sinks else keys.category
         streams = tuple(_stream(example) for example in examples)
-        return Texts(queries.category >= 0, category, ids.cpu().numpy(), streams)
+        return Texts(queries.category >= 0, keys.category, ids.cpu().numpy(), streams)
 
     @property
     def category(self) -> Int64[np.ndarray, "batch key"]:
         """Of the attended positions."""
         found: Int64[np.ndarray, "batch key"] = self.keys.cpu().numpy()
         return found
+
+
+def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:
+    """Vocabulary ids of the attended positions."""
+    return batch.input_ids if batch.target_ids is None or kind != "decoder" else batch.target_ids
 
 
 def _stream(example: Encoded) -> int:

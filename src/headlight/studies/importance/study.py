@@ -1,4 +1,4 @@
-"""Which attention weights the loss depends on (Clark et al. 2019, Section 3.2, Figure 3)."""
+"""How much the loss depends on attention, by category (Clark et al. 2019, Section 3.2)."""
 
 import json
 from collections.abc import Sequence
@@ -7,31 +7,41 @@ from typing import Any
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import Plan, attributes, plan_study, run_study
-from headlight.analysis.settings import Settings
+from headlight.analysis.plan import Pass
+from headlight.analysis.runner import run_study
+from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel, Objective, Prepared, default_objective
-from headlight.corpora import Corpus, Source
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError
 from headlight.reduce import Tally
-from headlight.result import FORMAT
+from headlight.result import describe
 from headlight.run import State
-from headlight.studies.importance_observer import (
+from headlight.studies.importance.observer import (
     KEY_CATEGORIES,
     QUERY_CATEGORIES,
     ImportanceObserver,
 )
+from headlight.studies.importance.settings import ImportanceSettings
 
-STAGE = "gradient"
+VARIABLES = {
+    "importance": ("mean |∂L/∂α| of the pairs with keys of a category", "nat"),
+    "importance_std": ("its standard deviation over examples", "nat"),
+    "importance_by_query": ("mean |∂L/∂α| of the pairs of two categories", "nat"),
+    "examples": ("examples with keys of a category", "1"),
+    "loss": ("mean loss of a predicted token", "nat"),
+    "loss_std": ("its standard deviation over examples", "nat"),
+    "predicted_tokens": ("tokens that were predicted", "1"),
+    "masked_tokens": ("tokens that were hidden", "1"),
+}
 
 
-def gradient_importance(
-    corpus: Source | Corpus | None,
+def run(
+    source: TextSource,
     model: CapturedModel,
-    objective: Objective | None = None,
-    settings: Settings | None = None,
+    settings: ImportanceSettings | None = None,
     *,
+    objective: Objective | None = None,
     folder: RunFolder | None = None,
     command: str | None = None,
     progress: bool = True,
@@ -47,11 +57,10 @@ def gradient_importance(
     Streams and resumes as a `survey` does, at the cost of about one forward and one backward pass.
 
     Args:
-        corpus: a path, glob, ``hf:NAME``, ``-``, texts, or an open corpus; None for the sample
-            corpus that comes with the package.
-        model: the model with its head; see `headlight.capture.load_model`.
+        source: see `headlight.analysis.text_plan.TextSource`.
+        model: the model with its language-model head.
+        settings: see `ImportanceSettings`.
         objective: whose loss; by default what the model was trained for.
-        settings: see `Settings`; of measures and value bias nothing depends here.
         folder: see `RunFolder`; without one nothing is kept.
         command: how it was asked for, for the record.
         progress: show a bar on standard error.
@@ -69,43 +78,36 @@ def gradient_importance(
         CaptureError: a loss or gradient is not finite, or does not depend on a layer's weights.
         RunError: the run in the folder is of another model, corpus or setting.
     """
-    settings = settings or Settings()
+    settings = settings or ImportanceSettings()
     chosen = objective or default_objective(model)
-    if model.has_decoder_inputs and not settings.pairs:
-        raise UsageError(f"the loss of {model.name} needs two texts per example; use pairs.")
-    plan = plan_study(corpus, model, settings, objective=chosen, stage=STAGE)
+    passes = (Pass(objective=chosen),)
+    title = "Gradient importance"
+    plan = plan_text_study("importance", title, source, model, settings, passes=passes)
 
-    def observer(batch: Batch, _: Sequence[Encoded]) -> ImportanceObserver:
-        assert isinstance(batch, Prepared)  # noqa: S101 - a step with an objective prepares
+    def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> ImportanceObserver:
+        assert isinstance(batch, Prepared)  # noqa: S101 - a pass with an objective prepares
         return ImportanceObserver(batch, plan.kind, chosen.reduction)
 
-    def described(state: State) -> xarray.Dataset:
-        return _described(state, plan, command)
-
-    return run_study(plan, observer, described, folder=folder or RunFolder(), progress=progress)
-
-
-def _described(state: State, plan: Plan, command: str | None) -> xarray.Dataset:
-    found = state.tally.compute()
-    if not found["loss"]["count"] > 0:
-        raise CorpusError(
-            f"{plan.signature['corpus']}: nothing in it can be predicted; every text is too short."
+    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+        found = state.tally.compute()
+        if not found["loss"]["count"] > 0:
+            raise CorpusError(
+                f"{plan.source}: nothing in it can be predicted; every text is too short."
+            )
+        return dataset(state.tally, plan.layers).assign_attrs(
+            unpredicted=int(found["unpredicted"]["total"]),
+            objective=json.dumps(chosen.settings()),
         )
-    described = {
-        **attributes(plan, state, "Gradient importance", command),
-        "unpredicted": int(found["unpredicted"]["total"]),
-        "objective": json.dumps(plan.signature["objective"]),
-    }
-    return dataset(state.tally, [site.layer for site in plan.sites], described)
+
+    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
 
 
-def dataset(tally: Tally, layers: Sequence[int], attributes: dict[str, Any]) -> xarray.Dataset:
+def dataset(tally: Tally, layers: Sequence[int]) -> xarray.Dataset:
     """Named arrays of what a run has found.
 
     Args:
         tally: what the observers saw, merged.
         layers: the numbers of the layers, in increasing order.
-        attributes: what would have to be repeated to get the same.
     """
     found = tally.compute()
     importance = found["importance"]
@@ -115,7 +117,7 @@ def dataset(tally: Tally, layers: Sequence[int], attributes: dict[str, Any]) -> 
         "importance": (by_key, importance["mean"][:, :, 0]),
         "importance_std": (by_key, importance["std"][:, :, 0]),
         "importance_by_query": (by_query, importance["mean"]),
-        "documents": ("key_category", importance["count"][:, :, 0].max(axis=(0, 1))),
+        "examples": ("key_category", importance["count"][:, :, 0].max(axis=(0, 1))),
         "loss": ((), found["loss"]["mean"]),
         "loss_std": ((), found["loss"]["std"]),
         "predicted_tokens": ((), found["predicted"]["total"]),
@@ -127,7 +129,4 @@ def dataset(tally: Tally, layers: Sequence[int], attributes: dict[str, Any]) -> 
         "query_category": list(QUERY_CATEGORIES),
         "key_category": list(KEY_CATEGORIES),
     }
-    described = {name: value for name, value in attributes.items() if value is not None}
-    return xarray.Dataset(
-        variables, coords=coordinates, attrs={**described, "format": FORMAT, "stage": STAGE}
-    )
+    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)

@@ -1,0 +1,264 @@
+"""Running a study: its passes, one after the other, and its result, kept in a folder."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import xarray
+
+from headlight.analysis.batch_runner import BatchRunner, Observer
+from headlight.analysis.folder import RESULT, RunFolder
+from headlight.analysis.passes import observe
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.capture import CapturedModel
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.errors import CorpusError, RunError
+from headlight.result import FORMAT, joined, load, save, versions
+from headlight.run import State
+from headlight.run.checkpoint import FILE as CHECKPOINT
+from headlight.run.example import NOTHING_SEEN, digest_with
+from headlight.vocabulary import Kind
+
+E = TypeVar("E", bound=Encoded)
+
+NOT_COUNTED = ("documents", "examples")
+"""Counts of an iteration that say nothing about what was left out."""
+
+
+def run_study(
+    plan: StudyPlan[E],
+    observer: Callable[[Pass, Batch, Sequence[E]], Observer],
+    to_dataset: Callable[[Pass, State], xarray.Dataset],
+    *,
+    folder: RunFolder | None = None,
+    command: str | None = None,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """Run the plan, or go on with it, and keep its result in the folder, if there is one.
+
+    Args:
+        plan: what is to be run.
+        observer: makes the observer of one batch of one pass.
+        to_dataset: makes the result of what was seen in a pass; what all results say of their
+            origin is added here.
+        folder: see `RunFolder`.
+        command: how it was asked for, for the record.
+        progress: show a bar on standard error.
+
+    Raises:
+        CorpusError: the corpus cannot be read, or holds no example.
+        RunError: the run in the folder is of another model, corpus or setting.
+    """
+
+    def compute(place: Path | None) -> xarray.Dataset:
+        resume = folder is not None and folder.resume
+        parts: list[xarray.Dataset] = []
+        for one in plan.passes:
+            state = _run_pass(plan, one, observer, place, resume=resume, progress=progress)
+            read = _attributes_of_corpus(plan, state)  # before examples are read again
+            part = to_dataset(one, state)
+            parts.append(part.assign_attrs(read | part.attrs))
+        if len(parts) == 1:
+            return parts[0]
+        return joined(parts).sel(measure=list(plan.measures))
+
+    origin = Origin(
+        plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source
+    )
+    return keep_result(
+        origin, compute, folder=folder, command=command, digest=lambda: _digest_of_corpus(plan)
+    )
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a result is from, as far as it is known before it is computed.
+
+    Attributes:
+        name: of the study.
+        title: what the result is about.
+        model: whose attention it is.
+        signature: everything that the result depends on besides the corpus, as JSON.
+        kind: which attention.
+        corpus: what the corpus is called.
+    """
+
+    name: str
+    title: str
+    model: CapturedModel
+    signature: Mapping[str, Any]
+    kind: Kind | None = None
+    corpus: str = ""
+
+
+def keep_result(
+    origin: Origin,
+    compute: Callable[[Path | None], xarray.Dataset],
+    *,
+    folder: RunFolder | None = None,
+    command: str | None = None,
+    digest: Callable[[], str] | None = None,
+) -> xarray.Dataset:
+    """The finished result in the folder, if it is of this very study; else a new one.
+
+    Args:
+        origin: what the result is of.
+        compute: makes it; it is given the folder, where half-done work may be kept.
+        folder: see `RunFolder`; without one nothing is kept.
+        command: how it was asked for, for the record.
+        digest: reads the corpus without the model, so that a changed one is noticed.
+
+    Raises:
+        RunError: the result in the folder is of another study, or the corpus has changed since.
+        UsageError: the folder holds a run, and nobody has said what should become of it.
+    """
+    place = folder.create() if folder else None
+    if place and folder and folder.resume and (finished := _finished(place, origin, digest)):
+        return finished
+    found = compute(place)
+    attributes = _attributes(origin, command) | found.attrs
+    result = found.copy()
+    result.attrs = {name: value for name, value in attributes.items() if value is not None}
+    if place:
+        save(result, place / RESULT)
+    return result
+
+
+def _run_pass(
+    plan: StudyPlan[E],
+    one: Pass,
+    observer: Callable[[Pass, Batch, Sequence[E]], Observer],
+    place: Path | None,
+    *,
+    resume: bool,
+    progress: bool,
+) -> State:
+    def observe_batch(batch: Batch, examples: Sequence[E]) -> Observer:
+        return observer(one, batch, examples)
+
+    place = place / one.folder if place else None
+    runner = BatchRunner(
+        plan.model,
+        plan.sites,
+        observe_batch,
+        plan.settings.batch_tokens,
+        objective=one.objective,
+        attribution=one.attribution,
+    )
+    examples = _Watched(plan.examples)
+    state = observe(
+        examples,
+        runner,
+        signature=plan.signature(one),
+        folder=place,
+        resume=resume,
+        max_examples=plan.max_examples,
+        progress=progress,
+    )
+    if not state.examples:
+        if place:  # nothing to go on from
+            (place / CHECKPOINT).unlink(missing_ok=True)
+        raise CorpusError(
+            f"{plan.source}: no example could be made of it for {plan.model.name}; is its text "
+            "too short, or longer than max_length?"
+        )
+    if place and not examples.begun:  # observed by an earlier process
+        _check_same_corpus(_digest_of_corpus(plan), state.digest, place)
+    return state
+
+
+class _Watched(Iterable[E]):
+    """Examples of which it is known whether any was asked for."""
+
+    def __init__(self, examples: Iterable[E]) -> None:
+        self._examples = examples
+        self.begun = False
+
+    def __iter__(self) -> Iterator[E]:
+        for example in self._examples:
+            self.begun = True
+            yield example
+
+
+def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
+    """What was read, and what was left out."""
+    counts = asdict(plan.examples.counts)
+    return {
+        "category_names": json.dumps(_special_tokens(plan.model.tokenizer)),
+        "corpus_digest": state.digest,
+        "examples": state.examples,
+        "tokens": state.tokens,
+        **{name: value for name, value in counts.items() if name not in NOT_COUNTED},
+    }
+
+
+def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
+    """What would have to be repeated to get the same."""
+    return {
+        "title": origin.title,
+        "model": origin.model.name,
+        "revision": origin.model.revision,
+        "kind": origin.kind,
+        "corpus": origin.corpus or None,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "versions": json.dumps(versions()),
+        "settings": json.dumps(origin.signature),
+        "format": FORMAT,
+        "stage": origin.name,
+    }
+
+
+def _special_tokens(tokenizer: Any) -> dict[str, str]:
+    """What this tokenizer calls the special tokens that begin and end a text."""
+    named = {
+        "cls": tokenizer.cls_token or tokenizer.bos_token,
+        "sep": tokenizer.sep_token or tokenizer.eos_token,
+    }
+    return {category: str(token) for category, token in named.items() if token}
+
+
+def _finished(
+    folder: Path, origin: Origin, digest: Callable[[], str] | None
+) -> xarray.Dataset | None:
+    """The result in the folder, if this study has been completed there.
+
+    Raises:
+        RunError: the result is of another study, or the corpus has changed since.
+    """
+    path = folder / RESULT
+    if not path.exists():
+        return None
+    result = load(path, stage=origin.name)
+    before = json.loads(result.attrs.get("settings", "{}"))
+    now = json.loads(json.dumps(dict(origin.signature)))  # as it comes back from a file
+    different = sorted(name for name in before | now if before.get(name) != now.get(name))
+    if different:
+        raise RunError(
+            f"{path} is of a study with other settings ({', '.join(different)}); repeat those, "
+            "begin anew with --overwrite, or choose another folder with --out."
+        )
+    if digest is not None:
+        _check_same_corpus(digest(), result.attrs["corpus_digest"], folder)
+    return result
+
+
+def _digest_of_corpus(plan: StudyPlan[Any]) -> str:
+    """Read the corpus without the model; its counts then say what was left out."""
+    found = NOTHING_SEEN
+    for example in islice(plan.examples, plan.max_examples):
+        found = digest_with(found, example)
+    return found
+
+
+def _check_same_corpus(now: str, before: str, folder: Path) -> None:
+    if now != before:
+        raise RunError(
+            f"the corpus has changed since the run in {folder} was completed; restore it, begin "
+            "anew with --overwrite, or choose another folder with --out."
+        )

@@ -1,0 +1,164 @@
+"""Plans of studies that read a corpus of texts."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from headlight.analysis.plan import (
+    Pass,
+    StudyPlan,
+    check_tokenizer,
+    choose_length,
+    choose_sites,
+)
+from headlight.analysis.settings import TextSettings
+from headlight.capture import CapturedModel
+from headlight.corpora import Corpus, SentencePairs, Source, open_corpus, open_sentence_pairs
+from headlight.encode import Encoded, Examples, adjacent_segments, sentence_pairs, texts
+from headlight.errors import UsageError
+
+SAMPLE = Path(__file__).parents[1] / "assets" / "sample.txt"
+SAMPLE_NAME = "the sample corpus"
+SAMPLE_LENGTH = 256
+"""Two paragraphs of the sample corpus."""
+PAIR_LENGTH = 128
+SENTENCE_PAIRS = "pairs"
+"""The format of sentence pairs."""
+
+TextSource = Source | Corpus | SentencePairs | Examples | None
+"""A path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples made for the very model;
+None is the sample corpus that comes with the package."""
+
+S = TypeVar("S", bound=TextSettings)
+
+
+def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
+    name: str,
+    title: str,
+    source: TextSource,
+    model: CapturedModel,
+    settings: TextSettings,
+    *,
+    passes: tuple[Pass, ...] = (Pass(),),
+    measures: tuple[str, ...] = (),
+    options: Mapping[str, Any] | None = None,
+) -> StudyPlan[Encoded]:
+    """Choose what runs; nothing of it runs yet.
+
+    Args:
+        name: of the study.
+        title: what the result is about.
+        source: see `TextSource`; of examples that are made already, no setting changes anything but
+            their number.
+        model: the model.
+        settings: those of the study.  The sample corpus is read two paragraphs at a time.
+        passes: see `StudyPlan`; in a pass backward an encoder-decoder runs whole, also where
+            attention of its encoder is asked for.
+        measures: see `StudyPlan`.
+        options: see `StudyPlan`.
+
+    Raises:
+        UsageError: something does not fit together: layers, kinds, lengths; or no tokenizer.
+        CorpusError: the corpus cannot be opened.
+    """
+    check_tokenizer(model)
+    if source is None:
+        settings = _for_sample(settings, model)
+    whole = any(one.objective is not None for one in passes)
+    opened = source if isinstance(source, Examples) else open_texts(source, settings)
+    two_texts = settings.pairs or isinstance(opened, SentencePairs | Examples)
+    model = _part_that_runs(model, settings, two_texts=two_texts, whole=whole)
+    kind, sites = choose_sites(model, settings)
+    return StudyPlan(
+        name=name,
+        title=title,
+        source=_name(opened),
+        model=model,
+        kind=kind,
+        sites=sites,
+        examples=opened if isinstance(opened, Examples) else _encode(opened, model, settings),
+        settings=settings,
+        passes=passes,
+        measures=measures,
+        max_examples=settings.max_examples,
+        options=options or {},
+    )
+
+
+def open_texts(
+    source: Source | Corpus | SentencePairs | None, settings: TextSettings
+) -> Corpus | SentencePairs:
+    """The corpus, opened as the settings say.
+
+    Raises:
+        UsageError: the format is unknown, or does not go with the source.
+        CorpusError: it cannot be opened.
+    """
+    if isinstance(source, Corpus | SentencePairs):
+        return source
+    if source is None:
+        return open_corpus(SAMPLE)
+    if settings.format == SENTENCE_PAIRS:
+        if settings.pairs:
+            raise UsageError(
+                "sentence pairs are two segments already; leave out pairs, which joins adjacent "
+                "paragraphs."
+            )
+        if not isinstance(source, str | Path):
+            raise UsageError("sentence pairs are read from files; give a path, or open them first.")
+        return open_sentence_pairs(source)
+    return open_corpus(source, format=settings.format, column=settings.column)
+
+
+def _for_sample(settings: S, model: CapturedModel) -> S:
+    """What suits the sample corpus: two adjacent paragraphs per example."""
+    longest = min(SAMPLE_LENGTH, model.longest or SAMPLE_LENGTH)
+    return settings.replace(pairs=True, max_length=settings.max_length or longest)
+
+
+def _name(opened: Corpus | SentencePairs | Examples) -> str:
+    if isinstance(opened, Examples):
+        return "examples"
+    return SAMPLE_NAME if opened.source == str(SAMPLE) else opened.source
+
+
+def _part_that_runs(
+    model: CapturedModel, settings: TextSettings, *, two_texts: bool, whole: bool
+) -> CapturedModel:
+    """The model, or of an encoder-decoder the encoder, where its decoder is not needed."""
+    wants_decoder = two_texts and (whole or settings.kind != "encoder")
+    if not model.has_decoder_inputs or wants_decoder:
+        return model
+    if whole:
+        raise UsageError(f"the loss of {model.name} needs two texts per example; use pairs.")
+    if settings.kind in ("decoder", "cross"):
+        raise UsageError(
+            f"{settings.kind} attention of {model.name} needs two texts per example; use pairs."
+        )
+    return model.encoder()
+
+
+def _encode(
+    corpus: Corpus | SentencePairs, model: CapturedModel, settings: TextSettings
+) -> Examples:
+    tokenizer: Any = model.tokenizer
+    length = choose_length(model, settings.max_length, *([PAIR_LENGTH] if settings.pairs else []))
+    if isinstance(corpus, SentencePairs):
+        return sentence_pairs(
+            corpus,
+            tokenizer,
+            max_length=length,
+            overflow=settings.overflow,
+            decoder_start=model.decoder_start,
+        )
+    if not settings.pairs:
+        return texts(corpus, tokenizer, max_length=length, overflow=settings.overflow)
+    return adjacent_segments(
+        corpus,
+        tokenizer,
+        length=length,
+        seed=settings.seed,
+        segment_ids=settings.segment_ids,
+        lone_units=settings.lone_units,
+        decoder_start=model.decoder_start,
+    )

@@ -1,0 +1,147 @@
+"""All studies in one table, which needs no torch until one is run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Literal
+
+import xarray
+
+from headlight.errors import UnknownNameError
+from headlight.settings import Settings
+
+
+@dataclass(frozen=True)
+class Study:
+    """One row of the table.
+
+    Attributes:
+        name: of the function in the root, and of the command, there with hyphens; the ``stage`` of
+            its results.
+        title: what it says, in a few words.
+        reads: what its source is.
+        settings_name: the class of its settings.
+        folder: its package; by default its name.
+        source: paper and section.
+    """
+
+    name: str
+    title: str
+    reads: Literal["text", "treebank", "coreference"]
+    settings_name: str
+    source: str
+    folder: str = ""
+
+    @property
+    def package(self) -> str:
+        """Where it lives."""
+        return f"headlight.studies.{self.folder or self.name}"
+
+    @property
+    def settings(self) -> type[Settings]:
+        """The class of its settings; imports no torch."""
+        found: type[Settings] = getattr(
+            import_module(f"{self.package}.settings"), self.settings_name
+        )
+        return found
+
+    @property
+    def run(self) -> Callable[..., xarray.Dataset]:
+        """``run(source, model, settings, *, folder, command, progress)``."""
+        found: Callable[..., xarray.Dataset] = import_module(f"{self.package}.study").run
+        return found
+
+    @property
+    def takes_objective(self) -> bool:
+        """Whether ``run`` can be given an objective, whose gradient is looked at."""
+        return self.name == "importance" or "measures" in self.settings.hints()
+
+
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in (
+        Study(
+            "survey",
+            "what weights, norms and effective attention say about every head",
+            "text",
+            "SurveySettings",
+            "Clark et al. 2019, Section 3; Kobayashi et al. 2020; Brunner et al. 2020",
+            folder="heads",
+        ),
+        Study(
+            "norms",
+            "how long transformed vectors are, and how that goes with weights and frequency",
+            "text",
+            "NormSettings",
+            "Kobayashi et al. 2020, Section 4",
+        ),
+        Study(
+            "contributions",
+            "what input tokens contribute to hidden tokens",
+            "text",
+            "ContributionSettings",
+            "Brunner et al. 2020, Section 5",
+        ),
+        Study(
+            "distances",
+            "how differently heads attend",
+            "text",
+            "DistanceSettings",
+            "Clark et al. 2019, Section 6",
+        ),
+        Study(
+            "importance",
+            "how much the loss depends on attention",
+            "text",
+            "ImportanceSettings",
+            "Clark et al. 2019, Section 3.2",
+        ),
+        Study(
+            "identifiability",
+            "how much of attention is identifiable from the output",
+            "text",
+            "IdentifiabilitySettings",
+            "Brunner et al. 2020, Section 3",
+        ),
+        Study(
+            "token_identity",
+            "how well hidden tokens give away their input tokens",
+            "text",
+            "TokenIdentitySettings",
+            "Brunner et al. 2020, Section 4",
+        ),
+        Study(
+            "dependency",
+            "heads as parsers",
+            "treebank",
+            "DependencySettings",
+            "Clark et al. 2019, Section 4.2",
+        ),
+        Study(
+            "coreference",
+            "heads as resolvers of coreference",
+            "coreference",
+            "CoreferenceSettings",
+            "Clark et al. 2019, Section 4.3",
+        ),
+        Study(
+            "parser_probes",
+            "probes that parse from attention",
+            "treebank",
+            "ParserProbeSettings",
+            "Clark et al. 2019, Section 5",
+        ),
+    )
+}
+"""By name, in the order in which help and documentation list them."""
+
+
+def find_study(name: str) -> Study:
+    """The study of that name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    if name not in STUDIES:
+        raise UnknownNameError("study", name, STUDIES)
+    return STUDIES[name]

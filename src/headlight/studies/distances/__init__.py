@@ -1,0 +1,1 @@
+"""How differently heads attend (Clark et al. 2019, Section 6)."""
