@@ -1,14 +1,29 @@
-"""Writing a file whole or not at all."""
+"""Reading and writing files whole or not at all, here or in a store such as ``s3://``.
+
+A place is a `Path` of this machine or a `UPath` of a store that fsspec has a driver for; both are
+used alike.
+"""
 
 import errno
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+from upath import UPath
 
 from headlight.errors import HeadlightError, ResultError
 
+Location = Path | UPath
+"""A file or folder: on this machine, or in a store."""
+L = TypeVar("L", bound=Location)
+
 _PLAIN = {
     errno.ENOSPC: "the disk is full; free some space or choose another place",
-    errno.EDQUOT: "the disk quota is used up; free some space or choose another place",
     errno.EROFS: "the folder is read-only; choose another place",
     errno.EACCES: "the folder may not be written to; choose another place",
     errno.EPERM: "the folder may not be written to; choose another place",
@@ -17,13 +32,53 @@ _PLAIN = {
     errno.EISDIR: "that is a folder; give the name of a file",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
 }
+if hasattr(errno, "EDQUOT"):  # Windows has no quota
+    _PLAIN[errno.EDQUOT] = "the disk quota is used up; free some space or choose another place"
+
+_HEADER = "headlight"
+WINDOWS = os.name == "nt"
 
 
-def write(path: Path, content: bytes, *, error: type[HeadlightError] = ResultError) -> None:
+def location(path: str | Location, *, error: type[HeadlightError] = ResultError) -> Location:
+    """What a user calls a place: a path, or the address of a store (``s3://bucket/folder``).
+
+    Raises:
+        HeadlightError: of class `error`, when there is no driver for such addresses.
+    """
+    if not isinstance(path, str):
+        return path
+    protocol, separator, _ = path.partition("://")
+    if not separator:
+        return Path(path)
+    try:
+        found = UPath(path)
+        _ = found.fs  # loads the driver
+    except Exception as problem:  # each driver fails in its own way when a library is missing
+        why = str(problem).partition("\n")[0].rstrip(".")
+        raise error(f"{path} cannot be used: {why}.") from problem
+    return Path(found.path) if protocol == "file" else found
+
+
+def read(path: Location, *, error: type[HeadlightError] = ResultError) -> bytes:
+    """All of a file.
+
+    Raises:
+        HeadlightError: of class `error`, when there is no such file, or it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as problem:
+        raise error(f"{path} cannot be read: there is no such file.") from problem
+    except OSError as problem:
+        raise error(f"{path} cannot be read: {problem.strerror or problem}.") from problem
+
+
+def write(path: Location, content: bytes, *, error: type[HeadlightError] = ResultError) -> None:
     """Put `content` at `path`, so that the old file or the new one is there at any moment.
 
-    The bytes go to a temporary name in the same folder, reach the disk, and take the final name
-    in one step. Whatever goes wrong, the temporary file is removed and an old file stays as it was.
+    On this machine the bytes go to a temporary name in the same folder, reach the disk, and take
+    the final name in one step; whatever goes wrong, the temporary file is removed and an old file
+    stays as it was.  A store is given the whole object in one request.
 
     Args:
         path: The file to write; its folder must exist.
@@ -33,6 +88,9 @@ def write(path: Path, content: bytes, *, error: type[HeadlightError] = ResultErr
     Raises:
         HeadlightError: of class `error`, when the disk is full, the folder is read-only, and so on.
     """
+    if not isinstance(path, Path):
+        _upload(path, content, error)
+        return
     # The process number keeps apart two programs that write the same file at the same time.
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -45,7 +103,7 @@ def write(path: Path, content: bytes, *, error: type[HeadlightError] = ResultErr
         _discard(partial)
 
 
-def make_folder(path: Path, *, error: type[HeadlightError] = ResultError) -> Path:
+def make_folder(path: L, *, error: type[HeadlightError] = ResultError) -> L:
     """The folder `path`, existing, with those above it.
 
     Raises:
@@ -58,15 +116,74 @@ def make_folder(path: Path, *, error: type[HeadlightError] = ResultError) -> Pat
     return path
 
 
-def remove_partials(path: Path) -> None:
+def save_tensors(
+    path: Location,
+    tensors: Mapping[str, np.ndarray],
+    header: Mapping[str, Any],
+    *,
+    error: type[HeadlightError] = ResultError,
+) -> None:
+    """Write arrays and what they are to one safetensors file, whole or not at all.
+
+    Args:
+        path: the file; its folder must exist.
+        tensors: arrays by name.
+        header: what they are, as JSON.
+        error: the class of the refusal.
+
+    Raises:
+        HeadlightError: of class `error`, if the file cannot be written.
+    """
+    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
+    # One entry: the order of several would change from one process to the next.
+    write(path, save(arrays, metadata={_HEADER: json.dumps(dict(header))}), error=error)
+
+
+def load_tensors(
+    path: str | Location, *, what: str = "file", error: type[HeadlightError] = ResultError
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What `save_tensors` wrote: arrays of their own, and the header.
+
+    Args:
+        path: the file.
+        what: what is expected, for the refusal of a file that is something else.
+        error: the class of the refusal.
+
+    Raises:
+        HeadlightError: of class `error`, if the file is missing, damaged, or something else.
+    """
+    path = location(path, error=error)
+    content = read(path, error=error)
+    try:
+        tensors = load(content)
+    except SafetensorError as problem:
+        raise error(f"{path} cannot be read: {problem}.") from problem
+    size = int.from_bytes(content[:8], "little")
+    try:
+        header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"][_HEADER])
+        return tensors, dict(header)
+    except (KeyError, TypeError, ValueError) as problem:
+        raise error(f"{path} is not a {what} that Headlight wrote; give another.") from problem
+
+
+def remove_partials(path: Location) -> None:
     """Clear away what processes that were killed while writing `path` have left beside it."""
-    for partial in path.parent.glob(f".{path.name}.*.partial"):
-        _discard(partial)
+    if isinstance(path, Path):
+        for partial in path.parent.glob(f".{path.name}.*.partial"):
+            _discard(partial)
 
 
 def reason(problem: OSError) -> str:
     """What an error of the operating system means, in plain words."""
     return _PLAIN.get(problem.errno or 0) or problem.strerror or str(problem)
+
+
+def _upload(path: UPath, content: bytes, error: type[HeadlightError]) -> None:
+    try:
+        path.write_bytes(content)
+    except Exception as problem:  # every driver raises errors of its own
+        why = reason(problem) if isinstance(problem, OSError) else str(problem)
+        raise error(f"{path} cannot be written: {why}.") from problem
 
 
 def _write_through(path: Path, content: bytes) -> None:
@@ -78,6 +195,8 @@ def _write_through(path: Path, content: bytes) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Make the new name itself last through a power cut."""
+    if WINDOWS:  # opens no folders
+        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

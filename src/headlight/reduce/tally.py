@@ -1,13 +1,8 @@
 """Everything that is accumulated over a corpus, under names, in one file."""
 
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as serialise
 
 from headlight import files
 from headlight.errors import HeadlightError, ResultError
@@ -26,7 +21,6 @@ ACCUMULATORS: Mapping[str, type[Accumulator]] = {
 }
 """Every accumulator, by the name that files know it by."""
 
-_HEADER = "headlight"
 _FORMAT = "1"
 
 
@@ -72,7 +66,7 @@ class Tally(Mapping[str, Accumulator]):
 
     def save(
         self,
-        path: Path,
+        path: files.Location,
         notes: Mapping[str, Any] = MappingProxyType({}),
         *,
         error: type[HeadlightError] = ResultError,
@@ -99,30 +93,24 @@ class Tally(Mapping[str, Accumulator]):
             for name, member in sorted(self.items())
             for field, array in member.arrays().items()
         }
-        # One entry: the order of several would change from one process to the next.
-        content = serialise(tensors, metadata={_HEADER: json.dumps(header)})
-        files.write(path, content, error=error)
+        files.save_tensors(path, tensors, header, error=error)
 
     @staticmethod
-    def load(path: Path) -> "tuple[Tally, dict[str, Any]]":
+    def load(path: files.Location) -> "tuple[Tally, dict[str, Any]]":
         """Read what `save` wrote: the tally and the notes.
 
         Raises:
             ResultError: if the file is missing, damaged, something else, or of another format.
         """
+        tensors, header = files.load_tensors(path)
         try:
-            with safe_open(path, framework="numpy") as file:
-                header = json.loads((file.metadata() or {})[_HEADER])
-                _check_format(header, path)
-                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            _check_format(header, path)
             return _restored(header["members"], tensors), header["notes"]
-        except (OSError, SafetensorError) as problem:
-            raise ResultError(f"{path} cannot be read: {problem}") from problem
         except (KeyError, TypeError, ValueError) as problem:
             raise ResultError(f"{path} is not a file that Headlight wrote; remove it.") from problem
 
 
-def _check_format(header: Mapping[str, Any], path: Path) -> None:
+def _check_format(header: Mapping[str, Any], path: files.Location) -> None:
     if header["format"] != _FORMAT:
         raise ResultError(
             f"{path} is in format {header['format']}, and this version of Headlight reads format "

@@ -1,16 +1,18 @@
 """What a run leaves on disk, so that another process can go on."""
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from headlight import files
 from headlight.errors import ResultError, RunError, UsageError
+from headlight.files import Location
 from headlight.reduce import Tally
 from headlight.run.example import NOTHING_SEEN
 
@@ -44,7 +46,7 @@ class Checkpoint:
         signature: All settings that the result depends on, as JSON.
     """
 
-    def __init__(self, folder: Path, signature: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Location, signature: Mapping[str, Any]) -> None:
         self.path = folder / FILE
         self.signature = json.loads(json.dumps(dict(signature)))  # as it will come back from disk
 
@@ -103,39 +105,41 @@ class Checkpoint:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Location) -> Iterator[None]:
     """Make the folder if need be, and keep other processes out of it.
 
-    The operating system lets go of the lock when the process ends, however it ends.
+    The operating system lets go of the lock when the process ends, however it ends.  A store has no
+    locks: there, nothing keeps a second process out.
 
     Raises:
         RunError: if the folder cannot be made or written to, or another process works in it.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as problem:
-        raise RunError(f"{folder} cannot be used: {files.reason(problem)}.") from problem
-    try:
-        _take(descriptor, folder)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _take(descriptor: int, folder: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+        lock = _taken(folder) if isinstance(folder, Path) else nullcontext()
+    except Timeout:
         raise RunError(
-            f"{folder} is in use by another run (process {owner}); wait for it, or choose another "
-            "folder with --out."
+            f"{folder} is in use by another run (process {_owner(folder)}); wait for it, or choose "
+            "another folder with --out."
         ) from None
     except OSError as problem:
-        raise RunError(f"{folder} cannot be locked: {files.reason(problem)}.") from problem
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        raise RunError(f"{folder} cannot be used: {files.reason(problem)}.") from problem
+    with lock:
+        yield
+
+
+def _taken(folder: Path) -> AbstractContextManager[Any]:
+    lock = FileLock(folder / LOCK).acquire(blocking=False)
+    with suppress(OSError):  # Windows lets nobody write to a locked file
+        (folder / LOCK).write_text(f"{os.getpid()}\n")
+    return lock
+
+
+def _owner(folder: Location) -> str:
+    """The number of the process that has the lock, as far as it can be read."""
+    with suppress(OSError, ValueError):
+        return str(int((folder / LOCK).read_text()))
+    return "unknown"
 
 
 _COUNTERS = tuple(each.name for each in fields(State) if each.name != "tally")

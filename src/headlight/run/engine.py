@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from headlight.errors import RunError, RunInterruptedError
+from headlight.files import Location
 from headlight.reduce import Tally
 from headlight.run.checkpoint import Checkpoint, State, locked
 from headlight.run.example import Example, digest_with
@@ -39,7 +39,7 @@ def run(
     examples: Iterable[E],
     work: BatchJob[E],
     *,
-    folder: Path | None = None,
+    folder: Location | None = None,
     signature: Mapping[str, Any],
     resume: bool = False,
     progress: Progress | None = None,
@@ -200,7 +200,7 @@ def _half(batch: Sequence[E]) -> int:
     return (len(batch) + 1) // 2
 
 
-def _how_to_go_on(state: State, folder: Path | None) -> str:
+def _how_to_go_on(state: State, folder: Location | None) -> str:
     if folder is None:
         return "interrupted; nothing is kept, because the run had no folder."
     return (

@@ -1,0 +1,138 @@
+"""Files whole or not at all, on this machine and in a store."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from upath import UPath
+
+from headlight import files
+from headlight.errors import ResultError, RunError
+
+
+@pytest.fixture(params=["here", "memory", "file"])
+def folder(request, tmp_path: Path) -> files.Location:
+    if request.param == "here":
+        return files.make_folder(tmp_path / "a" / "b")
+    place = f"memory://{tmp_path}" if request.param == "memory" else f"file://{tmp_path}"
+    return files.make_folder(files.location(f"{place}/a/b"))
+
+
+def test_addresses_of_stores_are_places_like_folders(tmp_path: Path) -> None:
+    assert files.location(str(tmp_path)) == tmp_path
+    assert files.location(tmp_path) is tmp_path
+    assert files.location(f"file://{tmp_path}") == tmp_path
+    store = files.location("memory://bucket/folder")
+    assert isinstance(store, UPath)
+    assert str(store / "a.txt") == "memory://bucket/folder/a.txt"
+
+
+def test_a_store_without_a_driver_is_refused() -> None:
+    with pytest.raises(RunError, match=r"^nothing://bucket/folder cannot be used: .*nothing"):
+        files.location("nothing://bucket/folder", error=RunError)
+
+
+def test_a_file_is_replaced_as_a_whole(folder: files.Location) -> None:
+    for content in (b"first", b"second"):
+        files.write(folder / "a", content)
+        assert files.read(folder / "a") == content
+    assert [each.name for each in folder.iterdir()] == ["a"]
+
+
+def test_a_file_that_is_missing_is_one_sentence(folder: files.Location) -> None:
+    with pytest.raises(ResultError, match="a cannot be read: there is no such file"):
+        files.read(folder / "a")
+
+
+def test_a_store_that_fails_is_one_sentence(monkeypatch) -> None:
+    class QuotaError(Exception):
+        """Such as drivers have, outside the tree of OSError."""
+
+    def full(*arguments):
+        raise QuotaError("the bucket is full")
+
+    place = files.location("memory://bucket/a")
+    monkeypatch.setattr(type(place), "write_bytes", full)
+    with pytest.raises(RunError, match="a cannot be written: the bucket is full"):
+        files.write(place, b"x", error=RunError)
+
+
+def test_tensors_come_back_bit_for_bit(folder: files.Location) -> None:
+    tensors = {
+        "scalar": np.array(0.1),
+        "none": np.zeros((0, 3), dtype=np.int64),
+        "turned": np.arange(6, dtype=np.float32).reshape(2, 3).T,
+        "flags": np.array([True, False]),
+    }
+    files.save_tensors(folder / "a", tensors, {"kind": "x", "notes": [1, None]})
+    found, header = files.load_tensors(folder / "a")
+    assert header == {"kind": "x", "notes": [1, None]}
+    assert found.keys() == tensors.keys()
+    for name, expected in tensors.items():
+        np.testing.assert_array_equal(found[name], expected, strict=True)
+        assert found[name].flags.writeable
+
+
+def test_tensors_of_the_same_content_are_the_same_bytes(tmp_path: Path) -> None:
+    one, other = {"a": np.zeros(2), "b": np.ones(3)}, {"b": np.ones(3), "a": np.zeros(2)}
+    for name, tensors in (("one", one), ("other", other)):
+        files.save_tensors(tmp_path / name, tensors, {})
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot be read: "),
+        (b"junk" * 50, "cannot be read: "),
+        (b"\x02\0\0\0\0\0\0\0{}", "is not a map that Headlight wrote"),
+    ],
+)
+def test_other_files_are_no_tensors(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(RunError, match=message):
+        files.load_tensors(tmp_path / "a", what="map", error=RunError)
+
+
+def test_windows_opens_no_folders(tmp_path: Path, monkeypatch) -> None:
+    opened = os.open
+
+    def open_file(path, flags, *arguments, **options):
+        if Path(path).is_dir():
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, flags, *arguments, **options)
+
+    monkeypatch.setattr("headlight.files.os.open", open_file)
+    monkeypatch.setattr("headlight.files.WINDOWS", True)
+    files.write(tmp_path / "a", b"x")
+    assert (tmp_path / "a").read_bytes() == b"x"
+
+
+ON_WINDOWS = """
+import builtins, errno
+del errno.EDQUOT
+imported = builtins.__import__
+lacking = {"fcntl", "grp", "pwd", "resource", "termios", "tty", "pty"}
+
+def import_there(name, globals=None, *rest, **options):
+    if name in lacking and (globals or {}).get("__name__", "").startswith("headlight"):
+        raise ModuleNotFoundError(f"Windows has no {name}")
+    return imported(name, globals, *rest, **options)
+
+builtins.__import__ = import_there
+import headlight
+headlight.load, headlight.survey
+import headlight.cli.program, headlight.papers
+"""
+
+
+def test_nothing_that_only_posix_has_is_needed() -> None:
+    """What Windows lacks is taken away from Headlight's own modules, and they still load."""
+    finished = subprocess.run(
+        [sys.executable, "-c", ON_WINDOWS], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
