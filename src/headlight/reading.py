@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -11,81 +12,74 @@ import numpy as np
 import xarray
 
 from headlight import files
-from headlight.analysis.contributions import with_contributions
 from headlight.attribution_settings import AttributionSettings
-from headlight.capture import CapturedModel, Kind, LayerRecord
+from headlight.capture import CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
-from headlight.capture.one_text import one_text
+from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
-from headlight.measures import Scores, ValueBias
+from headlight.measures import Scores
 from headlight.result import FORMAT, save, versions
-from headlight.vocabulary import CATEGORIES
+from headlight.vocabulary import CATEGORIES, Kind, ValueBias, measure, measure_table
 
-PAIRWISE = ("weight", "norm", "effective")
+_HOW = {
+    "attribution": "contributions cost more than everything else together, and were not asked for; "
+    "read the text with attribution=True",
+    "gradient": "a reading runs the model forward only; ask a survey for it",
+    "input": "what the values are made from was not found in this model",
+}
+"""Why a reading may lack a measure that needs something."""
 
 
 class Reading:
     """One text as a model reads it.
 
-    The measures are `xarray.DataArray`s with the tokens as coordinates; `dataset` holds them all.
-    Layers and heads are zero-based.
+    Every measure of `headlight.vocabulary` is an `xarray.DataArray` with the tokens as coordinates:
+    ``reading.norm``, or ``reading["norm"]``; `dataset` holds them all.  Layers and heads are
+    zero-based.
+
+    * ``weight``: α, over layer, head, query, key; rows sum to 1
+    * ``norm``: ‖α f(x)‖, over layer, head, query, key (Kobayashi et al. 2020)
+    * ``effective``: A⊥, over layer, head, query, key (Brunner et al. 2020, Eq. 9)
+    * ``merged_norm``: ‖Σ_h α f(x)‖, over layer, query, key
+    * ``attribution``: c, what input tokens (key) contribute to hidden tokens (query), over layer,
+      query, key, if it was asked for; rows sum to 1 (Brunner et al. 2020, Eq. 11)
+    * ``vector_norm``: ‖f(x)‖, over layer, head, key
+    * ``input_norm``: ‖x‖, over layer, key, where it was found
+    * ``entropy``: entropy of the rows of α in nats, over layer, head, query
+    * ``rank``: the largest rank of T, over layer, head
     """
 
     def __init__(self, dataset: xarray.Dataset) -> None:
         self.dataset = dataset
 
-    @property
-    def weight(self) -> xarray.DataArray:
-        """α, over layer, head, query, key; rows sum to 1."""
-        return self.dataset["weight"]
+    def __getitem__(self, name: str) -> xarray.DataArray:
+        """A measure.
 
-    @property
-    def norm(self) -> xarray.DataArray:
-        """‖α f(x)‖, over layer, head, query, key (Kobayashi et al. 2020)."""
-        return self.dataset["norm"]
+        Raises:
+            UnknownNameError: there is none of that name.
+            UsageError: it was not asked for, or cannot be had.
+        """
+        if name in self.dataset:
+            return self.dataset[name]
+        needs = measure(name).needs
+        why = f": {_HOW[needs]}" if needs else ""
+        raise UsageError(f"this reading has no {name}{why}.")
 
-    @property
-    def effective(self) -> xarray.DataArray:
-        """A⊥, over layer, head, query, key (Brunner et al. 2020, Eq. 9)."""
-        return self.dataset["effective"]
+    def __getattr__(self, name: str) -> xarray.DataArray:
+        """A measure as an attribute."""
+        if name not in {row.name for row in measure_table()}:
+            raise AttributeError(f"a reading has no {name!r}")
+        return self[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(row.name for row in measure_table())]
 
     @property
     def null(self) -> xarray.DataArray:
         """A∥ = A − A⊥, over layer, head, query, key."""
-        return self.dataset["weight"] - self.dataset["effective"]
-
-    @property
-    def merged_norm(self) -> xarray.DataArray:
-        """‖Σ_h α f(x)‖, over layer, query, key."""
-        return self.dataset["merged_norm"]
-
-    @property
-    def attribution(self) -> xarray.DataArray:
-        """c, what input tokens (key) contribute to hidden tokens (query), over layer, query, key.
-
-        Rows sum to 1 (Brunner et al. 2020, Eq. 11).
-
-        Raises:
-            UsageError: it was not asked for.
-        """
-        if "attribution" not in self.dataset:
-            raise UsageError(
-                "contributions cost more than everything else together, and were not asked for; "
-                "read the text with attribution=True."
-            )
-        return self.dataset["attribution"]
-
-    @property
-    def vector_norm(self) -> xarray.DataArray:
-        """‖f(x)‖, over layer, head, key."""
-        return self.dataset["vector_norm"]
-
-    @property
-    def entropy(self) -> xarray.DataArray:
-        """Entropy of the rows of α in nats, over layer, head, query."""
-        return self.dataset["entropy"]
+        return self["weight"] - self["effective"]
 
     @property
     def tokens(self) -> list[str]:
@@ -159,17 +153,17 @@ def read(  # noqa: PLR0913 - each is a choice of its own
     sites = model.sites_of(chosen, layers)
     if not sites:
         raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
-    batch = collate([example], pad_id=0, device=model.transformer.device)
-    seen: list[dict[str, np.ndarray]] = []
-
-    def visit(record: LayerRecord) -> None:
-        seen.append(_measured(record, value_bias))
-
     settings = AttributionSettings() if attribution is True else attribution or None
-    found = attribute(model, batch, settings, kind=chosen) if settings else None
-    with model.capture(sites) as recorder:
-        recorder.visit = with_contributions(visit, found) if found else visit
-        model.run(batch)
+    batch = collate([example], pad_id=0, device=model.transformer.device)
+    contributions = attribute(model, batch, settings, kind=chosen) if settings else None
+
+    def visit(record: LayerRecord) -> dict[str, np.ndarray]:
+        if contributions:
+            given = contributions.contribution[record.site.layer]
+            record = replace(record, attribution=given)
+        return _measured(record, value_bias)
+
+    seen = capture_one(model, example, sites, visit)
     queries, keys = _sides(example, chosen, model)
     attributes = {
         "title": "Reading",
@@ -189,28 +183,21 @@ def read(  # noqa: PLR0913 - each is a choice of its own
 
 
 def _measured(record: LayerRecord, value_bias: ValueBias) -> dict[str, np.ndarray]:
-    scores = Scores(record, value_bias)
-    found = {
-        name: getattr(scores, name)[0]
-        for name in (*PAIRWISE, "merged_norm", "vector_norm", "entropy")
+    """Every measure of a text for which the record holds what it needs, over the axes of its row."""
+    held = {
+        "input": record.input is not None,
+        "gradient": record.gradient is not None,
+        "attribution": record.attribution is not None,
     }
-    found["rank"] = scores.rank[0].amax(-1)
-    if record.input is not None:
-        found["input_norm"] = scores.input_norm[0]
-    if record.attribution is not None:
-        found["attribution"] = scores.attribution[0, 0]
-    return {name: tensor.detach().float().cpu().numpy() for name, tensor in found.items()}
+    scores = Scores(record, value_bias)
+    found: dict[str, np.ndarray] = {}
+    for row in measure_table():
+        if row.needs is None or held[row.needs]:
+            score = scores.of(row.name)[0]
+            score = score[0] if row.pairwise and not row.per_head else score
+            found[row.name] = score.detach().float().cpu().numpy()
+    return found
 
-
-DIMENSIONS = {
-    **dict.fromkeys(PAIRWISE, ("layer", "head", "query", "key")),
-    "merged_norm": ("layer", "query", "key"),
-    "attribution": ("layer", "query", "key"),
-    "vector_norm": ("layer", "head", "key"),
-    "input_norm": ("layer", "key"),
-    "entropy": ("layer", "head", "query"),
-    "rank": ("layer", "head"),
-}
 
 Positions = dict[str, list[Any]]
 
@@ -242,9 +229,13 @@ def _dataset(
 ) -> xarray.Dataset:
     heads = max(each["vector_norm"].shape[0] for each in seen)
     variables = {
-        name: (dims, np.stack([_filled(each[name], dims, heads) for each in seen]))
-        for name, dims in DIMENSIONS.items()
-        if all(name in each for each in seen)
+        row.name: (
+            row.axes,
+            np.stack([_filled(each[row.name], row.axes, heads) for each in seen]),
+            {"long_name": row.title, "units": row.unit},
+        )
+        for row in measure_table()
+        if all(row.name in each for each in seen)
     }
     coordinates: dict[str, Any] = {"layer": layers, "head": list(range(heads))}
     for side, positions in (("query", queries), ("key", keys)):

@@ -1,6 +1,16 @@
-"""The names that everything shares: kinds of attention, categories, choices; without torch."""
+"""The names that everything shares, without torch: measures, categories, kinds, choices.
 
+`measure_names` are what can be asked of a pair of positions, `MEASURES` what is asked by default.
+Whatever shows, stores or offers a measure reads its row here: readings, surveys, pages, reports,
+pictures, terminal and command line.  `headlight.measures.register_measure` adds a row together with
+the function that computes it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
+
+from headlight.errors import UnknownNameError, UsageError
 
 Kind = Literal["encoder", "decoder", "cross"]
 """Which attention: of an encoder, of a decoder, or of a decoder to an encoder."""
@@ -17,5 +27,265 @@ QueryPooling = Literal["mean", "first", "max"]
 Embeddings = Literal["sum", "output"]
 """What an input token is: the sum of its embeddings, or what the first block is given."""
 
-CATEGORIES = ("cls", "sep", "punctuation", "other")
+CATEGORY_LABELS = {
+    "cls": "[CLS]",
+    "sep": "[SEP]",
+    "punctuation": "punctuation",
+    "other": "other tokens",
+}
+"""Token categories, and what they are called where a result does not bring other names."""
+
+CATEGORIES = tuple(CATEGORY_LABELS)
 """Token categories; an index into this tuple stands for one of them."""
+
+NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
+"""Where a neighbour is, counted from the attending position."""
+
+Colour = Literal["blue", "orange", "purple", "green", "red"]
+Marker = Literal["circle", "square", "diamond", "triangle", "inverted triangle", "plus"]
+Need = Literal["input", "gradient", "attribution"]
+
+GRADIENT, ATTRIBUTION = "gradient", "attribution"
+"""Measures that need more than a pass forward: a loss, and derivatives by the input tokens."""
+
+PER_HEAD = ("layer", "head", "query", "key")
+PER_LAYER = ("layer", "query", "key")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A measure: what it is called, what shape it has, what it needs, and how it is drawn.
+
+    Attributes:
+        name: of the variable, the setting and the option.
+        symbol: as in formulas.
+        short: label where there is little room.
+        label: label in full.
+        meaning: what one number says, to follow the label after a colon.
+        source: where it is defined.
+        axes: of the variable in a reading.
+        unit: of the numbers.
+        share: whether a number is a share of its row as it is; sums of others are divided by the
+            sum of the row.
+        signed: whether numbers may be below 0.
+        needs: what has to be captured besides weights and values: the ``input`` of the attention
+            module, the ``gradient`` of a backward pass, or the ``attribution`` of input tokens.
+        default: whether studies look at it if nothing else is asked for.
+        colour: of lines and heat maps.
+        marker: on lines.
+    """
+
+    name: str
+    symbol: str
+    short: str
+    label: str
+    meaning: str
+    source: str
+    axes: tuple[str, ...] = PER_HEAD
+    unit: str = "1"
+    share: bool = False
+    signed: bool = False
+    needs: Need | None = None
+    default: bool = False
+    colour: Colour = "green"
+    marker: Marker = "circle"
+
+    @property
+    def title(self) -> str:
+        """Label and symbol: ``attention weight α``."""
+        return f"{self.label} {self.symbol}"
+
+    @property
+    def per_head(self) -> bool:
+        """Whether each head has its own; else all heads of a layer have one together."""
+        return "head" in self.axes
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether it is of pairs of positions, so that studies can look at it."""
+        return self.axes in (PER_HEAD, PER_LAYER)
+
+
+_TABLE = {
+    row.name: row
+    for row in (
+        Measure(
+            name="weight",
+            symbol="α",
+            short="weight",
+            label="attention weight",
+            meaning="the share of its attention that the row's token gives to the column's token",
+            source="Clark et al. (2019)",
+            share=True,
+            default=True,
+            colour="blue",
+        ),
+        Measure(
+            name="norm",
+            symbol="‖αf(x)‖",
+            short="norm",
+            label="weighted norm",
+            meaning="how long a vector the head really moves from the column's token to the row's",
+            source="Kobayashi et al. (2020), Section 3",
+            default=True,
+            colour="orange",
+            marker="square",
+        ),
+        Measure(
+            name="effective",
+            symbol="A⊥",
+            short="effective",
+            label="effective attention",
+            meaning=(
+                "the part of the weight that can change the head's output; it can be negative, "
+                "which is shown as 0"
+            ),
+            source="Brunner et al. (2020), Eq. 9",
+            share=True,
+            signed=True,
+            default=True,
+            colour="purple",
+            marker="diamond",
+        ),
+        Measure(
+            name="gradient",
+            symbol="|∂L/∂α|",
+            short="gradient",
+            label="gradient",
+            meaning="how much the loss changes with the weight",
+            source="Clark et al. (2019), Section 3.2",
+            needs="gradient",
+            marker="inverted triangle",
+        ),
+        Measure(
+            name="merged_norm",
+            symbol="‖Σαf(x)‖",
+            short="merged norm",
+            label="merged norm",
+            meaning=(
+                "how long a vector moves from the column's token to the row's if those of all "
+                "heads of the layer are summed first, so there is no head to choose"
+            ),
+            source="Kobayashi et al. (2020), Section 3, Eq. 3",
+            axes=PER_LAYER,
+        ),
+        Measure(
+            name="attribution",
+            symbol="c",
+            short="contribution",
+            label="contribution of input tokens",
+            meaning=(
+                "the share of the column's input token in what the row's hidden token depends on, "
+                "at the output of the layer (all heads, and the layers below)"
+            ),
+            source="Brunner et al. (2020), Eq. 11",
+            axes=PER_LAYER,
+            share=True,
+            needs="attribution",
+            colour="red",
+            marker="plus",
+        ),
+        Measure(
+            name="vector_norm",
+            symbol="‖f(x)‖",
+            short="vector norm",
+            label="norm of the transformed vector",
+            meaning="how long the vector is that the head would move from a token at weight 1",
+            source="Kobayashi et al. (2020), Section 3",
+            axes=("layer", "head", "key"),
+        ),
+        Measure(
+            name="input_norm",
+            symbol="‖x‖",
+            short="input norm",
+            label="norm of the input vector",
+            meaning="how long the vector of a token is that values are made from",
+            source="Kobayashi et al. (2020), Section 4.1",
+            axes=("layer", "key"),
+            needs="input",
+        ),
+        Measure(
+            name="entropy",
+            symbol="H(α)",
+            short="entropy",
+            label="entropy of the weights",
+            meaning="how broadly a token attends",
+            source="Clark et al. (2019), Section 3.3",
+            axes=("layer", "head", "query"),
+            unit="nats",
+        ),
+        Measure(
+            name="rank",
+            symbol="rank T",
+            short="rank",
+            label="rank of T",
+            meaning="how many dimensions of attention the head's output can tell apart",
+            source="Brunner et al. (2020), Section 3.2",
+            axes=("layer", "head"),
+        ),
+    )
+}
+
+MEASURES = tuple(row.name for row in _TABLE.values() if row.default)
+"""What studies look at by default."""
+
+
+def measure_table() -> tuple[Measure, ...]:
+    """All rows: measures of pairs of positions, and of single ones."""
+    return tuple(_TABLE.values())
+
+
+def measure_names() -> tuple[str, ...]:
+    """The measures of pairs of positions: those that a study can be asked for."""
+    return tuple(row.name for row in _TABLE.values() if row.pairwise)
+
+
+def measure(name: str) -> Measure:
+    """The row of a measure.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    if name not in _TABLE:
+        raise UnknownNameError("measure", name, _TABLE)
+    return _TABLE[name]
+
+
+def check_measures(names: Sequence[str]) -> None:
+    """Refuse measures that a study cannot be asked for, or that come twice, or not at all.
+
+    Raises:
+        UnknownNameError: there is no such measure of pairs of positions.
+        UsageError: there is none, or one is named twice.
+    """
+    known = measure_names()
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("measure", name, known)
+    if not names or len(set(names)) < len(names):
+        raise UsageError(f"measures is {names!r}; name at least one, and each of them once.")
+
+
+def measures_that_need(need: Need, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the measures that need a backward pass (``gradient``), and so on."""
+    return tuple(name for name in names if measure(name).needs == need)
+
+
+def add_measure(row: Measure) -> None:
+    """Put a row at the end of the table; `headlight.measures.register_measure` calls this.
+
+    Raises:
+        UsageError: the table has a row of that name.
+    """
+    if row.name in _TABLE:
+        raise UsageError(f"there is a measure {row.name!r} already; give yours another name.")
+    _TABLE[row.name] = row
+
+
+def remove_measure(name: str) -> None:
+    """Take a row out of the table again.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    del _TABLE[measure(name).name]

@@ -1,11 +1,16 @@
 """One text, or a pair, as the part of a model reads it that the text is meant for."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.record import Kind
+from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.encode import Encoded, encode_one
+from headlight.encode.batch import collate
 from headlight.errors import UsageError
+from headlight.vocabulary import Kind
+
+T = TypeVar("T")
 
 
 def one_text(
@@ -33,3 +38,26 @@ def one_text(
     start = model.decoder_start
     example = encode_one(tokenizer, text, pair, max_length=model.longest, decoder_start=start)
     return model, example
+
+
+def capture_one(
+    model: CapturedModel,
+    example: Encoded,
+    sites: Sequence[AttentionSite],
+    visit: Callable[[LayerRecord], T],
+) -> list[T]:
+    """What `visit` makes of the attention of each layer, on one text alone.
+
+    Each layer is visited as soon as it has run, and let go before the next.
+
+    Args:
+        model: the model.
+        example: what it reads.
+        sites: which attention modules, in the order of the result.
+        visit: is given a record of a batch of one text.
+    """
+    found: list[T] = []
+    with model.capture(sites) as recorder:
+        recorder.visit = lambda record: found.append(visit(record))
+        model.run(collate([example], pad_id=0, device=model.transformer.device))
+    return found

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from headlight.shapes import Factor, OutputWeight, Overlap, Value, Visible, Weight
-
-Kind = Literal["encoder", "decoder", "cross"]
+from headlight.vocabulary import Kind
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ Every sentence is computed from the numbers of the result alone; no two say the 
 """
 
 from headlight.findings.no_op import no_op
-from headlight.findings.observed import average, category_label, observed, share
+from headlight.findings.observed import average, category_label, observed, share, surveyed
 from headlight.findings.sentences import Finding, findings
 
 NUMBERING = (
@@ -22,4 +22,5 @@ __all__ = [
     "no_op",
     "observed",
     "share",
+    "surveyed",
 ]

@@ -6,13 +6,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-_CATEGORY_LABELS = {
-    "all": "all tokens",
-    "cls": "[CLS]",
-    "sep": "[SEP]",
-    "punctuation": "punctuation",
-    "other": "other tokens",
-}
+from headlight.vocabulary import CATEGORY_LABELS, Measure, measure_table
+
+_LABELS = {"all": "all tokens", **CATEGORY_LABELS}
 
 
 def observed(
@@ -43,7 +39,7 @@ def category_label(result: xr.Dataset, category: str) -> str:
     A result may bring its tokenizer's own names as JSON in the attribute ``category_names``.
     """
     names = json.loads(result.attrs.get("category_names", "{}"))
-    return str(names.get(category, _CATEGORY_LABELS.get(category, category)))
+    return str(names.get(category, _LABELS.get(category, category)))
 
 
 def share(
@@ -51,3 +47,9 @@ def share(
 ) -> NDArray[np.float64]:
     """The share of a measure that goes to a token category, [layer, head]."""
     return observed(result, "share", measure=measure, query_category=query, key_category=category)
+
+
+def surveyed(result: xr.Dataset, *, per_head: bool = True) -> list[Measure]:
+    """The measures of heads, or of whole layers, that a survey holds, in the order of the table."""
+    names = result["measure"].values if "measure" in result.coords else ()
+    return [row for row in measure_table() if row.name in names and row.per_head == per_head]

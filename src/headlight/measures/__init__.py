@@ -5,19 +5,18 @@ from headlight.measures.effective import Effective, effective
 from headlight.measures.entropy import entropy
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
 from headlight.measures.null_space import NullSpaces, null_spaces
-from headlight.measures.scores import (
-    ALL_MEASURES,
+from headlight.measures.scores import Scores, register_measure, unregister_measure
+from headlight.measures.words import NORM_POOLINGS, word_score
+from headlight.vocabulary import (
     ATTRIBUTION,
     GRADIENT,
     MEASURES,
-    Scores,
+    NormPooling,
     ValueBias,
     check_measures,
 )
-from headlight.measures.words import NORM_POOLINGS, NormPooling, word_score
 
 __all__ = [
-    "ALL_MEASURES",
     "ATTRIBUTION",
     "GRADIENT",
     "MEASURES",
@@ -35,6 +34,8 @@ __all__ = [
     "input_norm",
     "merged_norm",
     "null_spaces",
+    "register_measure",
+    "unregister_measure",
     "vector_norm",
     "weighted_norm",
     "word_score",

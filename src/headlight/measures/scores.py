@@ -1,23 +1,21 @@
 """All measures of one record, computed when first asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import cached_property
-from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from headlight.capture import LayerRecord
-from headlight.errors import CaptureError, UnknownNameError, UsageError
+from headlight.errors import CaptureError, UnknownNameError
 from headlight.measures import norm as norms
 from headlight.measures.effective import Effective, effective_of_rows
 from headlight.measures.entropy import entropy
 from headlight.measures.null_space import NullSpaces, null_spaces
 from headlight.measures.precision import back_to, double, single
 from headlight.shapes import Score, Value, Weight
-
-ValueBias = Literal["include", "exclude"]
+from headlight.vocabulary import Measure, ValueBias, add_measure, remove_measure
 
 
 class Scores:
@@ -98,11 +96,10 @@ class Scores:
         return single(self.record.gradient).abs()
 
     @cached_property
-    def attribution(self) -> Float[Tensor, "batch 1 query key"]:
+    def attribution(self) -> Float[Tensor, "batch query key"]:
         """c, what each input token contributes to each hidden token (Brunner et al. 2020, Eq. 11).
 
-        All heads of the layer together, and those of the layers below it: one row stands in the
-        place of the heads.
+        All heads of the layer together, and those of the layers below it.
 
         Raises:
             CaptureError: contributions were not computed.
@@ -112,18 +109,21 @@ class Scores:
                 f"{self.record.site.name}: contributions of input tokens were not computed; ask "
                 "for them before the model runs."
             )
-        return single(self.record.attribution)[:, None]
+        return single(self.record.attribution)
 
-    def of(self, measure: str) -> Score:
-        """The measure of that name; ``attribution`` has one row in the place of the heads.
+    def of(self, measure: str) -> Tensor:
+        """The measure of that name, of `headlight.vocabulary`.
+
+        Over the axes that its row names, for each text of the batch; a measure of pairs of
+        positions that belongs to a whole layer has one row in the place of the heads.
 
         Raises:
-            UnknownNameError: it is none of `ALL_MEASURES`.
+            UnknownNameError: there is none.
+            CaptureError: what it needs was not captured.
         """
-        if measure not in ALL_MEASURES:
-            raise UnknownNameError("measure", measure, ALL_MEASURES)
-        score: Score = getattr(self, measure)
-        return score
+        if measure not in _FUNCTIONS:
+            raise UnknownNameError("measure", measure, _FUNCTIONS)
+        return _FUNCTIONS[measure](self)
 
     @cached_property
     def entropy(self) -> Float[Tensor, "batch head query"]:
@@ -188,28 +188,41 @@ class Scores:
         return double(value) - double(site.value_bias)[:, None]
 
 
-MEASURES = ("weight", "norm", "effective")
-"""The measures of a pair of positions and a head that can be compared with one another."""
+_FUNCTIONS: dict[str, Callable[[Scores], Tensor]] = {
+    "weight": lambda scores: scores.weight,
+    "norm": lambda scores: scores.norm,
+    "effective": lambda scores: scores.effective,
+    "gradient": lambda scores: scores.gradient,
+    "merged_norm": lambda scores: scores.merged_norm[:, None],
+    "attribution": lambda scores: scores.attribution[:, None],
+    "vector_norm": lambda scores: scores.vector_norm,
+    "input_norm": lambda scores: scores.input_norm,
+    "entropy": lambda scores: scores.entropy,
+    "rank": lambda scores: scores.rank.amax(-1),
+}
+"""How each measure of the table in `headlight.vocabulary` is computed."""
 
-GRADIENT = "gradient"
-"""One more such measure, which needs a loss and a backward pass."""
 
-ATTRIBUTION = "attribution"
-"""One of a whole layer, which needs derivatives by the input tokens."""
+def register_measure(row: Measure, function: Callable[[Scores], Tensor]) -> None:
+    """Add a measure of your own, which readings, studies, pages and options then have.
 
-ALL_MEASURES = (*MEASURES, GRADIENT, ATTRIBUTION)
-"""Everything that can be asked of a pair of positions."""
-
-
-def check_measures(measures: Sequence[str]) -> None:
-    """Refuse measures that do not exist, or come twice, or not at all.
+    Args:
+        row: what it is called, what it needs, and how it is drawn.
+        function: of the scores of a batch, a tensor over ``batch`` and the axes of the row; with an
+            axis ``head`` of size 1 where a measure of pairs of positions has none.
 
     Raises:
-        UnknownNameError: there is no such measure.
-        UsageError: there is none, or one is named twice.
+        UsageError: there is a measure of that name.
     """
-    for measure in measures:
-        if measure not in ALL_MEASURES:
-            raise UnknownNameError("measure", measure, ALL_MEASURES)
-    if not measures or len(set(measures)) < len(measures):
-        raise UsageError(f"measures is {measures!r}; name at least one, and each of them once.")
+    add_measure(row)
+    _FUNCTIONS[row.name] = function
+
+
+def unregister_measure(name: str) -> None:
+    """Take a measure out again.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    remove_measure(name)
+    del _FUNCTIONS[name]

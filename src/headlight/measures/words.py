@@ -1,17 +1,17 @@
 """Measures between words instead of pieces (Clark et al. 2019, Section 4.1)."""
 
-from typing import Literal, Protocol, get_args, runtime_checkable
+from typing import Protocol, get_args, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.errors import UnknownNameError
 from headlight.measures.precision import back_to, double
 from headlight.measures.scores import Scores
+from headlight.settings import require_choice
 from headlight.shapes import Score
+from headlight.vocabulary import NormPooling
 
-NormPooling = Literal["norms", "vectors"]
 NORM_POOLINGS: tuple[str, ...] = get_args(NormPooling)
 
 WordScore = Float[Tensor, "batch head word other_word"]
@@ -76,8 +76,7 @@ def word_score(scores: Scores, measure: str, words: Pooling, pooling: str = "nor
 
     Source: Clark et al. (2019), Section 4.1, for weights.
     """
-    if pooling not in NORM_POOLINGS:
-        raise UnknownNameError("pooling of norms", pooling, NORM_POOLINGS)
+    require_choice("pooling of norms", pooling, NormPooling)
     score = scores.of(measure)
     if measure != "norm" or pooling == "norms":
         return words.pool(score)

@@ -11,7 +11,8 @@ from headlight.pool.categories import (
     over_queries,
     with_all,
 )
-from headlight.pool.words import QUERIES, Queries, Words
+from headlight.pool.words import QUERIES, Words
+from headlight.vocabulary import QueryPooling as Queries
 
 __all__ = [
     "QUERIES",

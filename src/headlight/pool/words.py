@@ -2,18 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.encode.batch import NO_WORD
-from headlight.errors import UnknownNameError, UsageError
+from headlight.errors import UsageError
+from headlight.settings import require_choice
 from headlight.shapes import Score
+from headlight.vocabulary import QueryPooling
 
-Queries = Literal["mean", "first", "max"]
-QUERIES: tuple[str, ...] = get_args(Queries)
+QUERIES: tuple[str, ...] = get_args(QueryPooling)
 
 NO_UNIT = -1
 
@@ -40,7 +41,7 @@ class Words:
     unit: Int64[Tensor, "batch token"]
     special: Bool[Tensor, "batch token"]
     width: int
-    queries: Queries
+    queries: QueryPooling
 
     @classmethod
     def of(
@@ -63,10 +64,9 @@ class Words:
                 and receive is dropped, and units are numbered as words are.
 
         Raises:
-            UnknownNameError: `queries` is none of `QUERIES`.
+            UnknownNameError: `queries` is no `QueryPooling`.
         """
-        if queries not in QUERIES:
-            raise UnknownNameError("way of joining the queries of a word", queries, QUERIES)
+        require_choice("way of joining the queries of a word", queries, QueryPooling)
         unit = _in_order(word) if special else word.clamp_min(NO_UNIT)
         dropped = (word == NO_WORD) & (unit == NO_UNIT)
         return cls(unit, dropped, int(unit.max()) + 1, queries)  # type: ignore[arg-type]

@@ -1,64 +1,74 @@
-"""Colours: of series, one per measure and category, and of ramps; for light and dark pages.
+"""Colours and markers: of series, one per measure and category, and of ramps; for both themes.
 
 Each ramp runs in even steps of lightness, so that it is read the same by colour-blind people and
 in print; the two-sided ramp (blue to orange) is one that they can tell apart.
 """
 
+from dataclasses import dataclass
+from typing import Literal
+
+from headlight.vocabulary import Colour, Marker, measure_table
+
 LEVELS = 21
 """Steps of a ramp: class ``q0`` is the lowest, ``q20`` the highest."""
 
+Theme = Literal["light", "dark"]
 _Stops = tuple[str, ...]
 
 _LIGHT: dict[str, _Stops] = {
-    "weight": ("#f3f5f8", "#b9cfea", "#6f9fd8", "#2f6ab5", "#0f3a7a"),
-    "norm": ("#f8f5f1", "#f3cfa6", "#e39a4f", "#b8640f", "#7a3c00"),
-    "effective": ("#f7f3f7", "#e6c3e0", "#c885bd", "#98478f", "#5f1d5c"),
-    "other": ("#f2f6f4", "#b7dccb", "#6db69b", "#2c8069", "#0c4d3f"),
+    "blue": ("#f3f5f8", "#b9cfea", "#6f9fd8", "#2f6ab5", "#0f3a7a"),
+    "orange": ("#f8f5f1", "#f3cfa6", "#e39a4f", "#b8640f", "#7a3c00"),
+    "purple": ("#f7f3f7", "#e6c3e0", "#c885bd", "#98478f", "#5f1d5c"),
+    "green": ("#f2f6f4", "#b7dccb", "#6db69b", "#2c8069", "#0c4d3f"),
     "change": ("#0f3a7a", "#5f93d2", "#f2f2f0", "#dc9347", "#7a3c00"),
 }
 _DARK: dict[str, _Stops] = {
-    "weight": ("#1c232c", "#254468", "#356fae", "#6aa5e4", "#cfe4fb"),
-    "norm": ("#26211b", "#5a3a18", "#a5661c", "#e6a04e", "#fbe3c2"),
-    "effective": ("#251e26", "#532c52", "#924c8c", "#cf8cc7", "#f6dcf2"),
-    "other": ("#1b2522", "#204c40", "#2f8069", "#6cbfa3", "#d3f2e5"),
+    "blue": ("#1c232c", "#254468", "#356fae", "#6aa5e4", "#cfe4fb"),
+    "orange": ("#26211b", "#5a3a18", "#a5661c", "#e6a04e", "#fbe3c2"),
+    "purple": ("#251e26", "#532c52", "#924c8c", "#cf8cc7", "#f6dcf2"),
+    "green": ("#1b2522", "#204c40", "#2f8069", "#6cbfa3", "#d3f2e5"),
     "change": ("#a9ceff", "#3f7cc0", "#24272b", "#b8721f", "#ffd39a"),
 }
-# Green as well: they never share a figure with what belongs to no measure.
+# Only lines are red: a ramp of it would be taken for the orange one.
 for _ramps in (_LIGHT, _DARK):
-    _ramps["gradient"] = _ramps["attribution"] = _ramps["other"]
-THEMES = {"light": _LIGHT, "dark": _DARK}
+    _ramps["red"] = _ramps["green"]
+THEMES: dict[Theme, dict[str, _Stops]] = {"light": _LIGHT, "dark": _DARK}
 
-SERIES: dict[str, dict[str, str]] = {
-    "light": {
-        "cls": "#0072b2",
-        "sep": "#d1500a",
-        "punctuation": "#00896b",
-        "other": "#50565e",
-        "previous": "#7b3294",
-        "current": "#6b7178",
-        "next": "#14803c",
-        "weight": "#2f6ab5",
-        "norm": "#c06a12",
-        "effective": "#a04a96",
-        "gradient": "#2c8069",
-        "attribution": "#801500",
-    },
-    "dark": {
-        "cls": "#56b4e9",
-        "sep": "#f0793a",
-        "punctuation": "#35c09b",
-        "other": "#c3c8ce",
-        "previous": "#c99be0",
-        "current": "#a3abb4",
-        "next": "#63c583",
-        "weight": "#6aa5e4",
-        "norm": "#e6a04e",
-        "effective": "#d590cc",
-        "gradient": "#6cbfa3",
-        "attribution": "#e0826a",
-    },
+
+@dataclass(frozen=True, slots=True)
+class SeriesStyle:
+    """How a series is drawn: its colour on light and on dark pages, and its marker."""
+
+    light: str
+    dark: str
+    marker: Marker
+
+
+_LINES: dict[Colour, tuple[str, str]] = {
+    "blue": ("#2f6ab5", "#6aa5e4"),
+    "orange": ("#c06a12", "#e6a04e"),
+    "purple": ("#a04a96", "#d590cc"),
+    "green": ("#2c8069", "#6cbfa3"),
+    "red": ("#801500", "#e0826a"),
 }
-"""The colour of each category, neighbour and measure, the same in every figure."""
+_GROUPS = {
+    "cls": SeriesStyle("#0072b2", "#56b4e9", "triangle"),
+    "sep": SeriesStyle("#d1500a", "#f0793a", "square"),
+    "punctuation": SeriesStyle("#00896b", "#35c09b", "diamond"),
+    "other": SeriesStyle("#50565e", "#c3c8ce", "circle"),
+    "previous": SeriesStyle("#7b3294", "#c99be0", "triangle"),
+    "current": SeriesStyle("#6b7178", "#a3abb4", "circle"),
+    "next": SeriesStyle("#14803c", "#63c583", "square"),
+}
+
+
+def series_styles() -> dict[str, SeriesStyle]:
+    """The style of each category, neighbour and measure, the same in every figure."""
+    return _GROUPS | {
+        row.name: SeriesStyle(*_LINES[row.colour], row.marker)
+        for row in measure_table()
+        if row.pairwise
+    }
 
 
 def level(value: float, low: float, high: float) -> int:
@@ -69,14 +79,20 @@ def level(value: float, low: float, high: float) -> int:
     return round(share * (LEVELS - 1))
 
 
-def ramp(theme: str, scale: str) -> list[str]:
-    """The colours of a scale, lowest first, as ``#rrggbb``."""
-    stops = [_channels(stop) for stop in THEMES[theme][scale]]
+def ramp(theme: Theme, scale: str) -> list[str]:
+    """The colours of a scale, lowest first, as ``#rrggbb``.
+
+    Args:
+        theme: of the page.
+        scale: a colour, ``change`` for the two-sided ramp, or a measure, which has a colour.
+    """
+    colours = {row.name: row.colour for row in measure_table()}
+    stops = [_channels(stop) for stop in THEMES[theme][colours.get(scale, scale)]]
     return [_between(stops, index / (LEVELS - 1)) for index in range(LEVELS)]
 
 
-def ramp_variables(theme: str) -> str:
-    """CSS declarations of all scales: ``--weight-7`` is a colour, ``--on-weight-7`` text on it."""
+def ramp_variables(theme: Theme) -> str:
+    """CSS declarations of all scales: ``--blue-7`` is a colour, ``--on-blue-7`` text on it."""
     return "".join(
         f"--{scale}-{index}:{colour};--on-{scale}-{index}:{text_colour(colour)};"
         for scale in THEMES[theme]
@@ -84,18 +100,21 @@ def ramp_variables(theme: str) -> str:
     )
 
 
-def series_variables(theme: str) -> str:
+def series_variables(theme: Theme) -> str:
     """CSS declarations of the colours of series: ``--s-sep`` is one."""
-    return "".join(f"--s-{name}:{colour};" for name, colour in SERIES[theme].items())
+    return "".join(
+        f"--s-{name}:{style.light if theme == 'light' else style.dark};"
+        for name, style in series_styles().items()
+    )
 
 
 def series_rules() -> str:
     """CSS rules that give class ``s-sep`` its colour."""
-    return "".join(f".s-{name}{{--series:var(--s-{name})}}" for name in SERIES["light"])
+    return "".join(f".s-{name}{{--series:var(--s-{name})}}" for name in series_styles())
 
 
 def ramp_rules() -> str:
-    """CSS rules that give class ``q7`` inside ``.scale-weight`` its colours."""
+    """CSS rules that give class ``q7`` inside ``.scale-blue`` its colours."""
     return "".join(
         f".scale-{scale} .q{index}{{--cell:var(--{scale}-{index});"
         f"--on-cell:var(--on-{scale}-{index})}}"

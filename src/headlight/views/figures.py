@@ -8,34 +8,15 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headlight.findings import category_label, observed, share
+from headlight.findings import category_label, observed, share, surveyed
+from headlight.views.colour import series_styles
 from headlight.views.lengths import correlation_panel
 from headlight.views.numbers import Format, percent_cell, two_decimals
 from headlight.views.panel import Panel, Series, draw_panel, swatch
 from headlight.views.scale import round_domain
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Measure
 
-MEASURE_LABELS = {
-    "weight": "attention weight α",
-    "norm": "weighted norm ‖αf(x)‖",
-    "effective": "effective attention A⊥",
-}
-SHORT_LABELS = {"weight": "weight", "norm": "norm", "effective": "effective"}
-SHAPES = {
-    "cls": "triangle",
-    "sep": "square",
-    "punctuation": "diamond",
-    "other": "circle",
-    "previous": "triangle",
-    "current": "circle",
-    "next": "square",
-    "weight": "circle",
-    "norm": "square",
-    "effective": "diamond",
-}
-CATEGORIES = ("cls", "sep", "punctuation", "other")
 _Legend = dict[str, tuple[Markup, str]]
-
-NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +56,9 @@ def _categories(result: xr.Dataset) -> Figure:
     variants: list[Variant] = []
     legend: _Legend = {}
     for query in ("all", *CATEGORIES):
-        by_measure = {
-            measure: _category_series(result, measure, query) for measure in MEASURE_LABELS
-        }
+        by_measure = [(row, _category_series(result, row.name, query)) for row in surveyed(result)]
         if query == "all":
-            legend = _legend([one for series in by_measure.values() for one in series])
+            legend = _legend([one for _, series in by_measure for one in series])
         marks = {name: float(_token_share(result)[i]) for i, name in enumerate(CATEGORIES)}
         panels = _measure_panels(by_measure, marks if query == "all" else {})
         if panels:
@@ -104,34 +83,35 @@ def _category_series(result: xr.Dataset, measure: str, query: str) -> list[Serie
             name,
             f"to {category_label(result, name)}",
             share(result, measure, name, query),
-            SHAPES[name],
+            series_styles()[name].marker,
         )
         for name in CATEGORIES
     ]
 
 
 def _neighbours(result: xr.Dataset) -> Figure:
-    by_measure = {
-        measure: [
-            Series(
-                name,
-                f"to the {name} token",
-                observed(result, "neighbour", measure=measure, offset=offset),
-                SHAPES[name],
-            )
-            for name, offset in NEIGHBOURS.items()
-        ]
-        for measure in MEASURE_LABELS
-    }
+    by_measure = [(row, _neighbour_series(result, row.name)) for row in surveyed(result)]
     return Figure(
         "neighbours",
         "Do heads look at their neighbours?",
         "The share that goes to the token before, to the token itself and to the token after; a "
         "dot near 100% is a head that does nothing else.",
         "After Clark et al. (2019), Section 3.1.",
-        list(_legend([one for series in by_measure.values() for one in series]).values()),
+        list(_legend([one for _, series in by_measure for one in series]).values()),
         _single(_measure_panels(by_measure, {})),
     )
+
+
+def _neighbour_series(result: xr.Dataset, measure: str) -> list[Series]:
+    return [
+        Series(
+            name,
+            f"to the {name} token",
+            observed(result, "neighbour", measure=measure, offset=offset),
+            series_styles()[name].marker,
+        )
+        for name, offset in NEIGHBOURS.items()
+    ]
 
 
 def _entropy(result: xr.Dataset) -> Figure:
@@ -141,12 +121,12 @@ def _entropy(result: xr.Dataset) -> Figure:
     for query in ("all", "cls"):
         series = [
             Series(
-                measure,
-                SHORT_LABELS[measure],
-                observed(result, "entropy", measure=measure, query_category=query),
-                SHAPES[measure],
+                row.name,
+                row.short,
+                observed(result, "entropy", measure=row.name, query_category=query),
+                row.marker,
             )
-            for measure in MEASURE_LABELS
+            for row in surveyed(result)
         ]
         legend |= _legend(series)
         title = f"Entropy (nats) from {category_label(result, query)}"
@@ -173,7 +153,7 @@ def _dispersion(result: xr.Dataset) -> Figure:
             name,
             f"‖f(x)‖ of {category_label(result, name)}",
             observed(result, "vector_norm_by_category", key_category=name),
-            SHAPES[name],
+            series_styles()[name].marker,
         )
         for name in CATEGORIES
     ]
@@ -210,15 +190,16 @@ def _correlation(result: xr.Dataset) -> Figure:
     )
 
 
-def _measure_panels(by_measure: dict[str, list[Series]], marks: dict[str, float]) -> list[Markup]:
+def _measure_panels(
+    by_measure: Sequence[tuple[Measure, list[Series]]], marks: dict[str, float]
+) -> list[Markup]:
     """A panel for each measure, all with the same range so that they can be compared."""
-    everything = [one for series in by_measure.values() for one in series]
+    everything = [one for _, series in by_measure for one in series]
     domain = _domain(everything, at_least=(0.0, 1.0))
-    panels = []
-    for measure, series in by_measure.items():
-        shown = marks if measure == "weight" else {}
-        title = f"Share of {MEASURE_LABELS[measure]} (%)"
-        panels += _panel(title, series, domain, percent_cell, None, shown)
+    panels: list[Markup] = []
+    for row, series in by_measure:
+        shown = {} if panels else marks
+        panels += _panel(f"Share of {row.title} (%)", series, domain, percent_cell, None, shown)
     return panels
 
 

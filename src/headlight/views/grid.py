@@ -9,9 +9,8 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headlight.findings import category_label, observed, share
+from headlight.findings import category_label, observed, share, surveyed
 from headlight.views.colour import level
-from headlight.views.figures import CATEGORIES, MEASURE_LABELS, NEIGHBOURS, SHORT_LABELS
 from headlight.views.markup import element, joined
 from headlight.views.numbers import (
     Format,
@@ -24,6 +23,7 @@ from headlight.views.numbers import (
     two_decimals,
 )
 from headlight.views.scale import Number, round_domain
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, measure
 
 CELL = 40
 _TEXT_UP_TO = 16
@@ -88,14 +88,14 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
     for name, label, values in _plain_questions(result):
         if np.isfinite(values).any():
             questions.append((name, label))
-            views[f"{name}."] = _view(label, "other", values, _range(values), (decimal, decimal))
+            views[f"{name}."] = _view(label, "green", values, _range(values), (decimal, decimal))
     if not views:
         return None
     first = "sep.weight" if "sep.weight" in views else next(iter(views))
+    rows = surveyed(result)
     measures = [
-        *SHORT_LABELS.items(),
-        ("norm-weight", "norm − weight"),
-        ("effective-weight", "effective − weight"),
+        *((row.name, row.short) for row in rows),
+        *((f"{row.name}-weight", f"{row.short} − weight") for row in rows),
     ]
     shown = [m for m in measures if any(key.endswith(f".{m[0]}") for key in views)]
     return HeadGrid(questions, shown, views, first, draw_grid(views[first], layers, heads))
@@ -158,15 +158,14 @@ _ByMeasure = dict[str, NDArray[np.float64]]
 def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | None]]:
     """Name, label, values by measure, and for the entropy the value of uniform attention."""
     asked: list[tuple[str, str, _ByMeasure, float | None]] = []
+    measures = [row.name for row in surveyed(result)]
     for name in CATEGORIES:
-        values = {measure: share(result, measure, name) for measure in MEASURE_LABELS}
+        values = {m: share(result, m, name) for m in measures}
         asked.append((name, f"to {category_label(result, name)}", values, None))
     for name, offset in NEIGHBOURS.items():
-        values = {m: observed(result, "neighbour", measure=m, offset=offset) for m in SHORT_LABELS}
+        values = {m: observed(result, "neighbour", measure=m, offset=offset) for m in measures}
         asked.append((name, f"to the {name} token", values, None))
-    values = {
-        m: observed(result, "entropy", measure=m, query_category="all") for m in MEASURE_LABELS
-    }
+    values = {m: observed(result, "entropy", measure=m, query_category="all") for m in measures}
     asked.append(("entropy", "entropy", values, float(observed(result, "entropy_uniform", ()))))
     return asked
 
@@ -195,20 +194,24 @@ def _compared(
         (percent_cell, percent_text) if share else (two_decimals, _nats)
     )
     views = {
-        f"{name}.{m}": _view(f"{SHORT_LABELS[m].capitalize()} {label}", m, v, (0.0, high), formats)
+        f"{name}.{m}": _view(f"{_named(m)} {label}", measure(m).colour, v, (0.0, high), formats)
         for m, v in seen.items()
     }
     change: tuple[Format, Format] = (points_cell, points_text) if share else (signed, signed)
-    pairs = [m for m in ("norm", "effective") if m in seen and "weight" in seen]
-    differences = {m: seen[m] - seen["weight"] for m in pairs}
+    weights = seen.pop("weight", None)
+    differences = {} if weights is None else {m: v - weights for m, v in seen.items()}
     most = max(
         (float(np.nanmax(np.abs(d), initial=0.0)) for d in differences.values()), default=0.0
     )
     _, most = round_domain(0.0, max(most, 0.01))
     for m, difference in differences.items():
-        title = f"{SHORT_LABELS[m].capitalize()} minus weight {label}"
+        title = f"{_named(m)} minus weight {label}"
         views[f"{name}.{m}-weight"] = _view(title, "change", difference, (-most, most), change)
     return views
+
+
+def _named(name: str) -> str:
+    return measure(name).short.capitalize()
 
 
 def _view(

@@ -7,14 +7,7 @@ import xarray as xr
 from headlight.findings import NUMBERING
 from headlight.views.serial import reading_json
 from headlight.views.template import embedded_text, render
-
-_LABELS = {
-    "weight": "weight",
-    "norm": "norm",
-    "effective": "effective",
-    "merged_norm": "merged norm (no head)",
-    "attribution": "contribution of input tokens (no head)",
-}
+from headlight.vocabulary import measure_table
 
 
 def reading_page(reading: xr.Dataset) -> str:
@@ -31,7 +24,7 @@ def reading_page(reading: xr.Dataset) -> str:
         title=" / ".join(part for part in texts if part) or "A reading",
         attributes=attributes,
         numbering=NUMBERING,
-        measures=[(name, label) for name, label in _LABELS.items() if name in reading],
+        measures=[row for row in measure_table() if row.pairwise and row.name in reading],
         layers=reading.sizes["layer"],
         heads=reading.sizes["head"],
         versions=list(versions.items()) if isinstance(versions, dict) else [("", versions)],

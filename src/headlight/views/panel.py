@@ -11,14 +11,17 @@ from headlight.findings import average
 from headlight.views.markup import element, joined, number
 from headlight.views.numbers import Format
 from headlight.views.scale import Number, Scale
+from headlight.vocabulary import Marker
 
 WIDTH, HEIGHT = 380, 262
 LEFT, RIGHT, TOP, BOTTOM = 44, 368, 30, 222
-_SHAPES = {
+_SHAPES: dict[Marker, str] = {
     "circle": "m-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0z",
     "square": "m-3.1-3.1h6.2v6.2h-6.2z",
     "triangle": "m0-4.1l4 7h-8z",
     "diamond": "m0-4.4l4.4 4.4l-4.4 4.4l-4.4-4.4z",
+    "inverted triangle": "m0 4.1l-4-7h8z",
+    "plus": "m-1.3-3.9h2.6v2.6h2.6v2.6h-2.6v2.6h-2.6v-2.6h-2.6v-2.6h2.6z",
 }
 
 
@@ -30,14 +33,14 @@ class Series:
         name: Class that gives the colour, e.g. ``sep``.
         label: What the legend and the tooltips call it.
         values: [layer, head]; a head axis of one with ``dots`` off for values by layer.
-        shape: Of the markers on the line: circle, square, triangle or diamond.
+        shape: Of the markers on the line.
         dots: Whether each head is drawn.
     """
 
     name: str
     label: str
     values: NDArray[np.float64]
-    shape: str = "circle"
+    shape: Marker = "circle"
     dots: bool = True
 
     @property
@@ -90,7 +93,7 @@ def frame(label: str, parts: list[Markup]) -> Markup:
     )
 
 
-def swatch(name: str, shape: str) -> Markup:
+def swatch(name: str, shape: Marker) -> Markup:
     """A small sample of a line for the legend."""
     line = element("path", class_=f"line s-{name}", d="M1 8h22")
     marker = element("path", class_=f"marker s-{name}", d=f"M12 8{_SHAPES[shape]}")

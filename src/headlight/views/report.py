@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headlight.findings import NUMBERING, findings
+from headlight.findings import NUMBERING, findings, surveyed
 from headlight.views.figures import figures
 from headlight.views.grid import head_grid
 from headlight.views.numbers import grouped
@@ -30,12 +30,15 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
     """
     attributes = result.attrs
     grid = head_grid(result)
+    measures = surveyed(result)
     data: dict[str, object] = {"views": grid.views, "first": grid.first} if grid else {}
     data |= {"layers": result.sizes["layer"], "heads": result.sizes["head"]}
+    data["measures"] = [row.name for row in measures]
     return render(
         "report.html",
         title=attributes.get("title") or f"Attention in {attributes.get('model', 'a model')}",
         attributes=attributes,
+        measures=[row.title for row in measures],
         facts=_facts(result),
         composition=composition(result),
         numbering=NUMBERING,

@@ -18,8 +18,9 @@ One object, without white space, numbers rounded to four significant digits::
     entropy                     [layer][head][query], in nats
     rank                        [layer][head]
 
-What was not observed is null, a variable that a reading does not have is left out, and a number
-smaller than a millionth of the largest of its variable is 0.
+The arrays are all measures of `headlight.vocabulary` that the reading has, each over the axes of
+its row.  What was not observed is null, and a number smaller than a millionth of the largest of its
+variable is 0.
 """
 
 import json
@@ -30,20 +31,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings import observed
-from headlight.vocabulary import CATEGORIES
-
-DIMENSIONS: dict[str, tuple[str, ...]] = {
-    "weight": ("layer", "head", "query", "key"),
-    "norm": ("layer", "head", "query", "key"),
-    "effective": ("layer", "head", "query", "key"),
-    "merged_norm": ("layer", "query", "key"),
-    "attribution": ("layer", "query", "key"),
-    "vector_norm": ("layer", "head", "key"),
-    "input_norm": ("layer", "key"),
-    "entropy": ("layer", "head", "query"),
-    "rank": ("layer", "head"),
-}
-"""The variables of a reading and the order of their axes in the file."""
+from headlight.vocabulary import CATEGORIES, measure_table
 
 _ATTRIBUTES = ("model", "revision", "kind", "text", "pair", "created", "command")
 
@@ -61,9 +49,9 @@ def reading_json(reading: xr.Dataset) -> str:
         "keys": _tokens(reading, "key"),
     }
     parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]]
-    for name, dims in DIMENSIONS.items():
-        if name in reading:
-            parts.append(f'"{name}":{_numbers(observed(reading, name, dims))}')
+    for row in measure_table():
+        if row.name in reading:
+            parts.append(f'"{row.name}":{_numbers(observed(reading, row.name, row.axes))}')
     return ",".join(parts) + "}"
 
 

@@ -7,9 +7,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings import average, category_label, observed, share
+from headlight.findings import average, category_label, observed, share, surveyed
 from headlight.views.colour import level
-from headlight.views.figures import CATEGORIES, MEASURE_LABELS, NEIGHBOURS, SHORT_LABELS
 from headlight.views.numbers import (
     MISSING,
     Format,
@@ -18,6 +17,7 @@ from headlight.views.numbers import (
     percent_text,
     two_decimals,
 )
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS
 
 _ATTENDING = ("all", *CATEGORIES)
 _SHORT = {"punctuation": "punct.", "other": "other"}
@@ -88,10 +88,10 @@ def head_table(result: xr.Dataset) -> SortableTable:
 
 
 def layer_table(result: xr.Dataset) -> SortableTable:
-    """One row per layer: means over its heads, what input tokens contribute, and ‖x‖."""
+    """One row per layer: means over its heads, measures of the whole layer, and ‖x‖."""
     columns, values, formats = _head_columns(result)
     means = [average(value, axis=1) for value in values]
-    for label, mean, format in _contributions(result):
+    for label, mean, format in _layer_columns(result):
         columns.append(Column(label))
         means.append(mean)
         formats.append(format)
@@ -112,17 +112,19 @@ def layer_table(result: xr.Dataset) -> SortableTable:
     )
 
 
-def _contributions(result: xr.Dataset) -> list[tuple[str, NDArray[np.float64], Format]]:
-    """What input tokens contribute to the hidden tokens of a layer; it has no heads."""
+def _layer_columns(result: xr.Dataset) -> list[tuple[str, NDArray[np.float64], Format]]:
+    """Measures of a whole layer, which stand at the place of its first head."""
     found: list[tuple[str, NDArray[np.float64], Format]] = []
-    for name in CATEGORIES:
-        label = f"{_SHORT.get(name, category_label(result, name))} contributes %"
-        found.append((label, average(share(result, "attribution", name), axis=1), percent_cell))
-    for name, offset in NEIGHBOURS.items():
-        value = observed(result, "neighbour", measure="attribution", offset=offset)
-        found.append((f"{name} contributes %", average(value, axis=1), percent_cell))
-    entropy = observed(result, "entropy", measure="attribution", query_category="all")
-    return [*found, ("entropy of contributions", average(entropy, axis=1), two_decimals)]
+    for row in surveyed(result, per_head=False):
+        for name in CATEGORIES:
+            label = f"{row.short}: {_SHORT.get(name, category_label(result, name))} %"
+            found.append((label, average(share(result, row.name, name), axis=1), percent_cell))
+        for name, offset in NEIGHBOURS.items():
+            value = observed(result, "neighbour", measure=row.name, offset=offset)
+            found.append((f"{row.short}: {name} %", average(value, axis=1), percent_cell))
+        entropy = observed(result, "entropy", measure=row.name, query_category="all")
+        found.append((f"{row.short}: entropy", average(entropy, axis=1), two_decimals))
+    return found
 
 
 def dispersion_table(result: xr.Dataset) -> SortableTable | None:
@@ -159,14 +161,14 @@ def dispersion_table(result: xr.Dataset) -> SortableTable | None:
 def category_matrices(result: xr.Dataset) -> list[Matrix]:
     """From which category to which: means over all heads, for each measure."""
     matrices = []
-    for measure, label in MEASURE_LABELS.items():
+    for row in surveyed(result):
         values = [
-            [average(share(result, measure, key, query)) for key in CATEGORIES]
+            [average(share(result, row.name, key, query)) for key in CATEGORIES]
             for query in _ATTENDING
         ]
-        matrices += _matrix(result, label, measure, np.array(values))
+        matrices += _matrix(result, row.title, row.colour, np.array(values))
     merged = [[_merged(result, query, key) for key in CATEGORIES] for query in _ATTENDING]
-    return matrices + _matrix(result, "all heads together ‖Σαf(x)‖", "other", np.array(merged))
+    return matrices + _matrix(result, "all heads together ‖Σαf(x)‖", "green", np.array(merged))
 
 
 def _merged(result: xr.Dataset, query: str, key: str) -> float:
@@ -210,7 +212,7 @@ def _head_columns(
         values.append(value)
         formats.append(format)
 
-    for measure in SHORT_LABELS:
+    for measure in (row.name for row in surveyed(result)):
         for name in CATEGORIES:
             label = f"{_SHORT.get(name, category_label(result, name))} %"
             add(label, measure, share(result, measure, name), percent_cell)

@@ -48,11 +48,9 @@ def _environment() -> Environment:
     )
     environment.globals.update(
         source=source,
-        light_series=Markup(series_variables("light")),
-        dark_series=Markup(series_variables("dark")),
-        series_rules=Markup(series_rules()),
-        light_ramps=Markup(ramp_variables("light")),
-        dark_ramps=Markup(ramp_variables("dark")),
-        ramp_rules=Markup(ramp_rules()),
+        series_variables=lambda theme: Markup(series_variables(theme)),
+        series_rules=lambda: Markup(series_rules()),
+        ramp_variables=lambda theme: Markup(ramp_variables(theme)),
+        ramp_rules=lambda: Markup(ramp_rules()),
     )
     return environment

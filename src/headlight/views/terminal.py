@@ -1,5 +1,7 @@
 """Surveys and readings for the terminal, fit for eighty columns."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
@@ -9,25 +11,34 @@ from rich.table import Table
 from rich.text import Text
 
 from headlight.errors import UnknownNameError
-from headlight.findings import NUMBERING, average, category_label, findings, observed, share
-from headlight.views.figures import CATEGORIES
+from headlight.findings import (
+    NUMBERING,
+    average,
+    category_label,
+    findings,
+    observed,
+    share,
+    surveyed,
+)
 from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
-from headlight.views.serial import DIMENSIONS
 from headlight.views.words import printable
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, measure as row_of, measure_names
 
-LINK_MEASURES = ("weight", "norm", "effective", "merged_norm", "attribution")
-"""The measures of pairs of tokens, by which links can be ranked."""
+_SIDE_BY_SIDE = 2
+"""Measures that share a cell; more have no room."""
 
 
 def terminal_table(result: xr.Dataset) -> RenderableType:
     """A survey in short: a row per layer, and what stands out.
 
-    A cell such as ``41/9`` says that a category gets 41% of the weight and 9% of the norm.
+    A cell such as ``41/9`` says that a category gets 41% of the first measure, the weight, and 9%
+    of the second, the norm.
     """
     title = f"{result.attrs.get('model', 'model')} reading {result.attrs.get('corpus', 'a corpus')}"
-    caption = "weight/norm in %, entropy in nats, means over heads"
-    if "measure" in result.coords and "attribution" in result["measure"].values:
-        caption += "; own c: what a token contributes to itself, in %"
+    shown = "/".join(row.short for row in surveyed(result)[:_SIDE_BY_SIDE])
+    caption = f"{shown} in %, entropy in nats, means over heads" if shown else "in %"
+    for row in surveyed(result, per_head=False):
+        caption += f"; own {row.symbol}: {row.label} of a token to itself, in %"
     parts: list[RenderableType] = [Text(printable(title), style="bold"), _layers(result)]
     parts.append(Text(caption, style="dim"))
     found = findings(result)
@@ -43,16 +54,16 @@ def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableT
 
     Args:
         reading: One reading.
-        measure: ``weight``, ``norm``, ``effective``, ``merged_norm`` or ``attribution``.
+        measure: One of pairs of tokens (`headlight.vocabulary.measure_names`).
         top: How many links of each head are shown.
 
     Raises:
         UnknownNameError: There is no such measure of pairs of tokens, or not in this reading.
     """
-    known = [name for name in LINK_MEASURES if name in reading]
+    known = [name for name in measure_names() if name in reading]
     if measure not in known:
         raise UnknownNameError("measure", measure, known)
-    values = observed(reading, measure, DIMENSIONS[measure])
+    values = observed(reading, measure, row_of(measure).axes)
     places = list(np.ndindex(values.shape[:-2]))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("layer" if values.ndim == 3 else "head", justify="right", style="bold")
@@ -79,31 +90,31 @@ def _layers(result: xr.Dataset) -> Table:
 def _columns(result: xr.Dataset) -> list[tuple[str, list[str]]]:
     """Header and cells, one cell per layer."""
     columns = []
+    shown = [row.name for row in surveyed(result)[:_SIDE_BY_SIDE]]
+    first = shown[0] if shown else ""
     for name in CATEGORIES:
         label = category_label(result, name).replace(" tokens", "").replace("uation", ".")
-        pair = [_share(result, measure, name) for measure in ("weight", "norm")]
-        columns.append((label, [_pair(*cells) for cells in zip(*pair, strict=True)]))
-    for label, offset in (("prev.", -1), ("next", 1)):
-        neighbour = observed(result, "neighbour", measure="weight", offset=offset)
+        shares = [average(share(result, measure, name), axis=1) for measure in shown]
+        columns.append((label, [_together(cells) for cells in zip(*shares, strict=True)]))
+    for label, offset in (("prev.", NEIGHBOURS["previous"]), ("next", NEIGHBOURS["next"])):
+        neighbour = observed(result, "neighbour", measure=first, offset=offset)
         columns.append((label, [whole_percent(float(v)) for v in average(neighbour, axis=1)]))
-    entropy = observed(result, "entropy", measure="weight", query_category="all")
+    entropy = observed(result, "entropy", measure=first, query_category="all")
     columns.append(("entropy", [two_decimals(float(v)) for v in average(entropy, axis=1)]))
     cv = observed(result, "vector_norm_cv")
     columns.append(("CV‖f‖", [two_decimals(float(v)) for v in average(cv, axis=1)]))
     correlation = observed(result, "effective_correlation_by_head")
     columns.append(("A⊥~α", [two_decimals(float(v)) for v in average(correlation, axis=1)]))
-    own = observed(result, "neighbour", measure="attribution", offset=0)
-    columns.append(("own c", [whole_percent(float(v)) for v in average(own, axis=1)]))
+    for row in surveyed(result, per_head=False):
+        own = observed(result, "neighbour", measure=row.name, offset=NEIGHBOURS["current"])
+        columns.append((f"own {row.symbol}", [whole_percent(float(v)) for v in average(own, 1)]))
     return columns
 
 
-def _share(result: xr.Dataset, measure: str, category: str) -> NDArray[np.float64]:
-    return average(share(result, measure, category), axis=1)
-
-
-def _pair(weight: float, norm: float) -> str:
-    cells = [whole_percent(float(weight)), whole_percent(float(norm))]
-    return MISSING if cells == [MISSING, MISSING] else "/".join(cells)
+def _together(shares: Sequence[float]) -> str:
+    """The shares of one category in one cell."""
+    cells = [whole_percent(float(value)) for value in shares]
+    return MISSING if set(cells) == {MISSING} else "/".join(cells)
 
 
 def _bullet(words: str) -> RenderableType:

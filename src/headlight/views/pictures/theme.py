@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.views.colour import LEVELS, SERIES, contrast, ramp
+from headlight.views.colour import LEVELS, contrast, ramp, series_styles
+from headlight.vocabulary import Marker
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -35,19 +36,13 @@ FONT = "DejaVu Sans"
 CYCLE = ("#0072b2", "#d1500a", "#00896b", "#801500", "#3b2a7a", "#6d6df2", "#20262d")
 """Colours of series that have none of their own, told apart by colour-blind people."""
 
-MARKERS = {
-    "cls": "^",
-    "sep": "s",
-    "punctuation": "D",
-    "other": "o",
-    "previous": "^",
-    "current": "o",
-    "next": "s",
-    "weight": "o",
-    "norm": "s",
-    "effective": "D",
-    "gradient": "v",
-    "attribution": "P",
+_MARKERS: dict[Marker, str] = {
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "triangle": "^",
+    "inverted triangle": "v",
+    "plus": "P",
 }
 _MARKER_CYCLE = ("o", "s", "^", "D", "v", "P", "X", "*")
 
@@ -144,7 +139,8 @@ def picture(draw: Callable[_Parameters, Figure]) -> Callable[_Parameters, Figure
 
 def colour_of(name: str, index: int) -> str:
     """The colour of a series: of the palette, as ``#rrggbb``, or by its place when it has none."""
-    return SERIES["light"].get(name) or name or CYCLE[index % len(CYCLE)]
+    style = series_styles().get(name)
+    return style.light if style else name or CYCLE[index % len(CYCLE)]
 
 
 def readable(colour: str) -> str:
@@ -158,7 +154,8 @@ def readable(colour: str) -> str:
 
 def marker_of(name: str, index: int) -> str:
     """The marker of a series, so that colour is not the only difference."""
-    return MARKERS.get(name) or _MARKER_CYCLE[index % len(_MARKER_CYCLE)]
+    style = series_styles().get(name)
+    return _MARKERS[style.marker] if style else _MARKER_CYCLE[index % len(_MARKER_CYCLE)]
 
 
 def colour_map(scale: str) -> Any:

@@ -3,30 +3,26 @@
 const reading = JSON.parse(document.getElementById("reading").textContent);
 const byId = (id) => document.getElementById(id);
 const STEPS = 21;
-const SCALES = { weight: "weight", norm: "norm", merged_norm: "other", effective: "effective", attribution: "other" };
-const EXPLANATIONS = {
-  weight: "Attention weight α: the share of its attention that the row's token gives to the column's token.",
-  norm: "Weighted norm ‖αf(x)‖: how long a vector the head really moves from the column's token to the row's.",
-  merged_norm: "Merged norm ‖Σαf(x)‖: the same with all heads of the layer summed first, so there is no head to choose.",
-  attribution: "Contribution: the share of the column's input token in what the row's hidden token depends on, at the output of the layer (all heads, and the layers below).",
-  effective: "Effective attention A⊥: the part of the weight that can change the head's output; it can be negative, which is shown as 0.",
-};
 const queries = reading.queries.tokens, keys = reading.keys.tokens;
-const state = { layer: 0, head: 0, measure: "weight", query: 0, key: 0, pinned: false };
+const state = { layer: 0, head: 0, measure: null, query: 0, key: 0, pinned: false };
 
-const measured = () => document.querySelector('input[name="measure"]:checked')?.value;
-const perLayer = () => ["merged_norm", "attribution"].includes(state.measure);
-const table = (layer, head) => perLayer() ? reading[state.measure][layer] : reading[state.measure][layer][head];
+// Each measure of the page says at its button how it is drawn.
+const measured = () => {
+  const button = document.querySelector('input[name="measure"]:checked');
+  return { name: button.value, ...button.dataset };
+};
+const perLayer = () => state.measure.heads === "together";
+const table = (layer, head) => perLayer() ? reading[state.measure.name][layer] : reading[state.measure.name][layer][head];
 const largest = (rows) => rows.reduce((most, row) => row.reduce((m, v) => (v !== null && v > m ? v : m), most), 0);
 
 // Each map is coloured up to its own maximum, so that its pattern can be seen.
 const top = (rows) => largest(rows) || 1;
 const step = (value, high) => Math.round(Math.min(Math.max(value / high, 0), 1) * (STEPS - 1));
-const shown = (value) => value === null ? "not observed" : ["weight", "attribution"].includes(state.measure) ? `${(100 * value).toFixed(1)}%` : String(Number(value.toPrecision(3)));
+const shown = (value) => value === null ? "not observed" : state.measure.percent === "yes" ? `${(100 * value).toFixed(1)}%` : String(Number(value.toPrecision(3)));
 
 function colours() {
   const style = getComputedStyle(document.documentElement);
-  const name = SCALES[state.measure];
+  const name = state.measure.scale;
   return {
     ramp: Array.from({ length: STEPS }, (_, i) => style.getPropertyValue(`--${name}-${i}`).trim()),
     none: style.getPropertyValue("--none").trim(), ink: style.getPropertyValue("--ink").trim(),
@@ -109,7 +105,7 @@ function cellAt(event) {
 // The text, coloured ---------------------------------------------------------------------------
 function drawTokens() {
   const rows = table(state.layer, state.head), high = largest([rows[state.query]]) || 1;
-  byId("keys").className = `tokens scale-${SCALES[state.measure]}`;
+  byId("keys").className = `tokens scale-${state.measure.scale}`;
   byId("keys-title").textContent = `What “${queries[state.query]}” attends to`;
   [...byId("queries").children].forEach((button, q) => button.setAttribute("aria-pressed", q === state.query));
   [...byId("keys").children].forEach((button, k) => {
@@ -177,12 +173,12 @@ function drawAll() {
   byId("layer").value = state.layer;
   byId("head").value = state.head;
   byId("head").disabled = perLayer();
-  byId("explanation").textContent = EXPLANATIONS[state.measure];
+  byId("explanation").textContent = state.measure.explanation;
   byId("map-title").textContent = perLayer() ? `Layer ${state.layer}, all heads together` : `Head ${state.layer}-${state.head}`;
   byId("picker-title").textContent = perLayer() ? "All layers" : "All heads";
   byId("picker-help").hidden = perLayer();
   const scale = byId("scale");
-  scale.className = `scale scale-${SCALES[state.measure]}`;
+  scale.className = `scale scale-${state.measure.scale}`;
   scale.firstElementChild.textContent = "0";
   scale.lastElementChild.textContent = shown(top(table(state.layer, state.head)));
   drawRow();

@@ -57,7 +57,7 @@ function build(tag, text, attributes = {}) {
 // Every number of one head, beside the grid.
 function showDetail() {
   const panel = byId("detail");
-  const measures = ["weight", "norm", "effective"].filter((m) => Object.keys(data.views).some((name) => name.endsWith(`.${m}`)));
+  const measures = data.measures.filter((m) => Object.keys(data.views).some((name) => name.endsWith(`.${m}`)));
   const table = build("table");
   const top = table.createTHead().insertRow();
   top.append(build("th"), ...measures.map((measure) => build("th", measure, { scope: "col" })));
