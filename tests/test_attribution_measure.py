@@ -115,14 +115,14 @@ def test_a_report_has_contributions_by_layer(ours):
     result, _ = ours
     own = average(result["neighbour"].sel(measure=ATTRIBUTION, offset=0).values, axis=1)
     table = layer_table(result)
-    column = [each.label for each in table.columns].index("current contributes %")
+    column = [each.label for each in table.columns].index("contribution: current %")
     shown = [row[column].order for row in table.rows]
     assert shown == pytest.approx(own.tolist(), rel=1e-4)
-    assert not any("contributes" in each.label for each in head_table(result).columns)
+    assert not any("contribution" in each.label for each in head_table(result).columns)
     assert "own c" in rendered(terminal_table(result))
     alone = result.sel(measure=[ATTRIBUTION], head=[0])
     assert "own c" in rendered(terminal_table(alone))
-    assert "current contributes %" in report(alone)
+    assert "contribution: current %" in report(alone)
 
 
 def rendered(shown) -> str:

@@ -183,7 +183,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
 
 
 def _measured(record: LayerRecord, value_bias: ValueBias) -> dict[str, np.ndarray]:
-    """Every measure of a text for which the record holds what it needs, over the axes of its row."""
+    """Every measure of the text for which the record holds what it needs."""
     held = {
         "input": record.input is not None,
         "gradient": record.gradient is not None,

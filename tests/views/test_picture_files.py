@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import ResultError, UsageError
-from headlight.views.colour import SERIES, contrast
+from headlight.views.colour import contrast, series_styles
 from headlight.views.pictures import (
     Embedding,
     HeadMap,
@@ -114,14 +114,16 @@ class TestStyle:
             layers()
 
     def test_names_of_lines_can_be_read(self):
-        for colour in (*CYCLE, *SERIES["light"].values()):
+        for colour in (*CYCLE, *(style.light for style in series_styles().values())):
             assert contrast(colour, "#ffffff") > 3
             assert contrast(readable(colour), "#ffffff") >= 4.6
 
     @pytest.mark.parametrize("seen", ["normal", "deuteranopia", "protanopia"])
     def test_colours_are_told_apart_by_colour_blind_people(self, seen):
-        categories = [SERIES["light"][name] for name in ("cls", "sep", "punctuation", "other")]
-        measures = [SERIES["light"][n] for n in ("weight", "norm", "effective", "gradient")]
+        categories = [
+            series_styles()[name].light for name in ("cls", "sep", "punctuation", "other")
+        ]
+        measures = [series_styles()[n].light for n in ("weight", "norm", "effective", "gradient")]
         for colours in (CYCLE, categories, measures):
             places = np.array([_lab(_VISION[seen] @ _linear(colour)) for colour in colours])
             distances = np.linalg.norm(places[:, None] - places, axis=2)

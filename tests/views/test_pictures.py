@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.cluster.hierarchy import dendrogram as scipy_dendrogram, linkage
 
 from headlight.errors import UsageError
-from headlight.views.colour import SERIES
+from headlight.views.colour import series_styles
 from headlight.views.pictures import (
     BarRow,
     Box,
@@ -52,7 +52,7 @@ class TestPointsByLayer:
         (cloud,) = dots(axes)
         assert_allclose(points(cloud), [[0, 0.1], [0, 0.5], [1, 0.2], [1, 0.4], [1, 0.9]])
         assert_allclose(points(line_named(axes, "to [SEP]")), [[0, 0.3], [1, 0.5]])
-        assert to_hex(cloud.get_color()) == SERIES["light"]["sep"]
+        assert to_hex(cloud.get_color()) == series_styles()["sep"].light
 
     def test_series_stand_beside_each_other_and_lines_in_the_middle(self):
         series = [LayerSeries(name, VALUES) for name in "ab"]
@@ -376,7 +376,7 @@ class TestLinesBoxesDensity:
         (axes,) = lines([LinePanel("A", [line], "layer", "value")]).axes
         drawn = line_named(axes, "a")
         assert_allclose(points(drawn), np.c_[x, y])
-        assert drawn.get_color() == SERIES["light"]["norm"]
+        assert drawn.get_color() == series_styles()["norm"].light
         assert drawn.is_dashed()
         band = axes.collections[0].get_paths()[0].vertices
         assert {0.0, 0.2} <= {round(float(value), 6) for value in band[:, 1]}

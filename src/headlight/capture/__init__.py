@@ -24,9 +24,10 @@ from headlight.capture.objectives import (
     Reduction,
     SequenceToSequence,
 )
-from headlight.capture.record import AttentionSite, Kind, LayerRecord, Projection
+from headlight.capture.record import AttentionSite, LayerRecord, Projection
 from headlight.capture.replacement import Replacement, Replacements, attention_replaced
 from headlight.capture.session import Recorder
+from headlight.vocabulary import Kind
 
 __all__ = [
     "NOTHING",

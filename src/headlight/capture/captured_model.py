@@ -15,11 +15,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from headlight.capture.backward import frozen
 from headlight.capture.dummy_inputs import probe_inputs
 from headlight.capture.objectives.objective import Objective, Prepared, check_finite
-from headlight.capture.record import AttentionSite, Kind
+from headlight.capture.record import AttentionSite
 from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.tracing import trace
 from headlight.encode.batch import Batch
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
+from headlight.vocabulary import Kind
 
 _TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 

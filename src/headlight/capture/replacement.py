@@ -27,10 +27,11 @@ from headlight.capture.attention import (
     replacer_of,
 )
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.record import AttentionSite, Kind
+from headlight.capture.record import AttentionSite
 from headlight.capture.session import configurations
 from headlight.errors import CaptureError, UsageError
 from headlight.shapes import Value, Weight
+from headlight.vocabulary import Kind
 
 Replacement = Tensor | np.ndarray | Callable[[Tensor, AttentionSite], Tensor]
 """New weights, or a function of the old ones and of where they are."""

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attention import eager_function, unreplaced
-from headlight.capture.record import AttentionSite, Kind, Projection
+from headlight.capture.record import AttentionSite, Projection
 from headlight.capture.session import door_opened
 from headlight.errors import UnsupportedModelError
+from headlight.vocabulary import Kind
 
 Linear = nn.Linear | Conv1D
 

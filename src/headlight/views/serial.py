@@ -49,9 +49,11 @@ def reading_json(reading: xr.Dataset) -> str:
         "keys": _tokens(reading, "key"),
     }
     parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]]
-    for row in measure_table():
-        if row.name in reading:
-            parts.append(f'"{row.name}":{_numbers(observed(reading, row.name, row.axes))}')
+    parts += [
+        f'"{row.name}":{_numbers(observed(reading, row.name, row.axes))}'
+        for row in measure_table()
+        if row.name in reading
+    ]
     return ",".join(parts) + "}"
 
 

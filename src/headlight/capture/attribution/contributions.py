@@ -18,9 +18,9 @@ from headlight.capture.attribution.methods import (
 )
 from headlight.capture.attribution.model_run import prepared
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.record import Kind
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.vocabulary import Kind
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,10 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from headlight.capture.attention import eager_function
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.record import Kind
 from headlight.capture.session import door_opened
 from headlight.encode.batch import Batch
 from headlight.errors import UnsupportedModelError
-from headlight.vocabulary import Embeddings
+from headlight.vocabulary import Embeddings, Kind
 
 
 @dataclass
