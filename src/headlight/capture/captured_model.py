@@ -33,13 +33,15 @@ class CapturedModel:
         transformer: any transformers model, in evaluation mode.
         tokenizer: its tokenizer; None for models of pictures or sound.
         name: what the user called it.
-        revision: commit of the hub, or digest of the local files.
+        revision: commit of the hub, or digest of the weights.
+        tokenizer_problem: why there is no tokenizer, where that is known.
     """
 
     transformer: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase | None = None
     name: str = "model"
     revision: str = "unknown"
+    tokenizer_problem: str = ""
 
     @cached_property
     def sites(self) -> list[AttentionSite]:
@@ -195,13 +197,25 @@ class CapturedModel:
         A model that is not built of a base and a head (T5, say) stays what it is.  Only one of the
         two can be captured at a time.
         """
-        return CapturedModel(self.transformer.base_model, self.tokenizer, self.name, self.revision)
+        return self._part(self.transformer.base_model)
 
     def encoder(self) -> "CapturedModel":
         """The encoder of an encoder-decoder model, as a model of its own."""
-        return CapturedModel(
-            self.transformer.get_encoder(), self.tokenizer, self.name, self.revision
-        )
+        return self._part(self.transformer.get_encoder())
+
+    def require_tokenizer(self, purpose: str) -> PreTrainedTokenizerBase:
+        """The tokenizer.
+
+        Args:
+            purpose: what needs it, as the end of a sentence: ``a study reads text``.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if self.tokenizer is None:
+            why = f" ({self.tokenizer_problem})" if self.tokenizer_problem else ""
+            raise UsageError(f"{self.name} has no tokenizer{why}, and {purpose}.")
+        return self.tokenizer
 
     @property
     def has_decoder_inputs(self) -> bool:
@@ -236,6 +250,11 @@ class CapturedModel:
                 "a text can be given to the decoder."
             )
         return int(start)
+
+    def _part(self, network: PreTrainedModel) -> "CapturedModel":
+        return CapturedModel(
+            network, self.tokenizer, self.name, self.revision, self.tokenizer_problem
+        )
 
     def _accepts(self, argument: str) -> bool:
         return argument in inspect.signature(self.transformer.forward).parameters

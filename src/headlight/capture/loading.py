@@ -10,11 +10,18 @@ from typing import Any
 import torch
 import transformers
 from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.heads import LOADERS, head_of
-from headlight.errors import MissingHeadError, ModelError, UnknownNameError, UsageError
+from headlight.errors import MissingHeadError, ModelError, UsageError
+from headlight.settings import require_choice
 
 EMBEDDED = Path(__file__).parents[1] / "assets" / "model"
 EMBEDDED_NAME = "headlight-small"
@@ -34,7 +41,8 @@ _READ_AT_ONCE = 1 << 22
 
 
 def load_model(
-    name: str | Path | None = None,
+    model: str | Path | PreTrainedModel | None = None,
+    tokenizer: PreTrainedTokenizerBase | None = None,
     *,
     revision: str | None = None,
     device: str = "auto",
@@ -45,7 +53,9 @@ def load_model(
     """Load a model and its tokenizer, ready to be captured.
 
     Args:
-        name: a name on the hub, a folder, or nothing for the embedded model.
+        model: a name on the hub, a folder, or nothing for the embedded model; or a model of
+            transformers that is in memory already, which is used as it is and where it is.
+        tokenizer: for a model in memory, or in place of the one that comes with a model.
         revision: branch, tag or commit on the hub.
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto`` for the best there is.
         dtype: precision of the weights: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
@@ -56,25 +66,47 @@ def load_model(
     Raises:
         ModelError: there is no such model, it is damaged or incomplete, or its weights are not
             safetensors.
-        MissingHeadError: a head is asked for, and the checkpoint has none.
-        UsageError: unknown dtype, device or head.
+        MissingHeadError: a head is asked for, and the checkpoint or the model in memory has none.
+        UsageError: unknown dtype, device or head, or a model in memory should be loaded otherwise.
     """
-    if head not in HEADS:
-        raise UnknownNameError("head", head, HEADS)
-    if dtype not in DTYPES:
-        raise UnknownNameError("precision", dtype, DTYPES)
+    require_choice("head", head, HEADS)
+    require_choice("precision", dtype, DTYPES)
+    if isinstance(model, PreTrainedModel):
+        if (revision, device, dtype, trust_remote_code) != (None, "auto", "float32", False):
+            raise UsageError(
+                f"this {type(model).__name__} is in memory already; change its device or precision "
+                "with its method `to`, and leave out how to load it."
+            )
+        return _in_memory(model, tokenizer, with_head=head == "language_model")
     place = _device(device)
-    source = str(EMBEDDED if name is None else name)
-    _demand_folder(source)
+    source = str(EMBEDDED if model is None else model)
+    _check_folder(source)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
+    problem = ""
     with _quiet():
-        model = _model(source, DTYPES[dtype], options, with_head=head == "language_model")
-        tokenizer = _tokenizer(source, options)
-    label = EMBEDDED_NAME if name is None else str(name)
-    return CapturedModel(model.to(place).eval(), tokenizer, label, _revision(source, model))
+        network = _model(source, DTYPES[dtype], options, with_head=head == "language_model")
+        if tokenizer is None:
+            tokenizer, problem = _tokenizer(source, options)
+    label = EMBEDDED_NAME if model is None else str(model)
+    found = _revision(source, network)
+    return CapturedModel(network.to(place).eval(), tokenizer, label, found, problem)
 
 
-def _demand_folder(source: str) -> None:
+def _in_memory(
+    network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, *, with_head: bool
+) -> CapturedModel:
+    """A model that the caller has made, trained or loaded; nothing of it is copied or changed."""
+    name = network.name_or_path or type(network).__name__
+    if with_head and head_of(network.config, type(network).__name__) is None:
+        raise MissingHeadError(
+            f"{name} is a {type(network).__name__}, which has no language-model head; make it with "
+            "a class of transformers that has one."
+        )
+    problem = "" if tokenizer else "a model in memory comes without one, give it beside the model"
+    return CapturedModel(network, tokenizer, name, _digest_of_weights(network), problem)
+
+
+def _check_folder(source: str) -> None:
     """What cannot be a name of the hub must be a folder."""
     if Path(source).is_file():
         raise ModelError(f"{source} is a file; give the folder of a transformers model.")
@@ -139,15 +171,18 @@ def _is_dispensable(name: str) -> bool:
     return "pooler" in name or name.endswith("masked_spec_embed")
 
 
-def _tokenizer(source: str, options: dict[str, Any]) -> Any:
-    """The tokenizer, or None where there is none: a model of pictures or sound, say."""
+def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
+    """The tokenizer, or None and the reason: a model of pictures or sound has none, say.
+
+    Whether that is a fault shows only where text is to be read; the reason is told there.
+    """
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, **options)
-    except Exception:  # noqa: BLE001 - the tokenizers library raises nothing more precise
-        return None
+    except Exception as problem:  # noqa: BLE001 - the tokenizers library raises nothing more precise
+        return None, _first_sentence(problem)
     # For want of files transformers makes one that knows its special tokens alone.
     empty = len(tokenizer) <= len(set(tokenizer.all_special_ids))
-    return None if empty else tokenizer
+    return (None, "") if empty else (tokenizer, "")
 
 
 def _device(name: str) -> torch.device:
@@ -216,4 +251,13 @@ def _revision(source: str, model: Any) -> str:
         with path.open("rb") as file:
             while block := file.read(_READ_AT_ONCE):
                 digest.update(block)
+    return f"sha256:{digest.hexdigest()[:16]}"
+
+
+def _digest_of_weights(network: PreTrainedModel) -> str:
+    """A digest of the weights as they are in memory, which training changes."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(weight.cpu().contiguous().flatten().view(torch.uint8).numpy())
     return f"sha256:{digest.hexdigest()[:16]}"
