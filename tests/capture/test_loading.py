@@ -1,6 +1,7 @@
 """Loading a model: what is refused, in a sentence, and what is never run."""
 
 import json
+import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,13 @@ from safetensors.torch import load_file, save_file
 from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizer
 
 from headlight.capture import load_model
-from headlight.errors import HeadlightError, ModelError, UnknownNameError, UsageError
+from headlight.errors import (
+    HeadlightError,
+    MissingHeadError,
+    ModelError,
+    UnknownNameError,
+    UsageError,
+)
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "."]
 
@@ -91,12 +98,99 @@ def test_a_model_without_a_tokenizer_is_loaded(folder: Path) -> None:
     model = load_model(folder, device="cpu")
     assert model.tokenizer is None
     assert len(model.sites) == 2
+    with pytest.raises(UsageError, match=r"has no tokenizer.*, and probes read text"):
+        model.require_tokenizer("probes read text")
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"model": 3}', b"\xff\xfe\x00"])
-def test_a_damaged_tokenizer_is_none(folder: Path, content: bytes) -> None:
+def test_a_damaged_tokenizer_is_none_and_the_refusal_says_why(folder: Path, content: bytes) -> None:
     (folder / "tokenizer.json").write_bytes(content)
-    assert load_model(folder, device="cpu").tokenizer is None
+    model = load_model(folder, device="cpu")
+    assert model.tokenizer is None
+    assert model.tokenizer_problem
+    why = re.escape(f"{folder} has no tokenizer ({model.tokenizer_problem}), and text is read.")
+    for part in (model, model.base()):
+        with pytest.raises(UsageError, match=f"^{why}$"):
+            part.require_tokenizer("text is read")
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        OSError("You are trying to access a gated repo.\nMake sure to have access to it."),
+        ImportError("T5Tokenizer requires the SentencePiece library\nbut it was not found."),
+    ],
+)
+def test_a_tokenizer_that_cannot_be_had_is_told_when_text_is_read(
+    folder: Path, problem: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise problem
+
+    monkeypatch.setattr("headlight.capture.loading.AutoTokenizer.from_pretrained", refuse)
+    model = load_model(folder, device="cpu")
+    reason = str(problem).partition("\n")[0].rstrip(".")
+    with pytest.raises(UsageError, match=rf"has no tokenizer \({reason}\), and text is read"):
+        model.require_tokenizer("text is read")
+
+
+# In memory
+
+
+def test_a_model_in_memory_is_used_as_it_is(folder: Path) -> None:
+    loaded = load_model(folder, device="cpu")
+    transformer = loaded.transformer
+    again = load_model(transformer, loaded.tokenizer)
+    assert again.transformer is transformer
+    assert again.tokenizer is loaded.tokenizer
+    assert again.name == str(folder)
+    assert again.sites[0].heads == 2
+
+
+def test_the_revision_of_a_model_in_memory_is_that_of_its_weights(folder: Path) -> None:
+    transformer = load_model(folder, device="cpu").transformer
+    first = load_model(transformer).revision
+    assert first == load_model(transformer).revision
+    with torch.no_grad():
+        transformer.embeddings.word_embeddings.weight[5, 0] += 1
+    assert load_model(transformer).revision != first
+    assert load_model(transformer.to(torch.bfloat16)).revision.startswith("sha256:")
+
+
+def test_a_model_in_training_stays_so_and_is_refused(folder: Path) -> None:
+    transformer = load_model(folder, device="cpu").transformer.train()
+    model = load_model(transformer)
+    with pytest.raises(UsageError, match=r"training mode.*call model\.eval\(\) first"):
+        _ = model.sites
+    assert transformer.training
+
+
+@pytest.mark.parametrize(
+    "options", [{"device": "cpu"}, {"dtype": "bfloat16"}, {"revision": "main"}], ids=str
+)
+def test_a_model_in_memory_is_not_loaded_otherwise(folder: Path, options: Any) -> None:
+    transformer = load_model(folder, device="cpu").transformer
+    with pytest.raises(UsageError, match="this BertModel is in memory already"):
+        load_model(transformer, **options)
+
+
+def test_a_model_in_memory_must_have_the_head_that_is_asked_for(folder: Path) -> None:
+    transformer = load_model(folder, device="cpu").transformer
+    with pytest.raises(MissingHeadError, match="is a BertModel, which has no language-model head"):
+        load_model(transformer, head="language_model")
+    masked = BertForMaskedLM(BertConfig.from_pretrained(folder)).eval()
+    assert load_model(masked, head="language_model").transformer is masked
+
+
+def test_a_model_in_memory_without_a_tokenizer_says_how_to_give_one(folder: Path) -> None:
+    model = load_model(load_model(folder, device="cpu").transformer)
+    with pytest.raises(UsageError, match=r"has no tokenizer \(.*give it beside the model\)"):
+        model.require_tokenizer("text is read")
+
+
+def test_a_tokenizer_that_is_given_is_used(folder: Path) -> None:
+    tokenizer = load_model(folder, device="cpu").tokenizer
+    assert load_model(folder, tokenizer, device="cpu").tokenizer is tokenizer
 
 
 # Refused in a sentence

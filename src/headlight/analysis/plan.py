@@ -181,9 +181,7 @@ def check_tokenizer(model: CapturedModel) -> Any:
     Raises:
         UsageError: it has none.
     """
-    if model.tokenizer is None:
-        raise UsageError(f"{model.name} has no tokenizer, and a study reads text.")
-    return model.tokenizer
+    return model.require_tokenizer("a study reads text")
 
 
 def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedModel:

@@ -28,13 +28,11 @@ def one_text(
     Raises:
         UsageError: no tokenizer, an empty or too long text, or no second text where one is needed.
     """
-    if model.tokenizer is None:
-        raise UsageError(f"{model.name} has no tokenizer, and {purpose}.")
+    tokenizer: Any = model.require_tokenizer(purpose)
     if model.has_decoder_inputs and pair is None:
         if kind in ("decoder", "cross"):
             raise UsageError(f"{kind} attention of {model.name} needs a second text; give one.")
         model = model.encoder()
-    tokenizer: Any = model.tokenizer
     start = model.decoder_start
     example = encode_one(tokenizer, text, pair, max_length=model.longest, decoder_start=start)
     return model, example
