@@ -82,7 +82,7 @@ def importance(subject: CapturedModel, texts: Batch) -> Callable[[], None]:
 def main(count: int = 7) -> list[tuple[str, str, str, str]]:
     """Rows of the table: what, measured, target, remark."""
     torch.set_num_threads(THREADS)
-    keep_freed_memory()  # as a survey does; it helps the plain passes as well
+    keep_freed_memory()  # as the command line does; it helps the plain passes as well
     model, raw = subject(), batch()
     texts = OBJECTIVE.prepare(raw)
     assert model.sites  # noqa: S101 - traced before the clock runs

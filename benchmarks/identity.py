@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from headlight.analysis.allocator import keep_freed_memory
 from headlight.studies.token_identity.cases import Case, Tokens
 from headlight.studies.token_identity.fitting import fit
 from headlight.studies.token_identity.outcomes import study
@@ -121,6 +122,7 @@ def closed_form(tokens: Tokens, loss: str) -> float:
 def main(count: int = 3) -> list[tuple[str, str, str, str]]:
     """Rows of the table: what, measured, target, remark."""
     torch.set_num_threads(THREADS)
+    keep_freed_memory()  # as the command line does
     rows = []
     for loss, name in (("l2", "L2"), ("cosine", "cosine")):
         tokens = Tokens(vectors(), settings(loss, FEW), torch.device("cpu"))

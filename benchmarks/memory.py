@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.survey import THREADS, batch, captured, naive_norms, subject, whole_survey
+from headlight.analysis.allocator import keep_freed_memory
 from headlight.analysis.plan import SAMPLE
 from headlight.analysis.settings import Settings
 from headlight.capture import load_model
@@ -32,6 +33,7 @@ def peak() -> float:
 def measure(what: str) -> float:
     """MB above the loaded model; for a corpus, MB in all."""
     torch.set_num_threads(THREADS)
+    keep_freed_memory()  # as the command line does
     if what.startswith("corpus"):
         documents = SAMPLE.read_text(encoding="utf-8").split("\n\n")
         count = DOCUMENTS * int(what.removeprefix("corpus-"))

@@ -126,7 +126,7 @@ def naive_both(record: LayerRecord) -> Any:
 def main(count: int = 7) -> list[tuple[str, str, str, str]]:
     """Rows of the table: what, measured, target, remark."""
     torch.set_num_threads(THREADS)
-    keep_freed_memory()  # as a survey does; it helps the plain pass as well
+    keep_freed_memory()  # as the command line does; it helps the plain pass as well
     model, texts = subject(), batch()
     assert model.sites  # noqa: S101 - traced before the clock runs
     times = rounds(

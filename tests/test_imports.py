@@ -93,3 +93,13 @@ def test_the_root_lists_its_names_in_order_and_refuses_others() -> None:
     assert set(headlight.__all__) <= set(dir(headlight))
     with pytest.raises(AttributeError, match="lighthouse"):
         headlight.lighthouse  # noqa: B018 - looking it up is the test
+
+
+def test_only_the_command_line_changes_the_allocator_of_the_process() -> None:
+    """A library must not: the settings hold for all of the program that uses it, and for good."""
+    using = [
+        str(path.relative_to(SOURCE / "headlight"))
+        for path in sorted((SOURCE / "headlight").rglob("*.py"))
+        if "keep_freed_memory" in path.read_text(encoding="utf-8")
+    ]
+    assert using == ["analysis/allocator.py", "cli/program.py"]

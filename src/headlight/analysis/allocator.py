@@ -12,8 +12,9 @@ def keep_freed_memory() -> None:
     """Do not give blocks of up to a gigabyte back to the system between layers.
 
     Every layer of every batch asks for the same few large blocks; fetching them afresh as empty
-    pages costs a tenth of a survey.  Peak memory stays what it was.  Does nothing without the GNU C
-    library.
+    pages costs a tenth of a survey.  Peak memory stays what it was.  It holds for the whole process
+    and for good, so only a program may ask for it, as the command line does.  Does nothing without
+    the GNU C library.
     """
     library = _library()
     if library is not None:

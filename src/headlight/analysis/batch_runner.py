@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.analysis.allocator import give_freed_memory_back, keep_freed_memory
+from headlight.analysis.allocator import give_freed_memory_back
 from headlight.analysis.contributions import kind_of, with_contributions
 from headlight.analysis.settings import BATCH_TOKENS
 from headlight.attribution_settings import AttributionSettings
@@ -100,7 +100,6 @@ class BatchRunner(Generic[E]):
         return SHARD if self._attribution is None else SLOW_SHARD
 
     def __enter__(self) -> "BatchRunner[E]":
-        keep_freed_memory()
         return self
 
     def __exit__(

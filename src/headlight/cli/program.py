@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from headlight.analysis.allocator import keep_freed_memory
 from headlight.cli.application import app
 from headlight.errors import HeadlightError, RunInterruptedError, UsageError
 
@@ -18,6 +19,7 @@ ParserRefusal: Any = typer.BadParameter.__base__
 
 def main() -> None:
     """Run, and turn every refusal into one sentence and an exit code."""
+    keep_freed_memory()
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
         if code == RunInterruptedError.exit_code:  # Ctrl-C, which the parser makes an exit code of

@@ -11,7 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from headlight.analysis.allocator import keep_freed_memory
 from headlight.run.json_cache import JsonCache
 from headlight.run.progress import show_progress
 from headlight.studies.token_identity.cases import Case, Tokens
@@ -80,7 +79,6 @@ def study(
     """
     memo = memo or JsonCache()
     outcomes: list[Outcome] = []
-    keep_freed_memory()  # every step asks for the same few blocks
     choices = (settings.maps, settings.losses, settings.offsets, settings.fractions, tokens.layers)
     total = math.prod(map(len, choices)) * settings.folds
     shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
