@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from headlight.analysis.settings import ModelSettings
 from headlight.attribution_settings import AttributionSettings
@@ -19,6 +19,7 @@ LONGEST_DEFAULT = 512
 """Tokens of an example at most, where a model takes more and nothing is said."""
 
 
+@runtime_checkable
 class CountedExamples(Protocol[E_co]):
     """Examples that can be iterated again, and say what was left out."""
 
