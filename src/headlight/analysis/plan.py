@@ -9,8 +9,7 @@ from headlight.attribution_settings import AttributionSettings
 from headlight.capture import AttentionSite, CapturedModel, Objective, default_objective
 from headlight.encode import Encoded
 from headlight.errors import UsageError
-from headlight.measures import ATTRIBUTION, GRADIENT
-from headlight.vocabulary import Kind
+from headlight.vocabulary import Kind, measures_that_need
 
 E = TypeVar("E", bound=Encoded)
 E_co = TypeVar("E_co", bound=Encoded, covariant=True)
@@ -144,18 +143,20 @@ def plan_passes(
         together: everything in one pass, in which all measures look at what the loss lets be seen.
     """
     wanted = required_attribution(measures, attribution)
-    if together or GRADIENT not in measures:
+    backward = measures_that_need("gradient", measures)
+    if together or not backward:
         return (Pass(tuple(measures), objective, wanted),)
-    forward = tuple(measure for measure in measures if measure != GRADIENT)
+    forward = tuple(name for name in measures if name not in backward)
     first = (Pass(forward, None, wanted),) if forward else ()
-    return (*first, Pass((GRADIENT,), objective, None, GRADIENT))
+    return (*first, Pass(backward, objective, None, "gradient"))
 
 
 def required_attribution(
     measures: Sequence[str], settings: AttributionSettings | None
 ) -> AttributionSettings | None:
     """How contributions are computed if they are among the measures; else None."""
-    return (settings or AttributionSettings()) if ATTRIBUTION in measures else None
+    needed = measures_that_need("attribution", measures)
+    return (settings or AttributionSettings()) if needed else None
 
 
 def required_objective(
@@ -167,7 +168,7 @@ def required_objective(
         MissingHeadError: one is needed, none is given, and the model has no language-model head.
         UsageError: one is given and not needed.
     """
-    if GRADIENT in measures:
+    if measures_that_need("gradient", measures):
         return objective or default_objective(model)
     if objective:
         raise UsageError(

@@ -8,10 +8,9 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from headlight.capture import Kind
 from headlight.encode.batch import Batch
-from headlight.measures import ATTRIBUTION
 from headlight.reduce import Moments
+from headlight.vocabulary import Kind, measure
 
 LENGTH_BIN = 8
 """Examples of so many neighbouring lengths share a bin of the correlation by length."""
@@ -65,13 +64,13 @@ def moments(rows: np.ndarray) -> Moments:
 def head_mask(
     measures: Sequence[str], heads: Sequence[int]
 ) -> Bool[np.ndarray, "measure layer head"]:
-    """Which heads a measure has in each layer: attribution has one row, at the place of the first.
+    """Which heads a measure has in each layer; one of the whole layer stands at the first.
 
     Args:
         measures: of one pass.
         heads: how many heads each layer has.
     """
-    sizes = [[1 if name == ATTRIBUTION else size for size in heads] for name in measures]
+    sizes = [[size if measure(name).per_head else 1 for size in heads] for name in measures]
     there: Bool[np.ndarray, "measure layer head"] = (
         np.arange(max(heads)) < np.array(sizes)[..., None]
     )

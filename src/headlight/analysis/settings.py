@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.attribution_settings import AttributionSettings
-from headlight.measures import MEASURES, check_measures
 from headlight.settings import NO_EFFECT, AtLeast1, Settings
-from headlight.vocabulary import Kind, ValueBias
+from headlight.vocabulary import MEASURES, Kind, ValueBias, check_measures
 
 BATCH_TOKENS = 2048
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from headlight.analysis.settings import MeasureSettings, TextSettings
 from headlight.errors import UsageError
-from headlight.measures import ATTRIBUTION
 from headlight.settings import NO_EFFECT, AtLeast1, Range
+from headlight.vocabulary import measure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +24,9 @@ class DistanceSettings(MeasureSettings, TextSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if ATTRIBUTION in self.measures:
-            raise UsageError(
-                "contributions are of a layer and not of a head, so heads have no distance by "
-                "them; leave 'attribution' out of the measures."
-            )
+        for name in self.measures:
+            if not measure(name).per_head:
+                raise UsageError(
+                    f"{name} is of a layer and not of a head, so heads have no distance by it; "
+                    "leave it out of the measures."
+                )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headlight.analysis.positions import LENGTH_BIN, Positions, array, filled, moments, stacked
 from headlight.capture import Kind, LayerRecord
-from headlight.measures import GRADIENT, MEASURES, Scores, ValueBias
+from headlight.measures import Scores
 from headlight.measures.effective_correlation import comoments, correlation
 from headlight.measures.entropy import entropy_of_sizes
 from headlight.pool import (
@@ -22,9 +22,9 @@ from headlight.pool import (
 )
 from headlight.reduce import Accumulator, Grouped, Moments, Tally
 from headlight.shapes import Score
-from headlight.vocabulary import CATEGORIES
+from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
 
-OFFSETS = (-1, 0, 1)
+OFFSETS = tuple(NEIGHBOURS.values())
 QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
 """Whose queries are averaged; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
 
@@ -53,7 +53,7 @@ class HeadsObserver:
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but small summaries."""
         scores = Scores(record, self._value_bias, precision=torch.float32)
-        looked = [self._look(scores.of(name).float(), name) for name in self._measures]
+        looked = [self._look(scores.of(name).float(), measure(name)) for name in self._measures]
         heads = max(each["entropy"].shape[1] for each in looked)
         seen = self._seen.setdefault(record.site.layer, {})
         for name in ("total", "neighbour", "entropy"):
@@ -78,11 +78,11 @@ class HeadsObserver:
         found["entropy_uniform"] = moments(np.log(array(self._key_lengths)))
         return Tally(found)
 
-    def _look(self, score: Score, measure: str) -> dict[str, Tensor]:
+    def _look(self, score: Score, row: Measure) -> dict[str, Tensor]:
         """One measure; its entropy is that of its absolute values."""
-        size = score.abs() if measure == "effective" else score  # the others are never negative
+        size = score.abs() if row.signed else score
         entropies = over_queries(entropy_of_sizes(size)[..., None], self._query_members)
-        if measure == GRADIENT:  # a query on which the loss does not depend has no entropy
+        if row.needs == "gradient":  # a query on which the loss does not depend has no entropy
             some = (size.sum(-1, keepdim=True) > 0).to(size.dtype)
             entropies /= over_queries(some, self._query_members)
         rows = over_keys(score, self._key_members)

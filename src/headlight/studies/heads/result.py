@@ -7,11 +7,10 @@ import numpy as np
 import xarray
 
 from headlight.analysis.dispersion import describe_dispersion, dispersion
-from headlight.measures import GRADIENT, MEASURES
 from headlight.reduce import Tally
 from headlight.result import describe
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
-from headlight.vocabulary import CATEGORIES
+from headlight.vocabulary import CATEGORIES, MEASURES, measure
 
 GROUP = ("layer", "head", "measure")
 
@@ -84,7 +83,7 @@ def _shared(
     part: xarray.DataArray, total: xarray.DataArray, measures: Sequence[str]
 ) -> xarray.DataArray:
     """A share of the row's whole, which weights and effective attention are already."""
-    are_shares = np.array([name not in ("norm", GRADIENT) for name in measures])
+    are_shares = np.array([measure(name).share for name in measures])
     whole = total.sum("key_category", min_count=1)
     return part.where(xarray.DataArray(are_shares, dims="measure"), part / whole)
 
