@@ -38,7 +38,7 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     shown = "/".join(row.short for row in surveyed(result)[:_SIDE_BY_SIDE])
     caption = f"{shown} in %, entropy in nats, means over heads" if shown else "in %"
     for row in surveyed(result, per_head=False):
-        caption += f"; own {row.symbol}: {row.label} of a token to itself, in %"
+        caption += f"; own {row.symbol}: {row.short} of a token to itself, in %"
     parts: list[RenderableType] = [Text(printable(title), style="bold"), _layers(result)]
     parts.append(Text(caption, style="dim"))
     found = findings(result)
