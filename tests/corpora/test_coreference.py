@@ -232,7 +232,7 @@ def test_of_a_mention_in_parts_the_part_with_the_head_is_kept(tmp_path):
     corpus = open_coreference(path)
     for _ in range(2):
         (document,) = corpus
-        assert corpus.torn == 1, "each iteration counts anew"
+        assert corpus.counts.discontinuous == 1, "each iteration counts anew"
         assert [(m.chain, m.first, m.last, m.head) for m in document.mentions] == [
             ("2", 0, 1, 1),
             ("1", 3, 4, 4),
@@ -250,7 +250,7 @@ def test_mentions_of_empty_nodes_alone_are_counted(tmp_path):
     corpus = open_coreference(write(tmp_path, "a.conllu", text))
     (document,) = corpus
     assert [(m.chain, m.first, m.last) for m in document.mentions] == [("2", 0, 1), ("3", 1, 1)]
-    assert (corpus.wordless, corpus.torn) == (1, 0)
+    assert (corpus.counts.empty, corpus.counts.discontinuous) == (1, 0)
 
 
 def test_without_trees_heads_come_from_the_words(tmp_path):
@@ -507,7 +507,7 @@ def test_a_broken_document_is_refused_by_file_and_line(tmp_path, case):
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_document_is_skipped_whole_and_counted(tmp_path, case):
     before, text, _, _ = around(case)
-    corpus = open_coreference(write(tmp_path, "broken", before + text), broken="skip")
+    corpus = open_coreference(write(tmp_path, "broken", before + text), invalid="skip")
     for _ in range(2):
         first, last = corpus
         assert first.words == last.words
@@ -516,19 +516,19 @@ def test_a_broken_document_is_skipped_whole_and_counted(tmp_path, case):
 
 
 @pytest.mark.parametrize(
-    ("text", "broken", "complaint"),
+    ("text", "invalid", "complaint"),
     [
         ("", "refuse", "holds no mention; it is not annotated"),
         (chain_of("ab", None, None), "refuse", "holds no mention; it is not annotated"),
-        (chain_of("a", "(1"), "skip", r"holds no mention \(1 broken documents were skipped\)"),
+        (chain_of("a", "(1"), "skip", r"holds no mention \(1 invalid documents were skipped\)"),
         (SPEECH + "a b\n", "skip", r"x:19: the line is outside '#begin document"),
         ("It was a bright day.\n", "skip", r"x:1: the file is in none of the formats of"),
         (b"#begin document (\xff)\n", "skip", "x:1: byte 18 of the line is not UTF-8"),
     ],
 )
-def test_a_corpus_without_mentions_is_refused(tmp_path, text, broken, complaint):
+def test_a_corpus_without_mentions_is_refused(tmp_path, text, invalid, complaint):
     with pytest.raises(CorpusError, match=complaint):
-        list(open_coreference(write(tmp_path, "x", text), broken=broken))
+        list(open_coreference(write(tmp_path, "x", text), invalid=invalid))
 
 
 def test_unknown_names(tmp_path):
@@ -536,7 +536,7 @@ def test_unknown_names(tmp_path):
     with pytest.raises(UnknownNameError, match="no coreference format is called 'conll2011'"):
         open_coreference(path, format="conll2011")
     with pytest.raises(UnknownNameError, match="'ignore'"):
-        open_coreference(path, broken="ignore")
+        open_coreference(path, invalid="ignore")
 
 
 def test_a_compressed_file_that_is_named_by_a_pattern(tmp_path):
@@ -613,9 +613,9 @@ junk = st.lists(
 ).map(b"".join)  # fmt: skip
 
 
-def check_that_only_our_errors_escape(path, format, broken):
+def check_that_only_our_errors_escape(path, format, invalid):
     try:
-        found = list(open_coreference(path, format=format, broken=broken))
+        found = list(open_coreference(path, format=format, invalid=invalid))
     except CorpusError:
         return
     for document in found:
@@ -629,10 +629,10 @@ def check_that_only_our_errors_escape(path, format, broken):
     content=junk,
     format=st.sampled_from([None, *COREFERENCE_FORMATS]),
     suffix=st.sampled_from(["", ".conllu", ".tar", ".zip"]),
-    broken=st.sampled_from(["refuse", "skip"]),
+    invalid=st.sampled_from(["refuse", "skip"]),
 )
-def test_only_our_own_errors_escape(folder, content, format, suffix, broken):
-    check_that_only_our_errors_escape(write(folder, f"file{suffix}", content), format, broken)
+def test_only_our_own_errors_escape(folder, content, format, suffix, invalid):
+    check_that_only_our_errors_escape(write(folder, f"file{suffix}", content), format, invalid)
 
 
 @settings(max_examples=300, deadline=None)

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings, strategies as st
 
-from headlight.corpora import PAIR_FORMATS, open_sentence_pairs
+from headlight.corpora import PAIR_FORMATS, open_sentence_pairs, pair_task
 from headlight.corpora.pairs.pair_corpus import task_of
 from headlight.errors import CorpusError, UnknownNameError, UsageError
 
@@ -83,9 +83,10 @@ def table(*rows: dict[str, str]) -> str:
     ],
 )  # fmt: skip
 def test_a_format_is_known_by_its_content(tmp_path, file, text, pairs, name):
-    opened = open_sentence_pairs(written(tmp_path / file, text))
+    path = written(tmp_path / file, text)
+    opened = open_sentence_pairs(path)
     assert [(p.first, p.second, p.label) for p in opened] == pairs
-    assert opened.name == name
+    assert pair_task(path) == name
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_compressed_files(tmp_path, suffix):
     path = tmp_path / f"a.jsonl{suffix}"
     path.write_bytes(COMPRESSIONS[suffix](jsonl(*MNLI).encode()))
     opened = open_sentence_pairs(path)
-    assert opened.name == "mnli"
+    assert pair_task(path) == "mnli"
     assert [pair.second for pair in opened] == ["An animal rests.", "It is late."]
 
 
@@ -136,7 +137,7 @@ def test_an_archive_is_read_member_by_member(tmp_path):
         archive.writestr("raw/out_of_domain_dev.tsv", COLA)
     opened = open_sentence_pairs(tmp_path / "public.zip")
     names = [pair.name for pair in opened]
-    assert opened.name == "cola"
+    assert pair_task(tmp_path / "public.zip") == "cola"
     assert len(names) == len(set(names)) == 4
     assert names[0].endswith("public.zip/raw/in_domain_dev.tsv:1")
 
@@ -209,11 +210,11 @@ def test_a_file_is_read_line_by_line(tmp_path):
          r"a\.jsonl:1: the text holds half of a surrogate pair"),
         ("a.csv", 'first,second\n"a,b\n', {}, r"a\.csv:2: the table is malformed"),
         ("a.csv", "first,second\na,b,c\n", {}, r"a\.csv:2: the row has 3 fields"),
-        ("a.tsv", "", {}, r"a\.tsv holds no sentences"),
-        ("a.tsv", "\n \n", {}, r"a\.tsv holds no sentences"),
-        ("a.tsv", "first\tsecond\n", {}, r"a\.tsv holds no sentences"),
-        ("a.jsonl", "", {}, r"a\.jsonl holds no sentences"),
-        ("a.csv", "", {}, r"a\.csv holds no sentences"),
+        ("a.tsv", "", {}, r"a\.tsv holds no sentence;"),
+        ("a.tsv", "\n \n", {}, r"a\.tsv holds no sentence;"),
+        ("a.tsv", "first\tsecond\n", {}, r"a\.tsv holds no sentence;"),
+        ("a.jsonl", "", {}, r"a\.jsonl holds no sentence;"),
+        ("a.csv", "", {}, r"a\.csv holds no sentence;"),
         ("a.tsv.gz", "no archive", {}, r"a\.tsv\.gz cannot be read"),
     ],
 )  # fmt: skip
@@ -265,9 +266,9 @@ def test_tasks_are_known_by_words_in_names(name, task):
 
 def test_a_name_goes_before_the_looks(tmp_path):
     same = written(tmp_path / "snli" / "dev.jsonl", jsonl({"sentence1": "a", "sentence2": "b"}))
-    assert open_sentence_pairs(same).name == "pairs"
+    assert pair_task(same) == "pairs"
     moved = written(tmp_path / "mnli" / "dev.jsonl", same.read_text())
-    assert open_sentence_pairs(moved).name == "mnli"
+    assert pair_task(moved) == "mnli"
 
 
 # Characters that some part of Python takes for the end of a line, quotes and blanks.
@@ -305,7 +306,7 @@ def hub(tmp_path, monkeypatch):
 
 def test_a_data_set_of_the_library(hub):
     opened = open_sentence_pairs("hf:./mnli")
-    assert opened.name == "mnli"
+    assert pair_task("hf:./mnli") == "mnli"
     assert [p.name for p in opened] == ["hf:./mnli[0]", "hf:./mnli[1]"]
     assert [p.name for p in opened] == ["hf:./mnli[0]", "hf:./mnli[1]"]
     assert read("hf:./mnli")[0] == ("A cat sleeps.", "It rests.", "0")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headlight.corpora import open_sentence_pairs
+from headlight.corpora import open_sentence_pairs, pair_task
 
 pytestmark = [
     pytest.mark.data,
@@ -24,9 +24,9 @@ pytestmark = [
     ],
 )
 def test_every_line_is_read(file: str, name: str, labels: dict[str, int]) -> None:
-    opened = open_sentence_pairs(Path(os.environ["HEADLIGHT_DATA"]) / file)
-    pairs = list(opened)
-    assert opened.name == name
+    path = Path(os.environ["HEADLIGHT_DATA"]) / file
+    pairs = list(open_sentence_pairs(path))
+    assert pair_task(path) == name
     assert Counter(pair.label for pair in pairs) == labels
     assert len({pair.name for pair in pairs}) == len(pairs)
     assert all((pair.second is None) == (name == "cola") for pair in pairs)

@@ -217,7 +217,7 @@ def test_a_broken_sentence_is_skipped_whole_and_counted(tmp_path, case):
     format, text, _, _ = BROKEN[case]
     good = GOOD_IN[format].rstrip("\n") + "\n\n"
     path = write(tmp_path, "broken", good + text.rstrip("\n") + "\n\n" + good)
-    treebank = open_treebank(path, format=format, broken="skip")
+    treebank = open_treebank(path, format=format, invalid="skip")
     (expected, *_) = open_treebank(write(tmp_path, "good", good), format=format)
     found = list(treebank)
     assert treebank.skipped == 1
@@ -228,25 +228,25 @@ def test_a_broken_sentence_is_skipped_whole_and_counted(tmp_path, case):
 
 
 def test_a_comment_breaks_no_sentence_and_is_no_sentence(tmp_path):
-    treebank = open_treebank(write(tmp_path, "a.conllu", "# alone\n\n" + GOOD), broken="skip")
+    treebank = open_treebank(write(tmp_path, "a.conllu", "# alone\n\n" + GOOD), invalid="skip")
     assert len(list(treebank)) == 1
     assert treebank.skipped == 0
 
 
 @pytest.mark.parametrize(
-    ("content", "broken", "complaint"),
+    ("content", "invalid", "complaint"),
     [
         ("", "refuse", "holds no sentence"),
         ("\n \n", "refuse", "holds no sentence"),
         ("# nothing\n", "refuse", "holds no sentence"),
-        (conllu((1, "a", 1)), "skip", "all 1 sentences of .* are broken"),
+        (conllu((1, "a", 1)), "skip", "all 1 sentences of .* are invalid"),
         (b"1\t\xff", "skip", "a.conllu:1: byte 3 of the line is not UTF-8"),
         (b"\x00", "skip", "binary data"),
     ],
 )
-def test_a_file_without_sentences_is_refused(tmp_path, content, broken, complaint):
+def test_a_file_without_sentences_is_refused(tmp_path, content, invalid, complaint):
     with pytest.raises(CorpusError, match=complaint):
-        list(open_treebank(write(tmp_path, "a.conllu", content), broken=broken))
+        list(open_treebank(write(tmp_path, "a.conllu", content), invalid=invalid))
 
 
 def test_text_is_no_treebank(tmp_path):
@@ -260,7 +260,7 @@ def test_unknown_names(tmp_path):
     with pytest.raises(UnknownNameError, match="no treebank format is called 'conll-u'"):
         open_treebank(path, format="conll-u")
     with pytest.raises(UnknownNameError, match="'ignore'"):
-        open_treebank(path, broken="ignore")
+        open_treebank(path, invalid="ignore")
     with pytest.raises(CorpusError, match="there is no file or folder"):
         open_treebank(tmp_path / "none")
 
@@ -512,9 +512,9 @@ junk = st.lists(
 ).map(b"".join)  # fmt: skip
 
 
-def check_that_only_our_errors_escape(path, format, broken):
+def check_that_only_our_errors_escape(path, format, invalid):
     try:
-        found = list(open_treebank(path, format=format, broken=broken))
+        found = list(open_treebank(path, format=format, invalid=invalid))
     except CorpusError:
         return
     for sentence in found:
@@ -528,10 +528,10 @@ def check_that_only_our_errors_escape(path, format, broken):
     content=junk,
     format=st.sampled_from([None, *TREEBANK_FORMATS]),
     suffix=st.sampled_from(["", ".conllu", ".gz", ".tar", ".tar.xz", ".zip"]),
-    broken=st.sampled_from(["refuse", "skip"]),
+    invalid=st.sampled_from(["refuse", "skip"]),
 )
-def test_only_our_own_errors_escape(folder, content, format, suffix, broken):
-    check_that_only_our_errors_escape(write(folder, f"file{suffix}", content), format, broken)
+def test_only_our_own_errors_escape(folder, content, format, suffix, invalid):
+    check_that_only_our_errors_escape(write(folder, f"file{suffix}", content), format, invalid)
 
 
 @settings(max_examples=300, deadline=None)

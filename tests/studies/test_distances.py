@@ -95,7 +95,9 @@ def test_a_decoder():
 def test_an_encoder_decoder(kind):
     found, corpus = model("bart"), documents(3)
     settings = Settings(pairs=True, kind=kind, max_length=32)
-    result = head_distances(Corpus("memory", lambda: iter(corpus)), found, settings, progress=False)
+    result = head_distances(
+        Corpus("memory", lambda _: iter(corpus)), found, settings, progress=False
+    )
     examples = examples_of(found, corpus, settings)
     agrees(result, by_definition(found, "bart", kind, examples))
 

@@ -184,7 +184,7 @@ def test_uniform_attention_by_hand():
 
 
 def _corpus(given):
-    return Corpus("documents in memory", lambda: iter(given))
+    return Corpus("documents in memory", lambda _: iter(given))
 
 
 def test_some_measures_have_the_numbers_that_they_have_among_all():

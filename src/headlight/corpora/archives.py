@@ -8,13 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from headlight.corpora.compression import (
-    BROKEN,
-    DECOMPRESSORS,
-    decompressed,
-    open_bytes,
-    without_compression,
-)
+from headlight.corpora.compression import DECOMPRESSORS, decompressed, open_bytes, suffixes
 from headlight.corpora.files import is_companion, printable
 from headlight.corpora.lines import Lines
 from headlight.errors import CorpusError
@@ -24,9 +18,6 @@ HEADER_LIMIT = 2**20
 """Bytes of a name or of attributes in a tar file, which are held in memory."""
 
 CHUNK = 2**16
-
-# Encrypted members, methods of compression that Python lacks, and nonsense in the directory.
-REFUSED = (*BROKEN, RuntimeError, NotImplementedError, ValueError, OverflowError)
 
 
 def text_files(path: Path) -> Iterator[Lines]:
@@ -38,9 +29,10 @@ def text_files(path: Path) -> Iterator[Lines]:
     Raises:
         CorpusError: The file or the archive cannot be read, or the archive holds no text files.
     """
-    if without_compression(path).suffix.lower() in TAR_SUFFIXES:
+    suffix, packed = suffixes(path)
+    if suffix in TAR_SUFFIXES:
         yield from _all(_tar(path), path)
-    elif path.suffix.lower() == ".zip":
+    elif (suffix, packed) == (".zip", ""):
         yield from _all(_zip(path), path)
     else:
         with open_bytes(path) as stream:
@@ -56,9 +48,9 @@ def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Path) -> Iterat
             break
         empty = False
         name, stream = member
-        suffix = PurePosixPath(name).suffix.lower()
-        if suffix in DECOMPRESSORS:
-            stream = DECOMPRESSORS[suffix][1](stream)
+        _, packed = suffixes(name)
+        if packed:
+            stream = DECOMPRESSORS[packed][1](stream)
         yield Lines(stream, f"{printable(path)}/{printable(name)}")
     if empty:
         raise CorpusError(f"the archive {printable(path)} holds no text files; check the path.")
@@ -68,7 +60,7 @@ def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Path) -> Iterat
 def _refusals(path: Path) -> Iterator[None]:
     try:
         yield
-    except REFUSED as error:
+    except Exception as error:  # encrypted, an unknown method, nonsense in the directory, ...
         raise CorpusError(
             f"the archive {printable(path)} cannot be read: {error}; "
             "it is damaged, cut short, encrypted, or not what its suffix says."

@@ -4,24 +4,16 @@ import bz2
 import gzip
 import io
 import lzma
-import tarfile
-import zipfile
-import zlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
 import zstandard
 
 from headlight.corpora.files import printable
 from headlight.errors import CorpusError
-
-BROKEN = (
-    OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError,
-    tarfile.TarError, zipfile.BadZipFile,
-)  # fmt: skip
-"""What reading a file may raise: the disk, or a damaged or truncated archive."""
 
 # Small, because one compressed kibibyte of zstandard may unfold to some 32 MiB.
 ZSTANDARD_CHUNK = 1024
@@ -98,9 +90,9 @@ def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
         except OSError as error:
             reason = error.strerror or error
             raise CorpusError(f"{printable(path)} cannot be opened: {reason}.") from error
-        if path.suffix.lower() in DECOMPRESSORS:
-            _, decompressor = DECOMPRESSORS[path.suffix.lower()]
-            stream = stack.enter_context(decompressor(stream))
+        _, packed = suffixes(path)
+        if packed:
+            stream = stack.enter_context(DECOMPRESSORS[packed][1](stream))
         yield stream
 
 
@@ -120,6 +112,9 @@ def _is_no_text(start: bytes) -> bool:
     return not start.startswith(b"BZh") or start[4:8] in (b"\x31\x41\x59\x26", b"\x17\x72\x45\x38")
 
 
-def without_compression(path: Path) -> Path:
-    """The path without ``.gz``, ``.xz``, ``.bz2`` or ``.zst`` at its end."""
-    return path.with_suffix("") if path.suffix.lower() in DECOMPRESSORS else path
+def suffixes(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The suffix of a file and that of its compression, in small letters: ``.txt`` and ``.gz``."""
+    plain = PurePath(os.fspath(path).lower())
+    if plain.suffix not in DECOMPRESSORS:
+        return plain.suffix, ""
+    return plain.with_suffix("").suffix, plain.suffix

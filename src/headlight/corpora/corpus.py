@@ -1,178 +1,202 @@
-"""The one door: any source of text as a `Corpus`."""
+"""What all corpora have in common: a source, an order, and elements that are read on the way."""
 
-import io
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Any, Generic, Literal
 
-from headlight.corpora.compression import decompressed, open_bytes, without_compression
+from typing_extensions import TypeVar
+
+from headlight.corpora.archives import text_files
 from headlight.corpora.files import files, printable
-from headlight.corpora.hub import PREFIX, HubSource, read_hub
 from headlight.corpora.lines import Lines
-from headlight.corpora.text.document import Document, document_of_value
-from headlight.corpora.text.plain import OPENING, read_lines, read_paragraphs, read_wikipedia
-from headlight.corpora.text.tables import read_csv, read_jsonl, read_tsv
-from headlight.errors import CorpusError, UnknownNameError, UsageError
+from headlight.errors import CorpusError, UsageError
+from headlight.settings import Range, require_range
 
-Source = str | Path | Iterable[str]
+CorpusKind = Literal["text", "treebank", "coreference", "pairs"]
+"""What the elements are: documents, sentences, annotated documents, sentence pairs."""
 
-PLAIN: dict[str, Callable[[Lines], Iterator[Document]]] = {
-    "paragraphs": read_paragraphs,
-    "lines": read_lines,
-    "wikipedia": read_wikipedia,
+ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
+    "text": ("text", "texts"),
+    "treebank": ("sentence", "sentences"),
+    "coreference": ("document", "documents"),
+    "pairs": ("sentence", "pairs"),
 }
-TABLES: dict[str, Callable[[Lines, str | None], Iterator[Document]]] = {
-    "jsonl": read_jsonl,
-    "csv": read_csv,
-    "tsv": read_tsv,
-}
-FORMATS = (*PLAIN, *TABLES)
-"""The formats a file may have."""
+"""What one element is called in messages, and what several are."""
 
-SUFFIXES = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv",
-}  # fmt: skip
+Invalid = Literal["refuse", "skip"]
+"""What becomes of invalid elements: they are an error, or left out and counted."""
+
+Element = TypeVar("Element", covariant=True, default=Any)
+Parsed = TypeVar("Parsed")
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """Documents in a fixed order, read while one iterates.
+@dataclass(slots=True)
+class CorpusCounts:
+    """What an iteration could not keep so far.
 
-    It can be iterated again, unless it is standard input or an iterator.
+    Attributes:
+        skipped: Invalid elements, which were left out.
+        discontinuous: Mentions of several parts, of which the part with the head word was kept.
+        empty: Mentions of empty nodes alone, which were left out.
+    """
+
+    skipped: int = 0
+    discontinuous: int = 0
+    empty: int = 0
+
+
+Format = Callable[[Lines, CorpusCounts], Iterator[Element]]
+"""From the lines of one file to its elements; what is left out is counted."""
+
+
+def unless_invalid(
+    parse: Callable[[], Parsed], invalid: str, counts: CorpusCounts
+) -> Parsed | None:
+    """What is parsed; None, and counted, if it turns out to be invalid and such are skipped.
+
+    Raises:
+        CorpusError: It is invalid, and such are refused.
+    """
+    try:
+        return parse()
+    except CorpusError:
+        if invalid == "refuse":
+            raise
+        counts.skipped += 1
+        return None
+
+
+@dataclass(eq=False)
+class Corpus(Generic[Element]):
+    """Elements in a fixed order, read while one iterates.
+
+    It can be iterated again, unless it is standard input or was made of an iterator.
 
     Attributes:
         source: What it was opened from, as reports show it.
+        read: Reads the elements, and counts what it leaves out.
+        kind: What the elements are.
+        limit: Elements that are read at most; None for all.
+        once: Whether it can be iterated only once.
+        counts: What the latest iteration could not keep so far.
     """
 
     source: str
-    _read: Callable[[], Iterator[Document]] = field(repr=False)
+    read: Callable[[CorpusCounts], Iterator[Element]] = field(repr=False)
+    kind: CorpusKind = "text"
+    limit: int | None = None
+    once: bool = False
+    counts: CorpusCounts = field(default_factory=CorpusCounts, init=False, repr=False)
 
-    def __iter__(self) -> Iterator[Document]:
-        """The documents.
+    def __iter__(self) -> Iterator[Element]:
+        """The elements.
 
         Raises:
-            CorpusError: Something cannot be read, or there is no text at all.
+            CorpusError: Something cannot be read, or there is no element at all.
         """
+        self.counts = CorpusCounts()
+        return self._checked(self.counts)
+
+    @property
+    def skipped(self) -> int:
+        """How many invalid elements the latest iteration has left out so far."""
+        return self.counts.skipped
+
+    def take(self, number: int | None) -> "Corpus[Element]":
+        """A corpus of the first elements, or of all: no more is read than they need.
+
+        Raises:
+            UsageError: The number is less than 1.
+        """
+        if number is None:
+            return self
+        require_range("the number of elements", number, Range(minimum=1))
+        return replace(self, limit=number if self.limit is None else min(number, self.limit))
+
+    def _checked(self, counts: CorpusCounts) -> Iterator[Element]:
         empty = True
-        for document in self._read():
+        for element in islice(self.read(counts), self.limit):
             empty = False
-            yield document
+            yield element
         if empty:
-            raise CorpusError(f"{self.source} holds no text; nothing can be said about it.")
+            one, several = ELEMENTS[self.kind]
+            if counts.skipped:
+                raise CorpusError(f"all {counts.skipped} {several} of {self.source} are invalid.")
+            raise CorpusError(f"{self.source} holds no {one}; nothing can be said about it.")
 
 
-def open_corpus(source: Source, *, format: str | None = None, column: str | None = None) -> Corpus:
-    """A corpus from a file, a pattern, a folder, standard input, a data set or Python strings.
-
-    Files may be compressed (``.gz .xz .bz2 .zst``) and must be UTF-8.  Formats:
-
-    * ``paragraphs``: plain text; a blank line ends a document, its lines are its paragraphs;
-    * ``lines``: plain text; every line is a document;
-    * ``wikipedia``: what WikiExtractor writes, ``<doc ...>`` to ``</doc>``;
-    * ``jsonl``: an object per line, whose `column` is a string or a list of strings;
-    * ``csv``, ``tsv``: a table with a header line.
+def corpus_of_files(
+    source: str | Path, kind: CorpusKind, format: Format[Element], part: str | None = None
+) -> Corpus[Element]:
+    """A corpus of the files that a source stands for, those in archives included.
 
     Args:
-        source: A path, a pattern such as ``"texts/**/*.txt.gz"``, a folder, ``-`` for standard
-            input, ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of the library ``datasets``,
-            or an iterable of strings, each a document with blank lines between its paragraphs.
-        format: One of `FORMATS`.  By default the suffix says it (``.jsonl .ndjson .json .csv
-            .tsv``); another file is ``wikipedia`` if it begins with ``<doc``, else ``paragraphs``.
-        column: Key or column that holds the text; by default ``text``, or the only one.
+        source: A path, a pattern or a folder.
+        kind: What the elements are.
+        format: How a file is read.
+        part: What the names of the files must hold, if not all are meant.
 
     Raises:
-        UsageError: The format is unknown, or does not go with the source or the column.
         CorpusError: There is no such file, nothing matches, or a folder holds no files.
     """
-    if format is not None and format not in FORMATS:
-        raise UnknownNameError("format", format, FORMATS)
-    if column is not None and format in PLAIN:
-        raise UsageError(f"the format {format!r} has no columns; leave out the column {column!r}.")
-    if isinstance(source, Path):
-        return _file_corpus(str(source), format, column)
-    if not isinstance(source, str):
-        return _string_corpus(source, format, column)
-    if source == "-":
-        return Corpus("standard input", _once(partial(_standard_input, format, column)))
-    if source.startswith(PREFIX):
-        return _hub_corpus(source, format, column)
-    return _file_corpus(source, format, column)
+    paths = [path for path in files(str(source)) if part is None or part in path.name]
+    if not paths:
+        raise CorpusError(f"no file of {printable(source)} has {part!r} in its name.")
 
-
-def _file_corpus(source: str, format: str | None, column: str | None) -> Corpus:
-    paths = files(source)
-
-    def read() -> Iterator[Document]:
+    def read(counts: CorpusCounts) -> Iterator[Element]:
         for path in paths:
-            yield from _file(path, format, column)
+            for lines in text_files(path):
+                yield from format(lines, counts)
 
-    return Corpus(printable(source), read)
+    return Corpus(printable(source), read, kind)
 
 
-def _hub_corpus(source: str, format: str | None, column: str | None) -> Corpus:
+def corpus_in_memory(
+    elements: Iterable[Any],
+    kind: CorpusKind,
+    source: str,
+    *,
+    format: str | None = None,
+    read: Callable[[Iterable[Any]], Iterator[Element]] = iter,
+) -> Corpus[Element]:
+    """A corpus of what is there already; a corpus stays as it is.
+
+    Args:
+        elements: Of an iterator the corpus can be read only once.
+        kind: What they are.
+        source: What reports call them.
+        format: The format asked for, which must be None.
+        read: What makes elements of them.
+
+    Raises:
+        UsageError: A format is given, or it is a corpus of something else.
+    """
     if format is not None:
-        raise UsageError(f"{source!r} has a format of its own; leave out the format {format!r}.")
-    HubSource.parsed(source)  # complains now rather than at the first document
-    return Corpus(source, partial(read_hub, source, column))
+        raise UsageError(f"only files have a format; leave out the format {format!r}.")
+    if not isinstance(elements, Corpus):
+        made = corpus_read_once if isinstance(elements, Iterator) else Corpus
+        return made(source, lambda _: read(elements), kind)
+    if elements.kind != kind:
+        has, wanted = ELEMENTS[elements.kind][1], ELEMENTS[kind][1]
+        raise UsageError(f"{elements.source} is a corpus of {has}, where {wanted} are needed.")
+    return elements
 
 
-def _string_corpus(source: Iterable[str], format: str | None, column: str | None) -> Corpus:
-    if format is not None or column is not None:
-        raise UsageError("strings in memory have no format and no column; leave both out.")
-    read = partial(_strings, source)
-    return Corpus("strings in memory", _once(read) if isinstance(source, Iterator) else read)
-
-
-def _strings(source: Iterable[str]) -> Iterator[Document]:
-    for index, text in enumerate(source):
-        document = document_of_value(f"text {index}", text)
-        if document:
-            yield document
-
-
-def _file(path: Path, format: str | None, column: str | None) -> Iterator[Document]:
-    with open_bytes(path) as stream:
-        lines = Lines(stream, printable(path))
-        yield from _documents(lines, format or _guess(path, lines), column)
-
-
-def _standard_input(format: str | None, column: str | None) -> Iterator[Document]:
-    lines = Lines(decompressed(cast("io.BufferedIOBase", sys.stdin.buffer)), "standard input")
-    return _documents(lines, format or _guess(Path(), lines), column)
-
-
-def _documents(lines: Lines, format: str, column: str | None) -> Iterator[Document]:
-    if format in TABLES:
-        return TABLES[format](lines, column)
-    if column is not None:
-        raise UsageError(
-            f"{lines.name} is read as {format!r}, which has no columns; "
-            f"name its format, or leave out the column {column!r}."
-        )
-    return PLAIN[format](lines)
-
-
-def _guess(path: Path, lines: Lines) -> str:
-    suffix = without_compression(path).suffix.lower()
-    if suffix in SUFFIXES:
-        return SUFFIXES[suffix]
-    return "wikipedia" if lines.first().startswith(OPENING) else "paragraphs"
-
-
-def _once(read: Callable[[], Iterator[Document]]) -> Callable[[], Iterator[Document]]:
-    """`read`, which can be called only one time."""
+def corpus_read_once(
+    source: str, read: Callable[[CorpusCounts], Iterator[Element]], kind: CorpusKind = "text"
+) -> Corpus[Element]:
+    """A corpus that refuses to be iterated a second time."""
     used = False
 
-    def guarded() -> Iterator[Document]:
+    def guarded(counts: CorpusCounts) -> Iterator[Element]:
         nonlocal used
         if used:
             raise CorpusError(
                 "this corpus can be read only once, and has been; save it to a file first."
             )
         used = True
-        return read()
+        return read(counts)
 
-    return guarded
+    return Corpus(source, guarded, kind, once=True)

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headlight.corpora.text.document import Document, document_of_value
-from headlight.corpora.text.tables import text_column
 from headlight.errors import CorpusError, UsageError
 
 PREFIX = "hf:"
@@ -50,35 +48,18 @@ class HubSource:
         return cls(name, config, split, column)
 
 
-def read_hub(source: str, column: str | None) -> Iterator[Document]:
-    """One document per row, streaming; no code that comes with a data set is ever run.
-
-    Without SPLIT the split ``train`` is read, or the only one; without COLUMN the column ``text``,
-    or the only one.
-
-    Raises:
-        CorpusError: The data set, the split or the column does not exist, or cannot be read.
-        UsageError: The library is not installed.
-    """
-    parts = HubSource.parsed(source)
-    label = source.replace("\n", " ")
-    for index, row in enumerate(hub_rows(parts, label)):
-        place = f"{label}[{index}]"
-        name = text_column(column or parts.column, list(row), place)
-        document = document_of_value(place, row[name])
-        if document:
-            yield document
-
-
 def hub_rows(
     parts: HubSource, label: str, preferred: Sequence[str] = ("train",)
 ) -> Iterator[Mapping[str, object]]:
     """The rows of a split, streaming.
 
+    Without SPLIT the first of `preferred` that there is, or the only one; no code that comes with
+    a data set is ever run.
+
     Args:
         parts: What is read.
         label: What messages call it.
-        preferred: Splits of which the first that there is is read, where none is named.
+        preferred: Splits, where none is named.
 
     Raises:
         CorpusError: The data set or the split does not exist, or cannot be read.

@@ -2,7 +2,7 @@
 
 import io
 
-from headlight.corpora.compression import BROKEN
+from headlight.corpora.compression import suffixes
 from headlight.errors import CorpusError
 
 LINE_LIMIT = 64 * 2**20
@@ -54,6 +54,11 @@ class Lines:
         return self._waiting
 
     @property
+    def suffix(self) -> str:
+        """The suffix of the file, without that of its compression: ``".conllu"``."""
+        return suffixes(self.name)[0]
+
+    @property
     def place(self) -> str:
         """File and line, as messages name them: ``"a.txt:12"``."""
         return f"{self.name}:{self.number}"
@@ -61,7 +66,7 @@ class Lines:
     def _read(self) -> str:
         try:
             raw = self._stream.readline(LINE_LIMIT + 1)
-        except BROKEN as error:
+        except Exception as error:  # the drivers of remote files raise what their libraries raise
             raise CorpusError(
                 f"{self.name} cannot be read beyond line {self.number}: {error}; "
                 "the file is damaged, cut short, or not what its suffix says."

@@ -51,7 +51,7 @@ def adjacent_segments(
     its place in the corpus alone, so an example is the same wherever a run is taken up.
 
     Args:
-        documents: Usually a `Corpus`.
+        documents: Usually of `open_corpus`.
         tokenizer: A fast Hugging Face tokenizer.  What stands around the segments is its own, such
             as ``[CLS] A [SEP] B [SEP]`` or ``<s> A </s></s> B </s>``; one that adds nothing (GPT-2)
             gives A directly followed by B.

@@ -26,7 +26,7 @@ def sentence_pairs(
     how many those were, how many were truncated, and how many did not fit.
 
     Args:
-        pairs: Usually `SentencePairs`.
+        pairs: Usually of `open_sentence_pairs`.
         tokenizer: A fast Hugging Face tokenizer.  What stands around the sentences is its own, such
             as ``[CLS] A [SEP] B [SEP]`` with segments 0 and 1.
         max_length: Tokens in an example at most, special tokens included; with a decoder, on either

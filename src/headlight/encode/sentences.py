@@ -47,7 +47,7 @@ def sentences(
     many did not fit, and how many have words that the tokenizer does not keep.
 
     Args:
-        sentences: Usually a `Treebank`.
+        sentences: Usually of `open_treebank`.
         tokenizer: A fast Hugging Face tokenizer; its own special tokens are added.
         max_length: Tokens in an example at most, special tokens included.
         overflow: What becomes of a longer sentence: ``skip`` leaves it out, as Clark et al. do;

@@ -67,7 +67,7 @@ def documents(
     many were truncated or split, and how many have words that the tokenizer does not keep.
 
     Args:
-        documents: Usually a `CoreferenceCorpus`.
+        documents: Usually of `open_coreference`.
         tokenizer: A fast Hugging Face tokenizer; its own special tokens are added.
         max_length: Tokens in an example at most, special tokens included.
         overlap: Words that neighbouring windows share, at least 0; None for the beginning alone.

@@ -24,7 +24,7 @@ def texts(
     those were, and what was truncated or split.
 
     Args:
-        documents: Usually a `Corpus`.
+        documents: Usually of `open_corpus`.
         tokenizer: A fast Hugging Face tokenizer; its own special tokens are added.
         max_length: Tokens in an example at most, special tokens included.
         overflow: What becomes of a longer document: ``truncate`` keeps its beginning, ``split``

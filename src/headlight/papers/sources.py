@@ -5,9 +5,9 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
-from headlight.corpora.compression import without_compression
+from headlight.corpora.compression import suffixes
 from headlight.corpora.files import COMPANIONS
-from headlight.corpora.pairs.pair_corpus import open_sentence_pairs, task_of
+from headlight.corpora.pairs.pair_corpus import pair_task, task_of
 from headlight.errors import CorpusError
 
 TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}
@@ -89,7 +89,7 @@ class Sources:
         Raises:
             CorpusError: one of them cannot be read, or is in no known format.
         """
-        return tuple(open_sentence_pairs(source).name for source in self.pairs)
+        return tuple(pair_task(source) for source in self.pairs)
 
     def or_else(self, other: "Sources") -> "Sources":
         """These, and those of another where these are missing; treebanks go together."""
@@ -148,7 +148,7 @@ def _trained(treebanks: list[Path]) -> str | None:
     return _first([file for file in files if "train" in file.name])
 
 
-def _data(place: Path, suffixes: set[str]) -> list[Path]:
+def _data(place: Path, allowed: set[str]) -> list[Path]:
     """Files that hold data, in the order of their names; the place itself if it is a file."""
     files = sorted(place.iterdir()) if place.is_dir() else [place]
     return [
@@ -156,7 +156,7 @@ def _data(place: Path, suffixes: set[str]) -> list[Path]:
         for file in files
         if file.is_file()
         and file.name.split(".")[0].lower() not in COMPANIONS
-        and without_compression(file).suffix.lower() in suffixes
+        and suffixes(file)[0] in allowed
     ]
 
 

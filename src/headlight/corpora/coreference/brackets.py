@@ -7,7 +7,7 @@ from headlight.errors import CorpusError
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which part of a mention a bracket means: 1 of 1, except where mentions are torn apart."""
+    """Which part of a mention a bracket means: 1 of 1, except of discontinuous mentions."""
 
     number: int = 1
     count: int = 1
@@ -36,7 +36,7 @@ class Brackets:
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self._open: dict[tuple[str, Part], list[tuple[int, str]]] = {}
-        self._torn: dict[tuple[str, int], tuple[str, list[tuple[int, int]]]] = {}
+        self._incomplete: dict[tuple[str, int], tuple[str, list[tuple[int, int]]]] = {}
 
     def open(self, chain: str, word: int, place: str, part: Part = WHOLE) -> None:
         """A mention, or a part of one, begins at a word; `place` is for messages."""
@@ -72,7 +72,7 @@ class Brackets:
                     f"{waiting[-1][1]}: the mention of chain {chain!r} that opens here is not "
                     "closed within its document; correct the document."
                 )
-        for (chain, count), (place, parts) in self._torn.items():
+        for (chain, count), (place, parts) in self._incomplete.items():
             raise CorpusError(
                 f"{place}: a mention of chain {chain!r} has {len(parts)} of its {count} parts "
                 "only; correct the document."
@@ -80,9 +80,9 @@ class Brackets:
         return self.spans
 
     def _add_part(self, chain: str, part: Part, words: tuple[int, int], place: str) -> None:
-        _, parts = self._torn.get((chain, part.count), (place, []))
+        _, parts = self._incomplete.get((chain, part.count), (place, []))
         parts.append(words)
-        self._torn[chain, part.count] = place, parts
+        self._incomplete[chain, part.count] = place, parts
         if part.number != len(parts):
             raise CorpusError(
                 f"{place}: part {part.number} of {part.count} of a mention of chain {chain!r} is "
@@ -90,4 +90,4 @@ class Brackets:
             )
         if part.number == part.count:
             self.spans.append(Span(chain, tuple(parts)))
-            del self._torn[chain, part.count]
+            del self._incomplete[chain, part.count]

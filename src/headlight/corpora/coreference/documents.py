@@ -64,13 +64,13 @@ class Annotated:
 
     Attributes:
         document: The document.
-        torn: Mentions of several parts, of which the part with the head word was kept.
-        wordless: Mentions of empty nodes only, which were left out.
+        discontinuous: Mentions of several parts, of which the part with the head word was kept.
+        empty: Mentions of empty nodes only, which were left out.
     """
 
     document: CoreferenceDocument
-    torn: int
-    wordless: int
+    discontinuous: int
+    empty: int
 
 
 def annotated(
@@ -82,7 +82,7 @@ def annotated(
 ) -> Annotated:
     """The document with a `Mention` for every span that has words."""
     mentions = []
-    torn = 0
+    discontinuous = 0
     for span in spans:
         parts = [(first, last) for first, last in span.parts if first <= last]
         if not parts:
@@ -90,11 +90,11 @@ def annotated(
         head = head_rule([word for first, last in parts for word in range(first, last + 1)])
         first, last = next((first, last) for first, last in parts if first <= head <= last)
         mentions.append(Mention(span.chain, first, last, head, kind_rule(head)))
-        torn += len(parts) > 1
+        discontinuous += len(parts) > 1
     # Where two mentions are one stretch, the order must not depend on the order of the brackets.
     mentions.sort(key=lambda mention: (mention.first, -mention.last, mention.chain))
     document = CoreferenceDocument(name, tuple(sentences), tuple(mentions))
-    return Annotated(document, torn, len(spans) - len(mentions))
+    return Annotated(document, discontinuous, len(spans) - len(mentions))
 
 
 @dataclass(frozen=True, slots=True)

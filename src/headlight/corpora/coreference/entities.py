@@ -21,7 +21,7 @@ from headlight.errors import CorpusError
 
 KEY = "Entity="
 BRACKET = re.compile(r"\(([^()]+)(\)?)|([^()]+)\)")
-TORN = re.compile(r"(.+)\[(\d{1,9})/(\d{1,9})\]")
+PART = re.compile(r"(.+)\[(\d{1,9})/(\d{1,9})\]")
 GLOBAL = re.compile(r"#\s*global\.Entity\s*=\s*(\S+)")
 CHAIN_FIELDS = ("GRP", "eid")
 
@@ -113,12 +113,14 @@ def _chain(text: str, field: int, place: str) -> tuple[str, Part]:
     fields = text.split("-")
     # Closing brackets may repeat all fields or name the chain alone.
     chain = fields[field if len(fields) > field else 0]
-    torn = TORN.fullmatch(chain)
-    if torn:
-        chain = torn[1]
-        part = Part(int(torn[2]), int(torn[3]))
+    numbered = PART.fullmatch(chain)
+    if numbered:
+        chain = numbered[1]
+        part = Part(int(numbered[2]), int(numbered[3]))
         if not 1 <= part.number <= part.count:
-            raise CorpusError(f"{place}: there is no part {torn[2]} of {torn[3]}; correct it.")
+            raise CorpusError(
+                f"{place}: there is no part {numbered[2]} of {numbered[3]}; correct it."
+            )
         return chain, part
     if not chain:
         raise CorpusError(f"{place}: the mention {text[:80]!r} names no chain; correct it.")

@@ -10,7 +10,7 @@ import xarray
 
 from headlight.alternatives import AlternativeSettings, alternatives
 from headlight.analysis.folder import RunFolder
-from headlight.corpora import Corpus, Document, open_corpus
+from headlight.corpora import Corpus, CorpusCounts, Document, open_corpus
 from headlight.measures import ValueBias
 from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import text_settings, text_source
@@ -113,7 +113,7 @@ def _paragraphs(source: str) -> Corpus:
     """Every paragraph as a document of its own, or its beginning."""
     opened = open_corpus(source)
 
-    def read() -> Iterator[Document]:
+    def read(_: CorpusCounts) -> Iterator[Document]:
         units = (
             (f"{document.name}#{number}", paragraph)
             for document in opened

@@ -45,7 +45,7 @@ def contributed_by_tags(study: Study) -> xarray.Dataset:
     source = study.sources.dependency[0]
 
     def make(run: Path) -> xarray.Dataset:
-        treebank = open_treebank(source, broken="skip")
+        treebank = open_treebank(source, invalid="skip")
         first = next(iter(treebank), None)
         tags = "xpos" if first is not None and any(tag != "_" for tag in first.xpos) else "upos"
         examples = sentences(

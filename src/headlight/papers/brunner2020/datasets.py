@@ -1,11 +1,8 @@
 """The sentence pairs that the exhibits of Brunner et al. read: MRPC, CoLA and MNLI."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
-from headlight.corpora import SentencePair, SentencePairs, open_sentence_pairs
+from headlight.corpora import open_sentence_pairs
 from headlight.encode import Examples, sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.brunner2020.published import PAIR_SETS
@@ -77,19 +74,8 @@ def pair_examples(study: Study, name: str, *, limit: int | None = None) -> Examp
         UnknownNameError: there is no such set.
     """
     wanted = study.options.max_pairs if limit is None else limit
-    pairs = FirstPairs(open_sentence_pairs(pair_source(study, name)), wanted)
+    pairs = open_sentence_pairs(pair_source(study, name)).take(wanted)
     return sentence_pairs(pairs, study.tokenizer, max_length=pair_length(study))
-
-
-@dataclass(frozen=True, slots=True)
-class FirstPairs:
-    """The first of some sentence pairs; they can be iterated again."""
-
-    pairs: SentencePairs
-    count: int
-
-    def __iter__(self) -> Iterator[SentencePair]:
-        return islice(iter(self.pairs), self.count)
 
 
 def pair_note(study: Study, name: str, examples: int, tokens: int) -> str:

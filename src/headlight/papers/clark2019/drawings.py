@@ -189,7 +189,7 @@ def _drawn(study: Study, source: str, link: _Link) -> Iterator[LinkDrawing]:
 
 def _short(study: Study, source: str, relation: str) -> Iterator[EncodedSentence]:
     """Sentences that can be drawn and have the relation."""
-    treebank = open_treebank(source, broken=study.options.broken)
+    treebank = open_treebank(source, invalid=study.options.broken)
     fitting = (
         sentence
         for sentence in treebank
@@ -233,7 +233,7 @@ def _coreferent(study: Study, source: str) -> Sequence[LinkDrawing]:
     row = best.iloc[0]
     head = int(row["layer"]), int(row["head"])
     examples = documents(
-        open_coreference(source, broken=study.options.broken),
+        open_coreference(source, invalid=study.options.broken),
         study.tokenizer,
         max_length=min(ROOM, study.model.longest or ROOM),
         unencodable="skip",

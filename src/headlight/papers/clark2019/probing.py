@@ -117,11 +117,11 @@ def probed(study: Study) -> xarray.Dataset:
 def parts(study: Study) -> tuple[First | Part, First | Part]:
     """What probes are trained on, and what they parse."""
     options, source = study.options, study.sources.dependency[0]
-    first = First(open_treebank(source, broken=options.broken), source, options.max_sentences)
+    first = First(open_treebank(source, invalid=options.broken), source, options.max_sentences)
     if study.sources.dependency_train is None:
         return Part(first, source, evaluated=False), Part(first, source, evaluated=True)
     training = study.sources.dependency_train
-    treebank = open_treebank(training, broken=options.broken)
+    treebank = open_treebank(training, invalid=options.broken)
     return First(treebank, training, options.max_sentences), first
 
 

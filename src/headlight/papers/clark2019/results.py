@@ -56,7 +56,7 @@ def dependencies(study: Study, source: str) -> xarray.Dataset:
 
     def passed(model: CapturedModel, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
         return dependency_heads(
-            open_treebank(source, broken=study.options.broken),
+            open_treebank(source, invalid=study.options.broken),
             model,
             measures=measures,
             max_sentences=study.options.max_sentences,
@@ -77,7 +77,7 @@ def antecedents(study: Study, source: str) -> xarray.Dataset:
     def passed(model: CapturedModel, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
         longest = model.longest or TOKENS
         return coreference_heads(
-            open_coreference(source, broken=study.options.broken),
+            open_coreference(source, invalid=study.options.broken),
             model,
             measures=measures,
             unencodable=_unencodable(study),

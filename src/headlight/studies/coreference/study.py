@@ -15,7 +15,7 @@ from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.gradient_passes import Pass, passes
 from headlight.analysis.passes import observe
 from headlight.capture import AttentionSite, CapturedModel, Kind, Objective
-from headlight.corpora import CoreferenceCorpus, CoreferenceDocument, open_coreference
+from headlight.corpora import CoreferenceDocument, Corpus, open_coreference
 from headlight.encode import Counts, EncodedSpan
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError
@@ -147,7 +147,7 @@ def _planned(corpus: Source, model: CapturedModel, settings: CoreferenceSettings
     kind = settings.kind or model.kinds[0]
     windows = _Windows(documents, model.tokenizer, settings)
     return _Task(
-        source=documents.source if isinstance(documents, CoreferenceCorpus) else "documents",
+        source=documents.source if isinstance(documents, Corpus) else "documents",
         model=model,
         kind=kind,
         sites=model.sites_of(kind, settings.layers),

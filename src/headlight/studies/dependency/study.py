@@ -14,7 +14,7 @@ from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.gradient_passes import Pass, passes
 from headlight.analysis.passes import observe
 from headlight.capture import AttentionSite, CapturedModel, Kind, Objective
-from headlight.corpora import Sentence, Treebank, open_treebank
+from headlight.corpora import Corpus, Sentence, open_treebank
 from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError
@@ -107,7 +107,7 @@ def _planned(
         model = model.encoder()
     kind = settings.kind or model.kinds[0]
     return _Task(
-        source=opened.source if isinstance(opened, Treebank) else "sentences",
+        source=opened.source if isinstance(opened, Corpus) else "sentences",
         treebank=opened,
         model=model,
         kind=kind,

@@ -1,0 +1,143 @@
+"""Texts from anywhere as a corpus of documents."""
+
+import io
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from headlight.corpora.compression import decompressed
+from headlight.corpora.corpus import (
+    Corpus,
+    CorpusCounts,
+    corpus_in_memory,
+    corpus_of_files,
+    corpus_read_once,
+)
+from headlight.corpora.hub import PREFIX, HubSource, hub_rows
+from headlight.corpora.lines import Lines
+from headlight.corpora.text.document import Document, document_of_value
+from headlight.corpora.text.plain import OPENING, read_lines, read_paragraphs, read_wikipedia
+from headlight.corpora.text.tables import read_csv, read_jsonl, read_tsv, text_column
+from headlight.errors import UsageError
+from headlight.settings import require_choice
+
+Source = str | Path | Iterable[str]
+
+PLAIN: dict[str, Callable[[Lines], Iterator[Document]]] = {
+    "paragraphs": read_paragraphs,
+    "lines": read_lines,
+    "wikipedia": read_wikipedia,
+}
+TABLES: dict[str, Callable[[Lines, str | None], Iterator[Document]]] = {
+    "jsonl": read_jsonl,
+    "csv": read_csv,
+    "tsv": read_tsv,
+}
+FORMATS = (*PLAIN, *TABLES)
+"""The formats a file may have."""
+
+SUFFIXES = {
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv",
+}  # fmt: skip
+
+
+def open_corpus(
+    source: Source | Corpus[Document], *, format: str | None = None, column: str | None = None
+) -> Corpus[Document]:
+    """A corpus from a file, a pattern, a folder, standard input, a data set or Python strings.
+
+    Files may be compressed (``.gz .xz .bz2 .zst``) or archives (``.tar``, also compressed, and
+    ``.zip``), which are read member by member, and must be UTF-8.  Formats:
+
+    * ``paragraphs``: plain text; a blank line ends a document, its lines are its paragraphs;
+    * ``lines``: plain text; every line is a document;
+    * ``wikipedia``: what WikiExtractor writes, ``<doc ...>`` to ``</doc>``;
+    * ``jsonl``: an object per line, whose `column` is a string or a list of strings;
+    * ``csv``, ``tsv``: a table with a header line.
+
+    Args:
+        source: A path, a pattern such as ``"texts/**/*.txt.gz"``, a folder, ``-`` for standard
+            input, ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of the library ``datasets``,
+            an iterable of strings, each a document with blank lines between its paragraphs, or an
+            open corpus, which stays as it is.
+        format: One of `FORMATS`.  By default the suffix says it (``.jsonl .ndjson .json .csv
+            .tsv``); another file is ``wikipedia`` if it begins with ``<doc``, else ``paragraphs``.
+        column: Key or column that holds the text; by default ``text``, or the only one.
+
+    Raises:
+        UsageError: The format is unknown, or does not go with the source or the column.
+        CorpusError: There is no such file, nothing matches, or a folder holds no files.
+    """
+    if format is not None:
+        require_choice("format", format, FORMATS)
+    if column is not None and format in PLAIN:
+        raise UsageError(f"the format {format!r} has no columns; leave out the column {column!r}.")
+    if not isinstance(source, str | Path):
+        return _in_memory(source, format, column)
+    if source == "-":
+        return corpus_read_once("standard input", partial(_standard_input, format, column))
+    if isinstance(source, str) and source.startswith(PREFIX):
+        return _of_hub(source, format, column)
+
+    def read(lines: Lines, _: CorpusCounts) -> Iterator[Document]:
+        return _documents(lines, format, column)
+
+    return corpus_of_files(source, "text", read)
+
+
+def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Document]:
+    """One document per row; without COLUMN the column ``text``, or the only one."""
+    if format is not None:
+        raise UsageError(f"{source!r} has a format of its own; leave out the format {format!r}.")
+    parts = HubSource.parsed(source)  # complains now rather than at the first document
+    label = source.replace("\n", " ")
+
+    def read(_: CorpusCounts) -> Iterator[Document]:
+        for index, row in enumerate(hub_rows(parts, label)):
+            place = f"{label}[{index}]"
+            name = text_column(column or parts.column, list(row), place)
+            document = document_of_value(place, row[name])
+            if document:
+                yield document
+
+    return Corpus(label, read)
+
+
+def _in_memory(
+    source: Iterable[str] | Corpus[Document], format: str | None, column: str | None
+) -> Corpus[Document]:
+    if column is not None:
+        raise UsageError(f"only tables have columns; leave out the column {column!r}.")
+    return corpus_in_memory(source, "text", "strings in memory", format=format, read=_strings)
+
+
+def _strings(source: Iterable[str]) -> Iterator[Document]:
+    for index, text in enumerate(source):
+        document = document_of_value(f"text {index}", text)
+        if document:
+            yield document
+
+
+def _standard_input(format: str | None, column: str | None, _: CorpusCounts) -> Iterator[Document]:
+    stream = decompressed(cast("io.BufferedIOBase", sys.stdin.buffer))
+    return _documents(Lines(stream, "standard input"), format, column)
+
+
+def _documents(lines: Lines, format: str | None, column: str | None) -> Iterator[Document]:
+    format = format or _guess(lines)
+    if format in TABLES:
+        return TABLES[format](lines, column)
+    if column is not None:
+        raise UsageError(
+            f"{lines.name} is read as {format!r}, which has no columns; "
+            f"name its format, or leave out the column {column!r}."
+        )
+    return PLAIN[format](lines)
+
+
+def _guess(lines: Lines) -> str:
+    if lines.suffix in SUFFIXES:
+        return SUFFIXES[lines.suffix]
+    return "wikipedia" if lines.first().startswith(OPENING) else "paragraphs"
