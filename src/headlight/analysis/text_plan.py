@@ -13,7 +13,7 @@ from headlight.analysis.plan import (
 )
 from headlight.analysis.settings import TextSettings
 from headlight.capture import CapturedModel
-from headlight.corpora import Corpus, SentencePairs, Source, open_corpus, open_sentence_pairs
+from headlight.corpora import Corpus, Source, open_corpus, open_sentence_pairs
 from headlight.encode import Encoded, Examples, adjacent_segments, sentence_pairs, texts
 from headlight.errors import UsageError
 
@@ -25,7 +25,7 @@ PAIR_LENGTH = 128
 SENTENCE_PAIRS = "pairs"
 """The format of sentence pairs."""
 
-TextSource = Source | Corpus | SentencePairs | Examples | None
+TextSource = Source | Corpus | Examples | None
 """A path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples made for the very model;
 None is the sample corpus that comes with the package."""
 
@@ -66,7 +66,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         settings = _for_sample(settings, model)
     whole = any(one.objective is not None for one in passes)
     opened = source if isinstance(source, Examples) else open_texts(source, settings)
-    two_texts = settings.pairs or isinstance(opened, SentencePairs | Examples)
+    two_texts = settings.pairs or isinstance(opened, Examples) or opened.kind == "pairs"
     model = _part_that_runs(model, settings, two_texts=two_texts, whole=whole)
     kind, sites = choose_sites(model, settings)
     return StudyPlan(
@@ -85,16 +85,14 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
     )
 
 
-def open_texts(
-    source: Source | Corpus | SentencePairs | None, settings: TextSettings
-) -> Corpus | SentencePairs:
+def open_texts(source: Source | Corpus | None, settings: TextSettings) -> Corpus:
     """The corpus, opened as the settings say.
 
     Raises:
         UsageError: the format is unknown, or does not go with the source.
         CorpusError: it cannot be opened.
     """
-    if isinstance(source, Corpus | SentencePairs):
+    if isinstance(source, Corpus):
         return source
     if source is None:
         return open_corpus(SAMPLE)
@@ -116,7 +114,7 @@ def _for_sample(settings: S, model: CapturedModel) -> S:
     return settings.replace(pairs=True, max_length=settings.max_length or longest)
 
 
-def _name(opened: Corpus | SentencePairs | Examples) -> str:
+def _name(opened: Corpus | Examples) -> str:
     if isinstance(opened, Examples):
         return "examples"
     return SAMPLE_NAME if opened.source == str(SAMPLE) else opened.source
@@ -138,12 +136,10 @@ def _part_that_runs(
     return model.encoder()
 
 
-def _encode(
-    corpus: Corpus | SentencePairs, model: CapturedModel, settings: TextSettings
-) -> Examples:
+def _encode(corpus: Corpus, model: CapturedModel, settings: TextSettings) -> Examples:
     tokenizer: Any = model.tokenizer
     length = choose_length(model, settings.max_length, *([PAIR_LENGTH] if settings.pairs else []))
-    if isinstance(corpus, SentencePairs):
+    if corpus.kind == "pairs":
         return sentence_pairs(
             corpus,
             tokenizer,
