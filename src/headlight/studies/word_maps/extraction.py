@@ -18,7 +18,6 @@ from headlight.errors import RunError, UnknownNameError
 from headlight.measures import MEASURES
 from headlight.reduce import Moments
 from headlight.run.checkpoint import locked
-from headlight.run.progress import Lines
 from headlight.studies.word_maps.observer import Maps, MapsObserver, NumberedSentence, Use
 from headlight.studies.word_maps.plan import FeaturePlan
 from headlight.studies.word_maps.store import SPECIALS, Features, header_path, open_features
@@ -107,9 +106,9 @@ def _write(plan: FeaturePlan, folder: Path, measures: Sequence[str], progress: b
 def _announce(plan: FeaturePlan, folder: Path, measures: Sequence[str], progress: bool) -> None:
     size = plan.index.bytes(plan.heads) * len(measures)
     if progress:
-        Lines(None, sys.stderr).note(
+        sys.stderr.write(
             f"{', '.join(measures)} of {plan.heads} heads between the words of {len(plan.index)} "
-            f"sentences: {gigabytes(size)} in {folder}"
+            f"sentences: {gigabytes(size)} in {folder}\n"
         )
     demand_space(folder, size)
 
