@@ -41,7 +41,7 @@ def read(source, **options):
     ],
 )
 def test_parts_are_told_apart_by_their_place(source, parts):
-    assert HubSource.parsed(source) == HubSource(*parts)
+    assert HubSource.parse(source) == HubSource(*parts)
 
 
 @pytest.mark.parametrize("source", ["hf:", "hf::a", "hf:a:b:c:d:e", "hf:a::train[:5]", "hf:json"])

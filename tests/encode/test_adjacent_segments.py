@@ -199,7 +199,7 @@ def test_wrong_requests(bert):
     for options, message in [
         ({"segment_ids": "zero"}, "Did you mean 'zeros'"),
         ({"lone_units": "drop"}, "Known: discard, join"),
-        ({"seed": -1}, "must not be negative"),
+        ({"seed": -1}, "at least 0"),
         ({"length": 4}, "leaves no room for two texts"),
     ]:
         with pytest.raises(UsageError, match=message):

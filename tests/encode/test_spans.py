@@ -128,7 +128,7 @@ def test_a_word_that_fits_nowhere(bert, overlap):
 
 
 def test_refusals(bert):
-    with pytest.raises(UsageError, match="must not be negative, and is -1"):
+    with pytest.raises(UsageError, match="at least 0, not -1"):
         windows(WIND, bert, max_length=8, overlap=-1)
     with pytest.raises(UsageError, match="leaves no room"):
         documents([], bert, max_length=2)

@@ -7,7 +7,7 @@ from transformers import PreTrainedTokenizerFast
 
 from headlight.encode import encode_one
 from headlight.encode.categories import CLS, OTHER, PUNCTUATION, SEP, Categories
-from headlight.encode.pieces import tokenised
+from headlight.encode.pieces import tokenise
 from headlight.errors import UsageError
 
 KINDS = ["bert", "roberta", "gpt2", "t5"]
@@ -83,7 +83,7 @@ def test_one_token_for_beginning_and_end(tokenizers):
     ],
 )
 def test_words_by_hand(tokenizers, kind, text, words):
-    (pieces,) = tokenised(tokenizers[kind], [text])
+    (pieces,) = tokenise(tokenizers[kind], [text])
     merged = [w for i, w in enumerate(pieces.words) if i == 0 or w != pieces.words[i - 1]]
     assert merged == sorted(set(words))
     assert pieces.word_count == len(text.split())
@@ -94,7 +94,7 @@ def test_words_by_hand(tokenizers, kind, text, words):
 
 def test_one_character_in_several_pieces(tokenizers):
     text = "sea 🜨 lake"
-    (pieces,) = tokenised(tokenizers["gpt2"], [text])
+    (pieces,) = tokenise(tokenizers["gpt2"], [text])
     assert pieces.words.count(1) >= 4, "four bytes, none of them in the training text"
     assert list(pieces.words) == sorted(pieces.words)
     assert set(pieces.words) == {0, 1, 2}
@@ -118,7 +118,7 @@ def test_words_against_a_loop_over_characters(tokenizers, kind, data):
     alphabet = st.sampled_from("the sea, lake.\n\t\u2003é🜨ß'-")
     text = data.draw(st.text(alphabet, min_size=1, max_size=40).map(str.strip).filter(bool))
     tokenizer = tokenizers[kind]
-    (pieces,) = tokenised(tokenizer, [text])
+    (pieces,) = tokenise(tokenizer, [text])
     theirs = tokenizer([text], add_special_tokens=False, return_offsets_mapping=True)
     assert list(pieces.ids) == theirs["input_ids"][0]
     starts = [start for start, _ in theirs["offset_mapping"][0]]
@@ -132,7 +132,7 @@ def test_words_of_a_byte_level_tokenizer_spell_the_words(tokenizers, sentences):
         for text in [*sentences, "Größe – naïve 🜨🜨 x"]:
             if kind == "t5" and not text.isascii():
                 continue  # unknown characters do not decode
-            (pieces,) = tokenised(tokenizer, [text])
+            (pieces,) = tokenise(tokenizer, [text])
             for number, word in enumerate(text.split()):
                 ids = [i for i, w in zip(pieces.ids, pieces.words, strict=True) if w == number]
                 spelled = tokenizer.decode(ids, clean_up_tokenization_spaces=False)

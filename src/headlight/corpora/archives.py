@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from headlight.corpora.compression import DECOMPRESSORS, decompressed, open_bytes, suffixes
+from headlight.corpora.compression import DECOMPRESSORS, decompress, open_bytes, suffixes
 from headlight.corpora.files import is_companion, printable
 from headlight.corpora.lines import Lines
 from headlight.errors import CorpusError
@@ -69,7 +69,7 @@ def _refusals(path: Path) -> Iterator[None]:
 
 def _tar(path: Path) -> Iterator[tuple[str, io.BufferedIOBase]]:
     with path.open("rb") as file:
-        stream = decompressed(file)
+        stream = decompress(file)
         # "r|": members come one after the other, and nothing is sought or kept.  With a buffer of
         # one block, the stream stands right behind the block that ends the archive.
         with tarfile.open(

@@ -96,7 +96,7 @@ def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
         yield stream
 
 
-def decompressed(stream: io.BufferedIOBase) -> io.BufferedIOBase:
+def decompress(stream: io.BufferedIOBase) -> io.BufferedIOBase:
     """The content of a stream without a name, such as standard input; its first bytes say how."""
     raw = cast("io.RawIOBase", stream)
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(raw)

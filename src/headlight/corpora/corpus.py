@@ -97,7 +97,7 @@ class Corpus(Generic[Element]):
             CorpusError: Something cannot be read, or there is no element at all.
         """
         self.counts = CorpusCounts()
-        return self._checked(self.counts)
+        return self._read_some(self.counts)
 
     @property
     def skipped(self) -> int:
@@ -115,7 +115,7 @@ class Corpus(Generic[Element]):
         require_range("the number of elements", number, Range(minimum=1))
         return replace(self, limit=number if self.limit is None else min(number, self.limit))
 
-    def _checked(self, counts: CorpusCounts) -> Iterator[Element]:
+    def _read_some(self, counts: CorpusCounts) -> Iterator[Element]:
         empty = True
         for element in islice(self.read(counts), self.limit):
             empty = False

@@ -24,7 +24,7 @@ def files(source: str) -> list[Path]:
     try:
         path = Path(source).expanduser()
         if path.exists():
-            found = list(_expanded(path))
+            found = list(_expand(path))
             complaint = f"the folder {printable(path)} holds no text files"
         else:
             found = _matches(str(path))
@@ -45,18 +45,18 @@ def _matches(pattern: str) -> list[Path]:
     return [
         file
         for match in sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 (absolute patterns)
-        for file in _expanded(Path(match))
+        for file in _expand(Path(match))
     ]
 
 
-def _expanded(path: Path) -> Iterator[Path]:
+def _expand(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
     for child in sorted(path.iterdir()):
         companion = is_companion(child.name) and not child.is_dir()
         if not child.name.startswith(".") and not companion:
-            yield from _expanded(child)
+            yield from _expand(child)
 
 
 def is_companion(name: str) -> bool:

@@ -30,7 +30,7 @@ class HubSource:
     column: str | None = None
 
     @classmethod
-    def parsed(cls, source: str) -> "HubSource":
+    def parse(cls, source: str) -> "HubSource":
         """The parts of a source that begins with ``hf:``.
 
         Raises:
@@ -68,7 +68,7 @@ def hub_rows(
     # The library raises what its many backends raise, so whatever comes from it is turned into
     # our own error, with its first line as the reason.
     try:
-        yield from _split(_loaded(parts), parts.split, label, preferred)
+        yield from _choose_split(_load(parts), parts.split, label, preferred)
     except (CorpusError, UsageError):
         raise
     except Exception as error:
@@ -79,7 +79,7 @@ def hub_rows(
         ) from error
 
 
-def _loaded(parts: HubSource) -> Any:
+def _load(parts: HubSource) -> Any:
     try:
         import datasets
     except ImportError as error:
@@ -96,7 +96,7 @@ def _loaded(parts: HubSource) -> Any:
     return datasets.load_dataset(parts.name, parts.config, streaming=True)
 
 
-def _split(
+def _choose_split(
     loaded: Any, split: str | None, label: str, preferred: Sequence[str]
 ) -> Iterable[Mapping[str, object]]:
     if not isinstance(loaded, dict):  # a single split that was saved

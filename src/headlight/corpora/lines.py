@@ -73,9 +73,9 @@ class Lines:
             ) from error
         if self.number == 0:
             raw = raw.removeprefix(BYTE_ORDER_MARK)
-        return self._decoded(raw, f"{self.name}:{self.number + 1}")
+        return self._decode(raw, f"{self.name}:{self.number + 1}")
 
-    def _decoded(self, raw: bytes, place: str) -> str:
+    def _decode(self, raw: bytes, place: str) -> str:
         if len(raw) > LINE_LIMIT:
             raise CorpusError(
                 f"{place}: the line is longer than {LINE_LIMIT:,} bytes; "

@@ -2,17 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from headlight.corpora import Document
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, grouped, paragraphs
-from headlight.encode.pieces import Pieces, Tokenizer, tokenised
-from headlight.errors import UnknownNameError, UsageError
+from headlight.encode.examples import Counts, Encoded, Examples, groups, paragraphs
+from headlight.encode.pieces import Pieces, Tokenizer, tokenise
+from headlight.errors import UsageError
+from headlight.settings import Range, require_choice, require_range
 
-SEGMENT_IDS = ("pair", "zeros")
-LONE_UNITS = ("join", "discard")
+SegmentIds = Literal["pair", "zeros"]
+"""Token type ids: as the tokenizer gives them, or zeros for both segments."""
+
+LoneUnits = Literal["join", "discard"]
+"""What becomes of a unit that fills an example alone."""
 
 
 def adjacent_segments(
@@ -69,7 +74,9 @@ def adjacent_segments(
 
     Source: Clark et al. (2019), Section 3, and ``preprocess_unlabeled.py`` of their code.
     """
-    _checked(segment_ids, lone_units, seed)
+    require_choice("way of numbering segments", segment_ids, SegmentIds)
+    require_choice("way of dealing with lone units", lone_units, LoneUnits)
+    require_range("the seed", seed, Range(minimum=0))
     assembly = Assembly.of(tokenizer, decoder_start)
     if segment_ids == "zeros":
         assembly = assembly.without_segments()
@@ -83,23 +90,14 @@ def adjacent_segments(
     chunking = Chunking(room, at_least=2 if lone_units == "join" else 1, seed=seed)
 
     def make(counts: Counts) -> Iterator[Encoded]:
-        for group in grouped(documents, paragraphs):
-            units = _tokenised_units(group, tokenizer)
+        for group in groups(documents, paragraphs):
+            units = _tokenise_units(group, tokenizer)
             pairs = chunking.pairs(group, units, counts)
             for pair, first, second in _segments(pairs, units, tokenizer, decoder_start is None):
-                fitted = _fitted(first, second, room, pair.generator, counts)
+                fitted = _fit(first, second, room, pair.generator, counts)
                 yield assembly.two(pair.name, *fitted)
 
     return Examples(make)
-
-
-def _checked(segment_ids: str, lone_units: str, seed: int) -> None:
-    if segment_ids not in SEGMENT_IDS:
-        raise UnknownNameError("way of numbering segments", segment_ids, SEGMENT_IDS)
-    if lone_units not in LONE_UNITS:
-        raise UnknownNameError("way of dealing with lone units", lone_units, LONE_UNITS)
-    if seed < 0:
-        raise UsageError(f"the seed must not be negative, and is {seed}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +173,9 @@ class Chunking:
                 start, total = stop, 0
 
 
-def _tokenised_units(group: Sequence[Document], tokenizer: Tokenizer) -> dict[str, Pieces]:
+def _tokenise_units(group: Sequence[Document], tokenizer: Tokenizer) -> dict[str, Pieces]:
     units = list(dict.fromkeys(unit for document in group for unit in document.paragraphs))
-    return dict(zip(units, tokenised(tokenizer, units), strict=True))
+    return dict(zip(units, tokenise(tokenizer, units), strict=True))
 
 
 def _segments(
@@ -185,21 +183,21 @@ def _segments(
 ) -> Iterator[tuple[SegmentPair, Pieces, Pieces]]:
     # Segments of several units are tokenised as a whole: to join the pieces of the units would be
     # wrong for vocabularies that write the blank before a word into the piece.
-    firsts = _looked_up([pair.first for pair in pairs], units, tokenizer, target=False)
+    firsts = _look_up([pair.first for pair in pairs], units, tokenizer, target=False)
     known = units if one_side else {}
-    seconds = _looked_up([pair.second for pair in pairs], known, tokenizer, target=not one_side)
+    seconds = _look_up([pair.second for pair in pairs], known, tokenizer, target=not one_side)
     yield from zip(pairs, firsts, seconds, strict=True)
 
 
-def _looked_up(
+def _look_up(
     texts: Sequence[str], known: dict[str, Pieces], tokenizer: Tokenizer, *, target: bool
 ) -> list[Pieces]:
     missing = list(dict.fromkeys(text for text in texts if text not in known))
-    found = known | dict(zip(missing, tokenised(tokenizer, missing, target=target), strict=True))
+    found = known | dict(zip(missing, tokenise(tokenizer, missing, target=target), strict=True))
     return [found[text] for text in texts]
 
 
-def _fitted(
+def _fit(
     first: Pieces, second: Pieces, room: int, generator: np.random.Generator, counts: Counts
 ) -> tuple[Pieces, Pieces]:
     """Both segments, shortened so that they fit the room together."""

@@ -11,8 +11,8 @@ from headlight.encode.pieces import Pieces, Tokenizer, require_fast
 from headlight.errors import ModelError, UsageError
 
 SPECIAL_WORD = -1
-PROBES = ("a", ".", "0")
-VOCABULARY_PROBES = 2000
+TRIAL_TEXTS = ("a", ".", "0")
+VOCABULARY_TRIALS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Template:
         Raises:
             ModelError: No text at all gives a token.
         """
-        for probe in _probes(tokenizer):
-            places = _places(tokenizer, probe, pair=pair, target=target)
+        for text in _trial_texts(tokenizer):
+            places = _places(tokenizer, text, pair=pair, target=target)
             if places is not None:
                 return places
         raise ModelError(
@@ -64,7 +64,7 @@ class Template:
         before, between, after = (tuple((token, 0) for token, _ in mark) for mark in marks)
         return Template(before, between, after, (0, 0))
 
-    def framed(self, first: Pieces, second: Pieces | None = None) -> Framed:
+    def frame(self, first: Pieces, second: Pieces | None = None) -> Framed:
         """The texts with the special tokens; words of the second are counted on from the first."""
         second = second or Pieces((), (), 0)
         marks = (self.before, self.between, self.after)
@@ -80,20 +80,20 @@ class Template:
         )
 
 
-def _probes(tokenizer: Tokenizer) -> Iterator[str]:
-    yield from PROBES
+def _trial_texts(tokenizer: Tokenizer) -> Iterator[str]:
+    yield from TRIAL_TEXTS
     vocabulary = cast("Any", tokenizer).backend_tokenizer
-    for token in islice(range(vocabulary.get_vocab_size()), VOCABULARY_PROBES):
+    for token in islice(range(vocabulary.get_vocab_size()), VOCABULARY_TRIALS):
         yield vocabulary.decode([token])
 
 
-def _places(tokenizer: Tokenizer, probe: str, *, pair: bool, target: bool) -> Template | None:
+def _places(tokenizer: Tokenizer, text: str, *, pair: bool, target: bool) -> Template | None:
     names = ("text_target", "text_pair_target") if target else ("text", "text_pair")
-    texts = {name: [probe] for name in names[: 1 + pair]}
+    texts = {name: [text] for name in names[: 1 + pair]}
     encoding = tokenizer(**texts, verbose=False).encodings[0]
     owners = encoding.sequence_ids
     if any(owner not in owners for owner in range(1 + pair)):
-        return None  # the probe has no pieces in this vocabulary
+        return None  # the text has no pieces in this vocabulary
     tokens = list(zip(encoding.ids, encoding.type_ids, strict=True))
     start, stop = owners.index(0), _end(owners, 0)
     resume, end = (owners.index(1), _end(owners, 1)) if pair else (stop, stop)
@@ -177,22 +177,22 @@ class Assembly:
 
     def one(self, name: str, text: Pieces) -> Encoded:
         """An example of one text."""
-        framed = self.single.framed(text)
+        framed = self.single.frame(text)
         categories = self.categories.of_ids(framed.ids)
         return Encoded(name, framed.ids, framed.segments, categories, framed.words)
 
     def two(self, name: str, first: Pieces, second: Pieces) -> Encoded:
         """An example of two texts; with a decoder, the second is what the decoder is given."""
         if self.decoder_start is not None:
-            return self._translated(name, first, second, self.decoder_start)
-        framed = self.pair.framed(first, second)
+            return self._translate(name, first, second, self.decoder_start)
+        framed = self.pair.frame(first, second)
         categories = self.categories.of_ids(framed.ids)
         return Encoded(name, framed.ids, framed.segments, categories, framed.words)
 
-    def _translated(self, name: str, first: Pieces, second: Pieces, start: int) -> Encoded:
+    def _translate(self, name: str, first: Pieces, second: Pieces, start: int) -> Encoded:
         # The decoder is given the labels moved by one place: while it reads token i it predicts
         # token i + 1, so that the last is never given.
-        source, labels = self.single.framed(first), self.target.framed(second)
+        source, labels = self.single.frame(first), self.target.frame(second)
         return Encoded(
             name,
             source.ids,

@@ -71,37 +71,37 @@ def collate(
     if not examples or with_target not in (0, len(examples)):
         raise UsageError("a batch needs examples, and all of them with a target or none.")
 
-    def padded(
+    def pad(
         rows: Sequence[Sequence[int]], fill: int, side: str = side
     ) -> Int64[Tensor, "batch token"]:
-        return torch.tensor(_padded(rows, fill, side), dtype=torch.int64, device=device)
+        return torch.tensor(_pad(rows, fill, side), dtype=torch.int64, device=device)
 
-    def counted(rows: Sequence[Sequence[int]]) -> Int64[Tensor, " batch"]:
+    def count(rows: Sequence[Sequence[int]]) -> Int64[Tensor, " batch"]:
         return torch.tensor([len(row) for row in rows], dtype=torch.int64, device=device)
 
     ids = [example.ids for example in examples]
     batch = Batch(
-        input_ids=padded(ids, pad_id),
-        attention_mask=padded([[1] * len(row) for row in ids], 0),
-        token_type_ids=padded([example.segments for example in examples], 0),
-        category=padded([example.categories for example in examples], NO_CATEGORY),
-        word=padded([example.words for example in examples], PADDED_WORD),
-        lengths=counted(ids),
+        input_ids=pad(ids, pad_id),
+        attention_mask=pad([[1] * len(row) for row in ids], 0),
+        token_type_ids=pad([example.segments for example in examples], 0),
+        category=pad([example.categories for example in examples], NO_CATEGORY),
+        word=pad([example.words for example in examples], PADDED_WORD),
+        lengths=count(ids),
     )
     if not with_target:
         return batch
     targets = [example.target for example in examples]
     return replace(
         batch,
-        target_ids=padded(targets, pad_id, "right"),
-        target_mask=padded([[1] * len(row) for row in targets], 0, "right"),
-        target_category=padded([e.target_categories for e in examples], NO_CATEGORY, "right"),
-        target_word=padded([e.target_words for e in examples], PADDED_WORD, "right"),
-        target_lengths=counted(targets),
+        target_ids=pad(targets, pad_id, "right"),
+        target_mask=pad([[1] * len(row) for row in targets], 0, "right"),
+        target_category=pad([e.target_categories for e in examples], NO_CATEGORY, "right"),
+        target_word=pad([e.target_words for e in examples], PADDED_WORD, "right"),
+        target_lengths=count(targets),
     )
 
 
-def _padded(rows: Sequence[Sequence[int]], fill: int, side: str) -> list[list[int]]:
+def _pad(rows: Sequence[Sequence[int]], fill: int, side: str) -> list[list[int]]:
     width = max(map(len, rows))
     gaps = [[fill] * (width - len(row)) for row in rows]
     if side == "left":

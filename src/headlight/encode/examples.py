@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic
+
+from typing_extensions import TypeVar
 
 from headlight.corpora import Document
-from headlight.errors import UsageError
+from headlight.settings import Range, require_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Encoded:
 
 
 Item = TypeVar("Item")
+Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)
 
 GROUP_TEXTS = 512
 GROUP_CHARACTERS = 2**20
@@ -70,22 +73,22 @@ class Counts:
     unencodable: int = 0
 
 
-class Examples:
+class Examples(Generic[Example]):
     """Examples in the order of their documents; made while one iterates, and again every time.
 
     Attributes:
         counts: What the latest iteration has seen so far.
     """
 
-    def __init__(self, make: Callable[[Counts], Iterator[Encoded]]) -> None:
+    def __init__(self, make: Callable[[Counts], Iterator[Example]]) -> None:
         self.counts = Counts()
         self._make = make
 
-    def __iter__(self) -> Iterator[Encoded]:
+    def __iter__(self) -> Iterator[Example]:
         self.counts = Counts()
-        return self._counted(self.counts)
+        return self._count(self.counts)
 
-    def _counted(self, counts: Counts) -> Iterator[Encoded]:
+    def _count(self, counts: Counts) -> Iterator[Example]:
         for example in self._make(counts):
             counts.examples += 1
             yield example
@@ -96,7 +99,7 @@ def paragraphs(document: Document) -> Sequence[str]:
     return document.paragraphs
 
 
-def grouped(items: Iterable[Item], texts: Callable[[Item], Sequence[str]]) -> Iterator[list[Item]]:
+def groups(items: Iterable[Item], texts: Callable[[Item], Sequence[str]]) -> Iterator[list[Item]]:
     """Items in groups that are large enough to be tokenised at once and small enough to hold.
 
     A group is closed when it has `GROUP_TEXTS` texts or `GROUP_CHARACTERS` characters.
@@ -128,8 +131,7 @@ def length_batches(examples: Sequence[Encoded], token_budget: int) -> list[list[
     Raises:
         UsageError: The budget is not positive.
     """
-    if token_budget < 1:
-        raise UsageError(f"the token budget must be at least 1, and is {token_budget}.")
+    require_range("the token budget", token_budget, Range(minimum=1))
     lengths = [(len(example.ids), len(example.target)) for example in examples]
     batches: list[list[int]] = []
     batch: list[int] = []

@@ -79,7 +79,7 @@ def require_fast(tokenizer: Tokenizer) -> None:
         )
 
 
-def tokenised(tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False) -> list[Pieces]:
+def tokenise(tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False) -> list[Pieces]:
     """The pieces of every text, in one call of the tokenizer.
 
     Args:
@@ -190,12 +190,12 @@ def pieces_of_lines(tokenizer: Tokenizer, lines: Sequence[Line]) -> list[WordPie
     """The pieces of every line, in one call of the tokenizer."""
     texts = [line.text for line in lines]
     return [
-        _assigned(line.spans, tuple(encoding.ids), encoding.offsets)
+        _assign(line.spans, tuple(encoding.ids), encoding.offsets)
         for line, encoding in zip(lines, encodings(tokenizer, texts), strict=True)
     ]
 
 
-def _assigned(
+def _assign(
     spans: Sequence[tuple[int, int]], ids: tuple[int, ...], offsets: Sequence[tuple[int, int]]
 ) -> WordPieces:
     """Each piece to the word of its first character that is not a blank between words.

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from headlight.corpora import SentencePair
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, grouped
-from headlight.encode.pieces import Pieces, Tokenizer, tokenised
-from headlight.errors import CorpusError, UnknownNameError, UsageError
+from headlight.encode.examples import Counts, Encoded, Examples, groups
+from headlight.encode.pieces import Pieces, Tokenizer, tokenise
+from headlight.errors import CorpusError, UsageError
+from headlight.settings import require_choice
 
-OVERFLOWS = ("truncate", "skip", "error")
+Overflow = Literal["truncate", "skip", "error"]
+"""What becomes of a pair that is too long."""
 
 
 def sentence_pairs(
@@ -41,19 +44,18 @@ def sentence_pairs(
         UsageError: The tokenizer is slow, `overflow` is unknown, or `max_length` leaves no room.
         CorpusError: While iterating: a pair is too long, or a decoder would get no sentence.
     """
-    if overflow not in OVERFLOWS:
-        raise UnknownNameError("way of dealing with long pairs", overflow, OVERFLOWS)
-    plan = _Plan.of(Assembly.of(tokenizer, decoder_start), max_length, overflow)
+    require_choice("way of dealing with long pairs", overflow, Overflow)
+    encoder = _PairEncoder.of(Assembly.of(tokenizer, decoder_start), max_length, overflow)
 
     def make(counts: Counts) -> Iterator[Encoded]:
-        for group in grouped(pairs, _texts):
-            firsts = tokenised(tokenizer, [pair.first for pair in group])
+        for group in groups(pairs, _texts):
+            firsts = tokenise(tokenizer, [pair.first for pair in group])
             given = [pair.second for pair in group if pair.second is not None]
-            seconds = iter(tokenised(tokenizer, given, target=decoder_start is not None))
+            seconds = iter(tokenise(tokenizer, given, target=decoder_start is not None))
             for pair, first in zip(group, firsts, strict=True):
                 second = None if pair.second is None else next(seconds)
                 counts.documents += 1
-                yield from plan.examples(pair.name, first, second, counts)
+                yield from encoder.examples(pair.name, first, second, counts)
 
     return Examples(make)
 
@@ -63,13 +65,13 @@ def _texts(pair: SentencePair) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """What becomes of a pair.
+class _PairEncoder:
+    """Makes an example of a pair.
 
     Attributes:
         assembly: Puts examples together.
         max_length: Tokens in an example.
-        overflow: One of `OVERFLOWS`.
+        overflow: See `Overflow`.
     """
 
     assembly: Assembly
@@ -77,7 +79,7 @@ class _Plan:
     overflow: str
 
     @classmethod
-    def of(cls, assembly: Assembly, max_length: int, overflow: str) -> "_Plan":
+    def of(cls, assembly: Assembly, max_length: int, overflow: str) -> "_PairEncoder":
         """Refuse lengths in which two sentences of one token do not fit."""
         assembly.room(max_length)
         if assembly.decoder_start is None and max_length - assembly.pair_size < 2:
@@ -99,7 +101,7 @@ class _Plan:
         if not len(first) or (second is not None and not len(second)):
             counts.empty += 1
             return
-        kept = self._kept(first, second)
+        kept = self._fitting(first, second)
         lost = len(first) - kept[0] + (0 if second is None else len(second) - kept[1])
         if lost and self.overflow == "error":
             raise CorpusError(
@@ -118,7 +120,7 @@ class _Plan:
             return self.assembly.one(name, first)
         return self.assembly.two(name, first, second.window(0, kept))
 
-    def _kept(self, first: Pieces, second: Pieces | None) -> tuple[int, int]:
+    def _fitting(self, first: Pieces, second: Pieces | None) -> tuple[int, int]:
         """How many pieces of each fit."""
         single = self.max_length - self.assembly.single.size
         if second is None:

@@ -3,15 +3,20 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from headlight.corpora import Sentence
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, grouped
+from headlight.encode.examples import Counts, Encoded, Examples, groups
 from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
-from headlight.errors import CorpusError, UnknownNameError
+from headlight.errors import CorpusError
+from headlight.settings import require_choice
 
-OVERFLOWS = ("skip", "truncate", "error")
-UNENCODABLES = ("error", "skip")
+Overflow = Literal["skip", "truncate", "error"]
+"""What becomes of a sentence that is too long."""
+
+Unencodable = Literal["error", "skip"]
+"""What becomes of a sentence or a document with a word that the tokenizer does not keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +39,8 @@ def sentences(
     max_length: int,
     overflow: str = "skip",
     unencodable: str = "error",
-) -> Examples:
-    """Every sentence as one example, an `EncodedSentence`.
+) -> Examples[EncodedSentence]:
+    """Every sentence as one example.
 
     Words are joined by single blanks, also where the text that they come from has none: "do n't ."
     and not "don't.".  What a tokenizer makes of that is not always what it makes of running text.
@@ -63,33 +68,23 @@ def sentences(
 
     Source: Clark et al. (2019), Section 4.1, and the preprocessing of their code.
     """
-    checked_choice("way of dealing with long sentences", overflow, OVERFLOWS)
-    checked_choice("way of dealing with words without a token", unencodable, UNENCODABLES)
+    require_choice("way of dealing with long sentences", overflow, Overflow)
+    require_choice("way of dealing with words without a token", unencodable, Unencodable)
     assembly = Assembly.of(tokenizer)
-    plan = _Plan(assembly, assembly.room(max_length), overflow, unencodable)
+    encoder = _SentenceEncoder(assembly, assembly.room(max_length), overflow, unencodable)
 
-    def make(counts: Counts) -> Iterator[Encoded]:
+    def make(counts: Counts) -> Iterator[EncodedSentence]:
         lines = ((sentence, Line.of(sentence.words)) for sentence in sentences)
-        for group in grouped(lines, lambda pair: (pair[1].text,)):
+        for group in groups(lines, lambda pair: (pair[1].text,)):
             found = pieces_of_lines(tokenizer, [line for _, line in group])
             for (sentence, _), pieces in zip(group, found, strict=True):
                 counts.documents += 1
-                yield from plan.examples(sentence, pieces, counts)
+                yield from encoder.examples(sentence, pieces, counts)
 
     return Examples(make)
 
 
-def checked_choice(kind: str, name: str, known: tuple[str, ...]) -> None:
-    """Refuse what no table holds.
-
-    Raises:
-        UnknownNameError: It is not one of those known.
-    """
-    if name not in known:
-        raise UnknownNameError(kind, name, known)
-
-
-def refused_word(sentence: Sentence, number: int, reason: str) -> CorpusError:
+def word_error(sentence: Sentence, number: int, reason: str) -> CorpusError:
     """The error for a word, whose number in its sentence is counted from 0."""
     return CorpusError(
         f"{sentence.name}: word {number + 1}, {sentence.words[number]!r}, {reason}; change the "
@@ -98,14 +93,14 @@ def refused_word(sentence: Sentence, number: int, reason: str) -> CorpusError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """What becomes of a sentence.
+class _SentenceEncoder:
+    """Makes an example of a sentence.
 
     Attributes:
         assembly: Puts examples together.
         room: Pieces that fit.
-        overflow: One of `OVERFLOWS`.
-        unencodable: One of `UNENCODABLES`.
+        overflow: See `Overflow`.
+        unencodable: See `Unencodable`.
     """
 
     assembly: Assembly
@@ -127,7 +122,7 @@ class _Plan:
         elif too_long and (self.overflow == "skip" or not kept):
             counts.too_long += 1
         elif fault and self.unencodable == "error":
-            raise refused_word(sentence, *fault)
+            raise word_error(sentence, *fault)
         elif fault:
             counts.unencodable += 1
         else:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from headlight.corpora import CoreferenceDocument
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, grouped
+from headlight.encode.examples import Counts, Encoded, Examples, groups
 from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
-from headlight.encode.sentences import UNENCODABLES, checked_choice, refused_word
-from headlight.errors import CorpusError, UsageError
+from headlight.encode.sentences import Unencodable, word_error
+from headlight.errors import CorpusError
+from headlight.settings import Range, require_choice, require_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,7 @@ def windows(
         UsageError: As for `documents`.
         CorpusError: A word gets no token, shares one with the next word, or does not fit alone.
     """
-    made = documents([document], tokenizer, max_length=max_length, overlap=overlap)
-    return [span for span in made if isinstance(span, EncodedSpan)]
+    return list(documents([document], tokenizer, max_length=max_length, overlap=overlap))
 
 
 def documents(
@@ -51,8 +51,8 @@ def documents(
     max_length: int,
     overlap: int | None = None,
     unencodable: str = "error",
-) -> Examples:
-    """Every document as one example or as several that overlap, each an `EncodedSpan`.
+) -> Examples[EncodedSpan]:
+    """Every document as one example or as several that overlap.
 
     All words of a document, of one sentence after the other, are joined by single blanks;
     `sentences` says what that means for byte-level tokenizers.  Words are never cut in two.
@@ -80,22 +80,22 @@ def documents(
             leaves no room.
         CorpusError: While iterating: a document is refused; the message names file and line.
     """
-    checked_choice("way of dealing with words without a token", unencodable, UNENCODABLES)
-    if overlap is not None and overlap < 0:
-        raise UsageError(f"the overlap of windows must not be negative, and is {overlap}.")
+    require_choice("way of dealing with words without a token", unencodable, Unencodable)
+    if overlap is not None:
+        require_range("the overlap of windows", overlap, Range(minimum=0))
     assembly = Assembly.of(tokenizer)
     room = assembly.room(max_length)
 
-    def make(counts: Counts) -> Iterator[Encoded]:
+    def make(counts: Counts) -> Iterator[EncodedSpan]:
         lines = ((document, Line.of(document.words)) for document in documents)
-        for group in grouped(lines, lambda pair: (pair[1].text,)):
+        for group in groups(lines, lambda pair: (pair[1].text,)):
             found = pieces_of_lines(tokenizer, [line for _, line in group])
             for (document, _), pieces in zip(group, found, strict=True):
                 counts.documents += 1
                 stretches = list(_stretches(pieces, room, overlap))
                 fault = _fault(pieces, stretches)
                 if fault and unencodable == "error":
-                    raise _refused(document, *fault)
+                    raise _word_error(document, *fault)
                 if fault:
                     counts.unencodable += 1
                 else:
@@ -160,10 +160,10 @@ def _examples(
         )
 
 
-def _refused(document: CoreferenceDocument, word: int, reason: str) -> CorpusError:
+def _word_error(document: CoreferenceDocument, word: int, reason: str) -> CorpusError:
     """The error for a word of the document, named by its sentence."""
     for sentence in document.sentences:
         if word < len(sentence):
-            return refused_word(sentence, word, reason)
+            return word_error(sentence, word, reason)
         word -= len(sentence)
     raise AssertionError("a document has as many words as its sentences")

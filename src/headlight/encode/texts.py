@@ -1,14 +1,17 @@
 """One text per example."""
 
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from headlight.corpora import Document
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, grouped, paragraphs
-from headlight.encode.pieces import Pieces, Tokenizer, tokenised
-from headlight.errors import CorpusError, UnknownNameError, UsageError
+from headlight.encode.examples import Counts, Encoded, Examples, groups, paragraphs
+from headlight.encode.pieces import Pieces, Tokenizer, tokenise
+from headlight.errors import CorpusError, UsageError
+from headlight.settings import require_choice
 
-OVERFLOWS = ("truncate", "split", "error")
+Overflow = Literal["truncate", "split", "error"]
+"""What becomes of a document that is too long."""
 
 
 def texts(
@@ -35,8 +38,7 @@ def texts(
         UsageError: The tokenizer is slow, `overflow` is unknown, or `max_length` leaves no room.
         CorpusError: While iterating: a document is too long, and `overflow` is ``error``.
     """
-    if overflow not in OVERFLOWS:
-        raise UnknownNameError("way of dealing with long texts", overflow, OVERFLOWS)
+    require_choice("way of dealing with long texts", overflow, Overflow)
     assembly = Assembly.of(tokenizer)
     room = assembly.room(max_length)
 
@@ -55,9 +57,9 @@ def texts(
 def _pieces(
     documents: Iterable[Document], tokenizer: Tokenizer, counts: Counts
 ) -> Iterator[tuple[str, Pieces]]:
-    for group in grouped(documents, paragraphs):
+    for group in groups(documents, paragraphs):
         joined = [" ".join(document.paragraphs) for document in group]
-        for document, text in zip(group, tokenised(tokenizer, joined), strict=True):
+        for document, text in zip(group, tokenise(tokenizer, joined), strict=True):
             counts.documents += 1
             if len(text):
                 yield document.name, text
@@ -104,11 +106,11 @@ def encode_one(
     """
     assembly = Assembly.of(tokenizer, decoder_start)
     name = "text"
-    first = _typed(tokenizer, text, target=False)
+    first = _tokenise_one(tokenizer, text, target=False)
     if pair is None:
         example = assembly.one(name, first)
     else:
-        second = _typed(tokenizer, pair, target=decoder_start is not None)
+        second = _tokenise_one(tokenizer, pair, target=decoder_start is not None)
         example = assembly.two(name, first, second)
     length = max(len(example.ids), len(example.target))
     if max_length is not None and length > max_length:
@@ -116,9 +118,9 @@ def encode_one(
     return example
 
 
-def _typed(tokenizer: Tokenizer, text: str, *, target: bool) -> Pieces:
+def _tokenise_one(tokenizer: Tokenizer, text: str, *, target: bool) -> Pieces:
     try:
-        (pieces,) = tokenised(tokenizer, [text], target=target)
+        (pieces,) = tokenise(tokenizer, [text], target=target)
     except (UnicodeEncodeError, TypeError) as error:  # the tokenizers library says TypeError
         raise UsageError("the text is not valid Unicode; write it again.") from error
     if not len(pieces):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from headlight.corpora.coreference.brackets import Brackets
-from headlight.corpora.coreference.documents import Annotated, Limit, RawDocument, annotated
+from headlight.corpora.coreference.documents import Annotated, Limit, RawDocument, annotate
 from headlight.corpora.coreference.mention_rules import constituency_heads, kinds, surface_heads
 from headlight.corpora.coreference.phrases import Constituent, constituents
 from headlight.corpora.trees.blocks import Block
@@ -37,11 +37,11 @@ class _Gathering:
         self.limit.add(block, self.place)
         self.blocks.append(block)
 
-    def finished(self, fault: CorpusError | None = None) -> RawDocument:
+    def finish(self, fault: CorpusError | None = None) -> RawDocument:
         return RawDocument(self.place, tuple(self.blocks), self.title, fault)
 
     def cut_short(self) -> RawDocument:
-        return self.finished(
+        return self.finish(
             CorpusError(f"{self.place}: the document that begins here has no '{END}'; add it.")
         )
 
@@ -65,7 +65,7 @@ def conll2012_documents(stream: Iterator[Block]) -> Iterator[RawDocument]:
                     "correct the file, or name its format."
                 )
             elif piece.lines[0].startswith(END):
-                yield current.finished()
+                yield current.finish()
                 current = None
             else:
                 current.add(piece)
@@ -96,7 +96,7 @@ def parse_conll2012(raw: RawDocument) -> Annotated:
     words = [word for sentence in sentences for word in sentence.words]
     parsed = [tree for tree in trees if tree is not None]
     rule = constituency_heads(parsed) if len(parsed) == len(trees) else surface_heads(words)
-    return annotated(raw.name(raw.title), sentences, spans, rule, kinds(sentences))
+    return annotate(raw.name(raw.title), sentences, spans, rule, kinds(sentences))
 
 
 def _pieces(block: Block) -> Iterator[Block]:

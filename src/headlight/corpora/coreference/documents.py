@@ -73,7 +73,7 @@ class Annotated:
     empty: int
 
 
-def annotated(
+def annotate(
     name: str,
     sentences: Sequence[Sentence],
     spans: Sequence[Span],
@@ -138,7 +138,7 @@ class Limit:
             )
 
 
-def gathered(stream: Iterator[Block], begins: Callable[[Block], bool]) -> Iterator[RawDocument]:
+def gather(stream: Iterator[Block], begins: Callable[[Block], bool]) -> Iterator[RawDocument]:
     """Documents that have a beginning and end where the next one begins."""
     kept: list[Block] = []
     limit = Limit()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from headlight.corpora.coreference.brackets import WHOLE, Brackets, Part
-from headlight.corpora.coreference.documents import Annotated, RawDocument, annotated, gathered
+from headlight.corpora.coreference.documents import Annotated, RawDocument, annotate, gather
 from headlight.corpora.coreference.mention_rules import dependency_heads, kinds, surface_heads
 from headlight.corpora.trees.blocks import Block
 from headlight.corpora.trees.conllu import (
@@ -28,7 +28,7 @@ CHAIN_FIELDS = ("GRP", "eid")
 
 def entity_documents(stream: Iterator[Block]) -> Iterator[RawDocument]:
     """The documents of a file: from one ``# newdoc`` to the next, or all of it."""
-    return gathered(stream, begins=begins_document)
+    return gather(stream, begins=begins_document)
 
 
 def parse_entities(raw: RawDocument) -> Annotated:
@@ -55,7 +55,7 @@ def parse_entities(raw: RawDocument) -> Annotated:
     words = [word for sentence in sentences for word in sentence.words]
     parsed = all(sentence.heads for sentence in sentences)
     rule = dependency_heads(sentences) if parsed else surface_heads(words)
-    return annotated(raw.name(identity), sentences, spans, rule, kinds(sentences))
+    return annotate(raw.name(identity), sentences, spans, rule, kinds(sentences))
 
 
 def _read_brackets(block: Block, found: Tokens, brackets: Brackets, start: int, field: int) -> None:

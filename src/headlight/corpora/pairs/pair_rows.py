@@ -29,7 +29,7 @@ def tab_rows(lines: Lines) -> Iterator[Row]:
     header = _fields(next(lines, ""))
     for line in lines:
         if line.strip():
-            yield lines.place, _named(header, _fields(line), lines.place)
+            yield lines.place, _name_fields(header, _fields(line), lines.place)
 
 
 def acceptability_rows(lines: Lines) -> Iterator[Row]:
@@ -46,7 +46,7 @@ def acceptability_rows(lines: Lines) -> Iterator[Row]:
     for line in lines:
         if not line.strip():
             continue
-        row = _named(ACCEPTABILITY, _fields(line), lines.place)
+        row = _name_fields(ACCEPTABILITY, _fields(line), lines.place)
         if row["label"] not in ("0", "1"):
             raise CorpusError(
                 f"{lines.place}: the label, in the second column, must be 0 or 1, not "
@@ -71,7 +71,7 @@ def comma_rows(lines: Lines) -> Iterator[Row]:
         if row is None:
             return
         if row:
-            yield place, _named(header, row, place)
+            yield place, _name_fields(header, row, place)
 
 
 def json_rows(lines: Lines) -> Iterator[Row]:
@@ -130,7 +130,9 @@ def _fields(line: str) -> list[str]:
     return line.removesuffix("\n").removesuffix("\r").split("\t")
 
 
-def _named(header: "tuple[str, ...] | list[str]", fields: list[str], place: str) -> dict[str, str]:
+def _name_fields(
+    header: "tuple[str, ...] | list[str]", fields: list[str], place: str
+) -> dict[str, str]:
     if len(fields) != len(header):
         raise CorpusError(
             f"{place}: the row has {len(fields)} fields, and should have {len(header)}; correct "

@@ -49,7 +49,7 @@ class Draft:
             )
         self._paragraphs.append(text)
 
-    def finished(self) -> Document | None:
+    def finish(self) -> Document | None:
         """The document, or None when it holds no text."""
         return Document(self.name, tuple(self._paragraphs)) if self._paragraphs else None
 
@@ -67,7 +67,7 @@ def document_of_value(name: str, value: object) -> Document | None:
     for paragraph in _paragraphs(name, value):
         demand_characters(paragraph, name)
         draft.add(paragraph)
-    return draft.finished()
+    return draft.finish()
 
 
 def demand_characters(text: str, name: str) -> None:

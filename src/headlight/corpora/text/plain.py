@@ -17,10 +17,10 @@ def read_paragraphs(lines: Lines) -> Iterator[Document]:
         if line.strip():
             draft = draft or Draft(lines.place)
             draft.add(line)
-        elif draft and (document := draft.finished()):
+        elif draft and (document := draft.finish()):
             yield document
             draft = None
-    if draft and (document := draft.finished()):
+    if draft and (document := draft.finish()):
         yield document
 
 
@@ -71,7 +71,7 @@ def _article(lines: Lines) -> Document | None:
             draft.add(" ".join(paragraph))
             paragraph = []
     draft.add(" ".join(paragraph))
-    return draft.finished()
+    return draft.finish()
 
 
 def _body(lines: Lines, place: str) -> Iterator[str]:

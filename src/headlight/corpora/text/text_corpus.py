@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from headlight.corpora.compression import decompressed
+from headlight.corpora.compression import decompress
 from headlight.corpora.corpus import (
     Corpus,
     CorpusCounts,
@@ -91,7 +91,7 @@ def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Docum
     """One document per row; without COLUMN the column ``text``, or the only one."""
     if format is not None:
         raise UsageError(f"{source!r} has a format of its own; leave out the format {format!r}.")
-    parts = HubSource.parsed(source)  # complains now rather than at the first document
+    parts = HubSource.parse(source)  # complains now rather than at the first document
     label = source.replace("\n", " ")
 
     def read(_: CorpusCounts) -> Iterator[Document]:
@@ -121,7 +121,7 @@ def _strings(source: Iterable[str]) -> Iterator[Document]:
 
 
 def _standard_input(format: str | None, column: str | None, _: CorpusCounts) -> Iterator[Document]:
-    stream = decompressed(cast("io.BufferedIOBase", sys.stdin.buffer))
+    stream = decompress(cast("io.BufferedIOBase", sys.stdin.buffer))
     return _documents(Lines(stream, "standard input"), format, column)
 
 

@@ -101,7 +101,7 @@ def guess(suffix: str, block: Block) -> str:
     lines = [line for line in block.lines if not line.startswith("#")] or [block.lines[0]]
     fields = split_columns(lines[0])
     if number(fields[0].partition("-")[0]) == 1 and len(fields) >= 8:
-        return _numbered(block, len(fields))
+        return _guess_numbered(block, len(fields))
     if len(fields) in COLUMNS.widths and number(fields[COLUMNS.head]) is not None:
         return "columns"
     if len(fields) == 2 and number(fields[1].partition("-")[0]) is not None:
@@ -113,7 +113,7 @@ def guess(suffix: str, block: Block) -> str:
     )
 
 
-def _numbered(block: Block, width: int) -> str:
+def _guess_numbered(block: Block, width: int) -> str:
     if width in CONLL2009.widths:
         return "conll2009"
     # The columns of CoNLL-U and of CoNLL-X lie alike; comments and universal tags are the former's.

@@ -199,9 +199,7 @@ def _short(study: Study, source: str, relation: str) -> Iterator[EncodedSentence
     examples = sentences(
         fitting, study.tokenizer, max_length=room, overflow="skip", unencodable="skip"
     )
-    for example in examples:
-        if isinstance(example, EncodedSentence):
-            yield example
+    yield from examples
 
 
 def _dependents(sentence: Sentence, relation: str) -> list[int]:
@@ -239,8 +237,6 @@ def _coreferent(study: Study, source: str) -> Sequence[LinkDrawing]:
         unencodable="skip",
     )
     for example in islice(examples, CANDIDATES):
-        if not isinstance(example, EncodedSpan):
-            continue
         weights = word_map(study, example, head, _measure(study))
         links = _found_links(example, weights, str(row["direction"]))
         if links:
