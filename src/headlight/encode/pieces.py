@@ -97,7 +97,7 @@ def tokenise(tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False
 def encodings(
     tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False
 ) -> Sequence[Encoding]:
-    """The texts without special tokens, in one call of the tokenizer; as `tokenised`."""
+    """The texts without special tokens, in one call of the tokenizer; as `tokenise`."""
     if not texts:
         return []
     place = "text_target" if target else "text"
