@@ -18,8 +18,6 @@ from headlight.findings import average
 from headlight.measures import ATTRIBUTION, Scores
 from headlight.reading import read
 from headlight.studies.coreference.result import systems_table
-from headlight.studies.coreference.study import coreference_heads
-from headlight.studies.dependency.study import dependency_heads
 from headlight.studies.distances import head_distances
 from headlight.studies.heads.study import survey
 from headlight.views import report, terminal_table
@@ -27,13 +25,13 @@ from headlight.views.tables import head_table, layer_table
 from studies import dependency_naive, naive, test_coreference_heads as antecedents
 from studies.command import Command
 from studies.models import saved, subject, texts
-from studies.test_dependency import example_of, pooled, trees
+from studies.test_dependency import evaluate, example_of, pooled, trees
 from studies.test_gradient import MASKED, entropies, with_head
 from studies.test_numbers import examples_of
 
 EXACT = AttributionSettings(method="exact")
 TEXT, PAIR = "the old mill , the river and the sea", "a lake is full of mud"
-QUIET = {"progress": False, "bootstrap": 10, "attribution": EXACT}
+QUIET = {"bootstrap": 10, "attribution": EXACT}
 
 
 def contributions(found, example, kind=None) -> np.ndarray:
@@ -146,7 +144,7 @@ def test_a_survey_of_contributions_and_gradients():
 
 def test_heads_as_parsers():
     found, given = subject("bert"), trees(4, 7)
-    result = dependency_heads(given, found, measures=(ATTRIBUTION, "weight"), **QUIET)
+    result = evaluate(given, found, measures=(ATTRIBUTION, "weight"), **QUIET)
     layers = []
     for tree in given:
         example = example_of(found, tree)
@@ -174,7 +172,7 @@ def test_heads_as_parsers():
             .isnull()
             .any()
         )
-    plain = dependency_heads(given, found, measures=("weight",), progress=False, bootstrap=10)
+    plain = evaluate(given, found, measures=("weight",), bootstrap=10)
     np.testing.assert_array_equal(
         result.correct.sel(measure="weight"), plain.correct.sel(measure="weight")
     )
@@ -190,7 +188,7 @@ def test_heads_as_resolvers(monkeypatch):
 
     monkeypatch.setattr(antecedents, "word_maps", word_maps)
     correct, _ = antecedents.naive(corpus, found, {"max_length": 40}, {})
-    result = coreference_heads(
+    result = antecedents.found(
         corpus, found, max_length=40, measures=("weight", ATTRIBUTION), **QUIET
     )
     np.testing.assert_array_equal(result.correct.sel(measure=ATTRIBUTION, head=0), correct[:, 0])

@@ -9,6 +9,9 @@ STAGES = {"gradient": "importance", "probes": "parser_probes"}
 
 ATTRIBUTES = {"documents": "examples"}
 """Attributes whose name has changed: what was counted was examples."""
+_ANNOTATED = {"broken": "invalid"}
+ATTRIBUTES_OF = {"dependency": _ANNOTATED, "coreference": _ANNOTATED}
+"""The same of stages that have names of their own; ``documents`` of coreference are documents."""
 
 _STATISTICS = ("", "_std", "_min", "_max", "_count")
 _EFFECTIVE = {
@@ -47,7 +50,8 @@ def upgraded(result: xarray.Dataset) -> xarray.Dataset:
     stage = str(result.attrs["stage"])
     stage = STAGES.get(stage, stage)
     names = VARIABLES.get(stage, {})
-    attributes = {ATTRIBUTES.get(name, name): value for name, value in result.attrs.items()}
+    renamed = ATTRIBUTES_OF.get(stage, ATTRIBUTES)
+    attributes = {renamed.get(name, name): value for name, value in result.attrs.items()}
     found = result.rename_vars({old: new for old, new in names.items() if old in result})
     found.attrs = {**attributes, "stage": stage, "format": "2"}
     return found

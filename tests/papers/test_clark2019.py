@@ -10,7 +10,7 @@ from headlight.corpora import open_treebank
 from headlight.papers import find_paper
 from headlight.papers.clark2019 import published
 from headlight.studies.dependency.result import best_heads
-from headlight.studies.dependency.study import dependency_heads
+from headlight.studies.dependency.study import run
 from papers.material import reproduced, saved_model
 
 PLANS = find_paper("clark2019").plans
@@ -57,9 +57,7 @@ def test_the_published_numbers_stand_beside_ours(out):
 def test_table_1_holds_what_the_evaluation_finds(out, model, data):
     found = pandas.read_csv(out / "table-1-ours-dev.csv").set_index("relation")
     subject = load_model(model)
-    result = dependency_heads(
-        open_treebank(data / "ud_ours" / "ours-dev.conllu"), subject, progress=False
-    )
+    result = run(open_treebank(data / "ud_ours" / "ours-dev.conllu"), subject, progress=False)
     best = best_heads(result, "norm").set_index("relation")
     assert list(found.index) == list(best.index)
     for relation, row in best.iterrows():

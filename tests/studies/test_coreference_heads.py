@@ -10,15 +10,17 @@ import torch
 import xarray
 
 from headlight import encode
+from headlight.analysis.folder import RunFolder
 from headlight.capture import OwnObjective
 from headlight.corpora import CoreferenceDocument, Mention, Sentence
-from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
+from headlight.errors import CorpusError, MissingHeadError, RunError, UnknownNameError, UsageError
 from headlight.result import load, save
+from headlight.studies.coreference.observer import AntecedentObserver
 from headlight.studies.coreference.result import best_heads, systems_table
-from headlight.studies.coreference.settings import TaskSettings
-from headlight.studies.coreference.study import coreference_heads
+from headlight.studies.coreference.settings import CoreferenceSettings, TaskSettings
+from headlight.studies.coreference.study import run
 from studies.coreference_documents import bakery, random_document
-from studies.models import WORDS, subject, uneven
+from studies.models import WORDS, model, uneven
 
 KINDS = ("all", "pronoun", "proper", "nominal")
 WHOLE = Path(os.environ.get("HEADLIGHT_DATA", "")) / "ontogum_coref"
@@ -35,10 +37,13 @@ def documents(number: int = 10, seed: int = 5) -> list[CoreferenceDocument]:
     return made
 
 
-def found(corpus, model="bert", **settings) -> xarray.Dataset:
-    made = subject(model) if isinstance(model, str) else model
-    plain = {"max_length": 40, "bootstrap": 20, "progress": False, "measures": ("weight",)}
-    return coreference_heads(corpus, made, **plain | settings)
+def found(corpus, family="bert", *, folder=None, objective=None, **settings) -> xarray.Dataset:
+    made = model(family) if isinstance(family, str) else family
+    plain = {"max_length": 40, "bootstrap": 20, "measures": ("weight",)}
+    return run(
+        corpus, made, CoreferenceSettings(**plain | settings), objective=objective, folder=folder,
+        progress=False,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])
@@ -54,7 +59,7 @@ def found(corpus, model="bert", **settings) -> xarray.Dataset:
 def test_as_the_models_own_attention_has_it(family, settings, choices):
     corpus = documents()
     result = found(corpus, family, measures=("weight",), **settings, **choices)
-    correct, count = naive(corpus, subject(family), settings, choices)
+    correct, count = naive(corpus, model(family), settings, choices)
     assert count["all"] > 5
     assert {kind: int(result["count"].sel(mention_kind=kind)) for kind in KINDS} == count
     np.testing.assert_array_equal(result.correct.sel(measure="weight"), correct)
@@ -63,15 +68,15 @@ def test_as_the_models_own_attention_has_it(family, settings, choices):
     )
 
 
-def naive(corpus, model, settings, choices):
+def naive(corpus, made, settings, choices):
     """Window by window, mention by mention, from the attention that the model itself returns."""
     limits = {name: settings.get(name) for name in ("max_length", "overlap")}
     correct = np.zeros((2, 4, 2, 4))
     count = dict.fromkeys(KINDS, 0)
     for document in corpus:
         seen = set()
-        for span in encode.windows(document, model.tokenizer, **limits):
-            maps = word_maps(model, span)
+        for span in encode.windows(document, made.tokenizer, **limits):
+            maps = word_maps(made, span)
             for mention, answers, allowed in questions(document, span, seen, settings, choices):
                 kinds = ["all", mention.kind]
                 for kind in kinds:
@@ -113,9 +118,9 @@ def questions(document, span, seen, settings, choices):
         yield mention, *shifted
 
 
-def word_maps(model, span) -> np.ndarray:
+def word_maps(made, span) -> np.ndarray:
     """[layer, head, word, word]: sum over the pieces attended to, mean over those that attend."""
-    transformer = model.transformer
+    transformer = made.transformer
     transformer.set_attn_implementation("eager")
     with torch.no_grad():
         attentions = transformer(
@@ -185,15 +190,24 @@ def test_measures_do_not_disturb_one_another():
     assert (together.correct.sel(measure="norm") != together.correct.sel(measure="weight")).any()
 
 
-def test_a_run_is_resumed(tmp_path: Path):
+def test_a_run_is_resumed_or_made_anew(tmp_path: Path, monkeypatch):
     corpus = documents()
-    first = found(corpus, folder=tmp_path)
-    again = found(corpus, folder=tmp_path, resume=True)
-    xarray.testing.assert_equal(first, again)
-    differing = {name for name in first.attrs if first.attrs[name] != again.attrs[name]}
+    first = found(corpus, folder=RunFolder(path=tmp_path))
+    again = RunFolder(path=tmp_path, resume=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(AntecedentObserver, "visit", lambda *_: pytest.fail("the model ran again"))
+        xarray.testing.assert_identical(first, found(corpus, folder=again))
+    (tmp_path / "result.nc").unlink()
+    merged = found(corpus, folder=again)
+    xarray.testing.assert_equal(first, merged)
+    differing = {name for name in first.attrs if first.attrs[name] != merged.attrs[name]}
     assert differing <= {"created"}
     with pytest.raises(RunError, match="preceding"):
-        found(corpus, folder=tmp_path, resume=True, preceding=False)
+        found(corpus, folder=again, preceding=False)
+    with pytest.raises(UsageError, match="holds a run already"):
+        found(corpus, folder=RunFolder(path=tmp_path))
+    other = found(corpus, folder=RunFolder(path=tmp_path, overwrite=True), preceding=False)
+    assert other.attrs["settings"] != first.attrs["settings"]
 
 
 def test_layers_with_fewer_heads_have_no_answers_for_the_others():
@@ -217,16 +231,18 @@ def test_intervals_hold_the_accuracy():
 
 def test_the_gradient_has_a_pass_of_its_own(tmp_path: Path):
     objective = OwnObjective(lambda output, _: output.last_hidden_state.square().sum((1, 2)), "sum")
-    made = found(documents(), measures=("gradient", "weight"), objective=objective, folder=tmp_path)
+    asked = {"measures": ("gradient", "weight"), "objective": objective}
+    made = found(documents(), folder=RunFolder(path=tmp_path), **asked)
     assert made.measure.values.tolist() == ["gradient", "weight"]
     plain = found(documents(), measures=("weight",))
     xarray.testing.assert_equal(made.sel(measure=["weight"]), plain)
     assert (made.correct.sel(measure="gradient") != made.correct.sel(measure="weight")).any()
-    resumed = found(
-        documents(), measures=("gradient", "weight"), objective=objective, folder=tmp_path,
-        resume=True,
-    )  # fmt: skip
+    resumed = found(documents(), folder=RunFolder(path=tmp_path, resume=True), **asked)
     xarray.testing.assert_equal(made, resumed)
+    (tmp_path / "result.nc").unlink()
+    assert (tmp_path / "gradient").is_dir()
+    merged = found(documents(), folder=RunFolder(path=tmp_path, resume=True), **asked)
+    xarray.testing.assert_equal(made, merged)
 
 
 def test_the_result_says_how_it_was_made(tmp_path: Path):
@@ -280,11 +296,9 @@ def test_what_does_not_fit_together_is_refused():
     for settings, message in [
         ({"measures": ()}, "at least one"),
         ({"measures": ("weight", "weight")}, "each of them once"),
-        ({"measures": ("gradient",)}, "give an objective"),
         ({"overlap": -1}, "overlap must be at least 0"),
         ({"max_length": 10**6}, "takes at most"),
         ({"max_length": 2}, "no room"),
-        ({"kind": "cross"}, "choose encoder or decoder"),
         ({"layers": (7,)}, "no encoder layer 7"),
         ({"bootstrap": -1}, "bootstrap must be at least 0"),
     ]:
@@ -292,8 +306,8 @@ def test_what_does_not_fit_together_is_refused():
             found(corpus, **settings)
     with pytest.raises(UnknownNameError, match="no measure is called 'wieght'"):
         found(corpus, measures=("wieght",))
-    with pytest.raises(UnknownNameError, match="no set of candidates is called 'word'"):
-        found(corpus, candidates="word")
+    with pytest.raises(MissingHeadError, match="language-model head"):
+        found(corpus, measures=("gradient",))
     with pytest.raises(UsageError, match="read more than once"):
         found(iter(corpus))
 
@@ -301,7 +315,7 @@ def test_what_does_not_fit_together_is_refused():
 def test_a_corpus_without_antecedents_is_refused():
     words = Sentence("x:1", ("the", "sea", "is", "old"))
     alone = CoreferenceDocument("x", (words,), (Mention("1", 0, 1, 1, "nominal"),))
-    with pytest.raises(CorpusError, match="no mention has an antecedent in its window"):
+    with pytest.raises(CorpusError, match="has it mentions with an antecedent"):
         found([alone])
 
 

@@ -8,11 +8,13 @@ import pytest
 import torch
 import xarray
 
+from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, OwnObjective
 from headlight.corpora import Sentence
 from headlight.encode.batch import collate
 from headlight.errors import (
     CorpusError,
+    MissingHeadError,
     RunError,
     RunInterruptedError,
     UnknownNameError,
@@ -22,7 +24,7 @@ from headlight.measures import Scores
 from headlight.result import load, save
 from headlight.studies.dependency import study as module
 from headlight.studies.dependency.gold import summarize
-from headlight.studies.dependency.study import dependency_heads
+from headlight.studies.dependency.settings import DependencySettings
 from studies import dependency_naive as naive
 from studies.models import WORDS, model, uneven
 
@@ -53,6 +55,12 @@ def _tree(place: int, length: int, generator: np.random.Generator) -> Sentence:
 TREES = trees(14)
 
 
+def evaluate(source, found, *, objective=None, folder=None, progress=False, **settings):
+    place = folder if folder is None or isinstance(folder, RunFolder) else RunFolder(path=folder)
+    chosen = DependencySettings(**settings)
+    return module.run(source, found, chosen, objective=objective, folder=place, progress=progress)
+
+
 @pytest.fixture(scope="module")
 def bert() -> CapturedModel:
     return model("bert")
@@ -60,7 +68,7 @@ def bert() -> CapturedModel:
 
 @pytest.fixture(scope="module")
 def result(bert: CapturedModel) -> xarray.Dataset:
-    return dependency_heads(TREES, bert, **QUIET)
+    return evaluate(TREES, bert, **QUIET)
 
 
 def words_of(found: CapturedModel, tree: Sentence) -> list[int | None]:
@@ -131,7 +139,7 @@ def test_every_count_is_that_of_the_loops(result: xarray.Dataset, bert: Captured
 
 
 def test_batches_do_not_matter(result: xarray.Dataset, bert: CapturedModel) -> None:
-    alone = dependency_heads(TREES, bert, batch_tokens=1, **QUIET)
+    alone = evaluate(TREES, bert, batch_tokens=1, **QUIET)
     xarray.testing.assert_equal(alone, result)
 
 
@@ -139,14 +147,14 @@ def test_what_it_says_of_itself(result: xarray.Dataset, tmp_path) -> None:
     said = result.attrs
     assert (said["stage"], said["model"], said["kind"]) == ("dependency", "bert", "encoder")
     assert (said["sentences"], said["words"]) == (14, sum(map(len, TREES)))
-    assert (said["too_long"], said["cut_words"], said["lost_words"], said["broken"]) == (0,) * 4
+    assert (said["too_long"], said["cut_words"], said["lost_words"], said["invalid"]) == (0,) * 4
     assert json.loads(said["settings"])["possessive"] == "clark"
     save(result, tmp_path / "result.nc")
     xarray.testing.assert_identical(load(tmp_path / "result.nc", stage="dependency"), result)
 
 
 def test_subtypes_may_be_cut_off(result: xarray.Dataset, bert: CapturedModel) -> None:
-    base = dependency_heads(TREES, bert, relations="base", **QUIET)
+    base = evaluate(TREES, bert, relations="base", **QUIET)
     assert "obl:tmod" not in base.relation
     two = result.correct.sel(relation=["obl", "obl:tmod"]).sum("relation")
     xarray.testing.assert_equal(base.correct.sel(relation="obl", drop=True), two)
@@ -155,23 +163,23 @@ def test_subtypes_may_be_cut_off(result: xarray.Dataset, bert: CapturedModel) ->
 def test_possessors_may_be_treated_as_all_others(
     result: xarray.Dataset, bert: CapturedModel
 ) -> None:
-    strict = dependency_heads(TREES, bert, possessive="strict", **QUIET)
+    strict = evaluate(TREES, bert, possessive="strict", **QUIET)
     different = (strict.correct != result.correct).any(["measure", "layer", "head", "direction"])
     assert set(strict.relation.values[different.values]) == {"all", "poss"}
 
 
 def test_long_sentences_are_left_out_and_counted(bert: CapturedModel) -> None:
     sizes = [len(words_of(bert, tree)) for tree in TREES]
-    result = dependency_heads(TREES, bert, max_length=12, **QUIET)
+    result = evaluate(TREES, bert, max_length=12, **QUIET)
     short = [tree for tree, size in zip(TREES, sizes, strict=True) if size <= 12]
     assert 0 < len(short) < len(TREES)
     assert result.attrs["too_long"] == len(TREES) - len(short)
-    expected = dependency_heads(short, bert, **QUIET)
+    expected = evaluate(short, bert, **QUIET)
     xarray.testing.assert_equal(result, expected)
 
 
 def test_words_that_lost_their_governor_are_counted(bert: CapturedModel) -> None:
-    result = dependency_heads(TREES, bert, max_length=12, overflow="truncate", **QUIET)
+    result = evaluate(TREES, bert, max_length=12, overflow="truncate", **QUIET)
     said = result.attrs
     kept = []
     for tree in TREES:
@@ -192,13 +200,13 @@ def test_sentences_of_the_same_words_are_resampled_apart(bert: CapturedModel) ->
     """One in which a head finds everything, and one in which it finds nothing, make an interval."""
     tree = TREES[3]
     twin = replace(tree, name="trees:99", heads=tree.heads[1:] + tree.heads[:1])
-    result = dependency_heads([tree, twin], bert, progress=False, measures=("weight",))
+    result = evaluate([tree, twin], bert, progress=False, measures=("weight",))
     assert (result.low < result.high).any()
 
 
 def test_intervals_are_as_wide_as_the_spread_of_sentences(bert: CapturedModel) -> None:
     """Beside the standard error of a ratio over clusters, by hand, for each head."""
-    cells = dependency_heads(TREES, bert, progress=False, measures=("weight",)).sel(
+    cells = evaluate(TREES, bert, progress=False, measures=("weight",)).sel(
         measure="weight", relation="all"
     )
     layers = [maps(bert, tree, "weight") for tree in TREES]
@@ -230,7 +238,7 @@ def test_layers_may_come_in_any_order(bert: CapturedModel) -> None:
     totals = []
     for order in (records, records[::-1]):
         observer = module.DependencyObserver(
-            batch, examples, bert.sites, module.DependencySettings(), ("weight",), codes
+            batch, examples, bert.sites, DependencySettings(), ("weight",), codes
         )
         for record in order:
             observer.visit(record)
@@ -240,19 +248,19 @@ def test_layers_may_come_in_any_order(bert: CapturedModel) -> None:
 
 
 def test_intervals_can_be_left_out(bert: CapturedModel) -> None:
-    result = dependency_heads(TREES[:3], bert, bootstrap=0, progress=False)
+    result = evaluate(TREES[:3], bert, bootstrap=0, progress=False)
     assert result.low.isnull().all()
 
 
 def test_some_layers_and_sentences(result: xarray.Dataset, bert: CapturedModel) -> None:
-    some = dependency_heads(TREES, bert, layers=(1,), max_sentences=5, **QUIET)
-    first = dependency_heads(TREES[:5], bert, **QUIET)
+    some = evaluate(TREES, bert, layers=(1,), max_sentences=5, **QUIET)
+    first = evaluate(TREES[:5], bert, **QUIET)
     assert some.attrs["sentences"] == 5
     xarray.testing.assert_equal(some, first.sel(layer=[1]))
 
 
 def test_a_layer_with_fewer_heads_has_no_others() -> None:
-    result = dependency_heads(TREES[:4], uneven(), measures=("weight",), **QUIET)
+    result = evaluate(TREES[:4], uneven(), measures=("weight",), **QUIET)
     assert result.accuracy.sel(layer=1, head=[2, 3]).isnull().all()
     assert result.accuracy.sel(layer=1, head=[0, 1]).notnull().all()
 
@@ -260,13 +268,13 @@ def test_a_layer_with_fewer_heads_has_no_others() -> None:
 def test_a_causal_head_predicts_nothing_that_it_cannot_see() -> None:
     """Effective attention may be negative; what lies ahead, at 0, must not win for that."""
     llama = model("llama")
-    result = dependency_heads(TREES, llama, **QUIET)
+    result = evaluate(TREES, llama, **QUIET)
     assert result.attrs["kind"] == "decoder"
     ahead = [
         (tree, word) for tree in TREES for word, head in enumerate(tree.heads) if head - 1 > word
     ]
     rightward = replace(TREES[0], words=("sea", "-", "lake"), heads=(2, 3, 0), relations=("a",) * 3)
-    found = dependency_heads([rightward], llama, **QUIET)
+    found = evaluate([rightward], llama, **QUIET)
     assert ahead
     assert (found.correct.sel(direction="dependent", relation="all") == 0).all()
     assert (
@@ -275,10 +283,10 @@ def test_a_causal_head_predicts_nothing_that_it_cannot_see() -> None:
 
 
 def test_the_encoder_of_an_encoder_decoder_reads_a_treebank() -> None:
-    result = dependency_heads(TREES[:3], model("t5"), **QUIET)
+    result = evaluate(TREES[:3], model("t5"), **QUIET)
     assert result.attrs["kind"] == "encoder"
-    with pytest.raises(UsageError, match="reads a second text"):
-        dependency_heads(TREES[:3], model("t5"), kind="decoder", **QUIET)
+    with pytest.raises(UsageError, match="choose the encoder"):
+        evaluate(TREES[:3], model("t5"), kind="decoder", **QUIET)
 
 
 def test_a_run_that_was_interrupted_goes_on(
@@ -296,10 +304,14 @@ def test_a_run_that_was_interrupted_goes_on(
     with monkeypatch.context() as patched:
         patched.setattr(module.DependencyObserver, "visit", interrupted)
         with pytest.raises(RunInterruptedError, match="--resume"):
-            dependency_heads(TREES, bert, folder=tmp_path, batch_tokens=100, **QUIET)
-    resumed = dependency_heads(TREES, bert, folder=tmp_path, resume=True, batch_tokens=100, **QUIET)
+            evaluate(TREES, bert, folder=tmp_path, batch_tokens=100, **QUIET)
+    resumed = evaluate(
+        TREES, bert, folder=RunFolder(path=tmp_path, resume=True), batch_tokens=100, **QUIET
+    )
     xarray.testing.assert_equal(resumed, result)
-    again = dependency_heads(TREES, bert, folder=tmp_path, resume=True, batch_tokens=100, **QUIET)
+    again = evaluate(
+        TREES, bert, folder=RunFolder(path=tmp_path, resume=True), batch_tokens=100, **QUIET
+    )
     xarray.testing.assert_equal(again, result)
     assert again.attrs["sentences"] == 14
 
@@ -307,10 +319,10 @@ def test_a_run_that_was_interrupted_goes_on(
 def test_other_trees_over_the_same_words_are_no_part_of_the_same_run(
     bert: CapturedModel, tmp_path
 ) -> None:
-    dependency_heads(TREES, bert, folder=tmp_path, **QUIET)
+    evaluate(TREES, bert, folder=tmp_path, **QUIET)
     other = [*TREES[:-1], replace(TREES[-1], relations=("dep",) * len(TREES[-1]))]
-    with pytest.raises(RunError, match="trees was"):
-        dependency_heads(other, bert, folder=tmp_path, resume=True, **QUIET)
+    with pytest.raises(RunError, match="trees"):
+        evaluate(other, bert, folder=RunFolder(path=tmp_path, resume=True), **QUIET)
 
 
 @pytest.mark.parametrize(
@@ -319,35 +331,39 @@ def test_other_trees_over_the_same_words_are_no_part_of_the_same_run(
         ({"measures": ("nrom",)}, UnknownNameError, "no measure is called 'nrom'"),
         ({"measures": ()}, UsageError, "at least one"),
         ({"measures": ("norm", "norm")}, UsageError, "each of them once"),
-        ({"measures": ("gradient",)}, UsageError, "give an objective"),
-        ({"kind": "cross"}, UsageError, "a dependency is within one"),
+        ({"measures": ("gradient",)}, MissingHeadError, "language-model head"),
         ({"bootstrap": -1}, UsageError, "bootstrap must be at least 0, not -1"),
         ({"max_length": 10**6}, UsageError, "takes at most"),
-        ({"max_length": 3}, CorpusError, "no sentence can be given to bert"),
+        ({"max_length": 3}, CorpusError, "are all its sentences longer"),
         ({"layers": (9,)}, UsageError, "has no encoder layer 9"),
     ],
 )
 def test_what_cannot_be_asked(bert: CapturedModel, settings, kind, message: str) -> None:
     long = [tree for tree in TREES if len(tree) > 1]
     with pytest.raises(kind, match=message):
-        dependency_heads(long, bert, **{**QUIET, **settings})
+        evaluate(long, bert, **{**QUIET, **settings})
 
 
 def test_what_cannot_be_chosen() -> None:
-    settings = module.DependencySettings()
-    object.__setattr__(settings, "possessive", "lax")  # the types of the tests would refuse it
-    with pytest.raises(UnknownNameError, match=r"no choice of possessive .* Known: clark, strict"):
-        settings.__post_init__()
+    settings = DependencySettings()
+    for name, value, known in [
+        ("possessive", "lax", "clark, strict"),
+        ("kind", "cross", "decoder, encoder"),  # goes from one text to another
+    ]:
+        chosen = settings.replace()
+        object.__setattr__(chosen, name, value)  # the types of the tests would refuse it
+        with pytest.raises(UnknownNameError, match=f"no {name} is called .* Known: {known}"):
+            chosen.__post_init__()
 
 
 def test_sentences_must_be_there_twice(bert: CapturedModel) -> None:
     with pytest.raises(UsageError, match="read more than once"):
-        dependency_heads(iter(TREES), bert, **QUIET)
+        evaluate(iter(TREES), bert, **QUIET)
 
 
 def test_a_model_without_a_tokenizer_reads_no_treebank(bert: CapturedModel) -> None:
     with pytest.raises(UsageError, match="has no tokenizer"):
-        dependency_heads(TREES, CapturedModel(bert.transformer), **QUIET)
+        evaluate(TREES, CapturedModel(bert.transformer), **QUIET)
 
 
 def test_reads_a_treebank_from_a_file(bert: CapturedModel, tmp_path) -> None:
@@ -364,19 +380,17 @@ def test_reads_a_treebank_from_a_file(bert: CapturedModel, tmp_path) -> None:
             for tree in TREES
         )
     )
-    found = dependency_heads(path, bert, **QUIET)
-    expected = dependency_heads(TREES, bert, **QUIET)
+    found = evaluate(path, bert, **QUIET)
+    expected = evaluate(TREES, bert, **QUIET)
     xarray.testing.assert_equal(found.correct, expected.correct)
     assert found.attrs["corpus"] == str(path)
 
 
 def test_the_gradient_of_a_loss_of_ones_own(bert: CapturedModel) -> None:
     objective = OwnObjective(lambda output, _: output.last_hidden_state[:, 0].sum(-1), "first")
-    result = dependency_heads(
-        TREES, bert, objective=objective, measures=("gradient", "weight"), **QUIET
-    )
+    result = evaluate(TREES, bert, objective=objective, measures=("gradient", "weight"), **QUIET)
     assert list(result.measure.values) == ["gradient", "weight"]
-    weight = dependency_heads(TREES, bert, measures=("weight",), **QUIET)
+    weight = evaluate(TREES, bert, measures=("weight",), **QUIET)
     xarray.testing.assert_equal(result.correct.sel(measure=["weight"]), weight.correct)
     gradient = result.correct.sel(measure="gradient")
     assert (gradient != weight.correct.sel(measure="weight")).any()

@@ -45,8 +45,7 @@ def made(rows: dict[str, np.ndarray], measure: str = "weight", replicates: int =
         members[name] = Bootstrap(values.shape[1:], replicates=replicates)
         members[name].update(keys, values)
     tally = Tally({**members, "sentences": Count((4,))})
-    attributes = {"model": "m", "revision": None}
-    return to_dataset(tally, DependencySettings(), [measure], NAMES, SITES, attributes)
+    return to_dataset(tally, DependencySettings(), [measure], NAMES, SITES)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +66,8 @@ def test_axes_and_order(result: xarray.Dataset, rows: dict[str, np.ndarray]) -> 
     assert list(result.layer.values) == [3, 5]
     assert list(result.direction.values) == ["dependent", "head"]
     assert list(result.offset.values) == [-3, -2, -1, 0, 1, 2]
-    assert result.attrs == {"model": "m", "format": "1", "stage": "dependency"}
+    assert result.attrs == dict.fromkeys(("sentences", "words", "cut_words", "lost_words"), 0)
+    assert all({"long_name", "units"} == set(each.attrs) for each in result.data_vars.values())
     assert result.accuracy.dims == ("measure", "layer", "head", "direction", "relation")
 
 

@@ -24,6 +24,7 @@ SHARD, SLOW_SHARD = 256, 16
 """Examples between two checkpoints; where contributions are computed, each may take seconds."""
 
 
+@runtime_checkable
 class Observer(Protocol):
     """A callback for one batch; what else it has says what it needs of the model."""
 

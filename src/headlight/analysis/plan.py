@@ -7,10 +7,12 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 from headlight.analysis.settings import ModelSettings
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import AttentionSite, CapturedModel, Objective, default_objective
+from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import UsageError
 from headlight.vocabulary import Kind, measures_that_need
 
+T = TypeVar("T")
 E = TypeVar("E", bound=Encoded)
 E_co = TypeVar("E_co", bound=Encoded, covariant=True)
 
@@ -74,6 +76,7 @@ class StudyPlan(Generic[E]):
         measures: in the order in which the result has them.
         max_examples: stop after so many.
         options: what the result depends on besides settings and model, as JSON.
+        if_empty: what to ask if no example can be made of the corpus.
     """
 
     name: str
@@ -88,6 +91,7 @@ class StudyPlan(Generic[E]):
     measures: tuple[str, ...] = ()
     max_examples: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    if_empty: str = "is its text too short, or longer than max_length?"
 
     @property
     def heads(self) -> dict[int, int]:
@@ -175,6 +179,19 @@ def required_objective(
             "an objective is given, and no measure needs it; add 'gradient' to the measures."
         )
     return None
+
+
+def check_repeatable(corpus: Corpus[T]) -> Corpus[T]:
+    """A corpus, if it can be read more than once.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if corpus.once:
+        raise UsageError(
+            f"the corpus ({corpus.source}) is read more than once; give a list, or files."
+        )
+    return corpus
 
 
 def check_tokenizer(model: CapturedModel) -> Any:

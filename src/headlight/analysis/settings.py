@@ -4,8 +4,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.attribution_settings import AttributionSettings
-from headlight.settings import NO_EFFECT, AtLeast1, Settings
-from headlight.vocabulary import MEASURES, Kind, ValueBias, check_measures
+from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Settings
+from headlight.vocabulary import (
+    MEASURES,
+    Kind,
+    NormPooling,
+    QueryPooling,
+    ValueBias,
+    check_measures,
+)
 
 BATCH_TOKENS = 2048
 
@@ -75,3 +82,55 @@ class TextSettings(ModelSettings):
     lone_units: Literal["join", "discard"] = "join"
     max_examples: AtLeast1 | None = None
     seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordSettings(ModelSettings):
+    """How annotated text is read, and how attention between pieces becomes one between words.
+
+    Attributes:
+        format: of the files; by default what their suffix or beginning says.
+        invalid: what becomes of a sentence or document whose annotation is wrong: it is an error
+            (``refuse``), or left out and counted (``skip``).
+        unencodable: what becomes of a sentence or document with a word that the tokenizer drops: it
+            is an ``error``, or left out and counted (``skip``).
+        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
+            Section 4.1), ``first`` (their released code) or ``max``.
+        pooling: how norms are joined over the pieces of the attended word: the sum of the
+            ``norms``, or the norm of the summed ``vectors``.
+    """
+
+    format: str | None = None
+    invalid: Literal["refuse", "skip"] = "refuse"
+    unencodable: Literal["error", "skip"] = "error"
+    queries: QueryPooling = "mean"
+    pooling: NormPooling = "norms"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceSettings(WordSettings):
+    """How the sentences of a treebank are read.
+
+    Attributes:
+        max_length: tokens per sentence, special ones included; by default what the model takes, at
+            most 512.
+        overflow: what becomes of a longer sentence: it is left out and counted (``skip``), cut
+            (``truncate``), or an ``error``.
+    """
+
+    max_length: AtLeast1 | None = None
+    overflow: Literal["skip", "truncate", "error"] = "skip"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootstrapSettings(Settings):
+    """How intervals are computed.
+
+    Attributes:
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+    """
+
+    bootstrap: AtLeast0 = 200
+    seed: AtLeast0 = 0

@@ -8,14 +8,14 @@ import xarray
 
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, default_objective
-from headlight.corpora import open_coreference, open_treebank
 from headlight.measures import GRADIENT
 from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import text_settings, text_source
 from headlight.result import joined
-from headlight.studies.coreference.settings import TOKENS
-from headlight.studies.coreference.study import coreference_heads
-from headlight.studies.dependency.study import dependency_heads
+from headlight.studies.coreference import study as coreference
+from headlight.studies.coreference.settings import TOKENS, CoreferenceSettings
+from headlight.studies.dependency import study as dependency
+from headlight.studies.dependency.settings import DependencySettings
 from headlight.studies.distances import study as head_distances
 from headlight.studies.distances.settings import DistanceSettings
 from headlight.studies.heads import study as heads
@@ -54,16 +54,17 @@ def _of_text(
 def dependencies(study: Study, source: str) -> xarray.Dataset:
     """Heads as parsers of one treebank, by all measures asked for."""
 
-    def passed(model: CapturedModel, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
-        return dependency_heads(
-            open_treebank(source, invalid=study.options.broken),
+    def passed(model: CapturedModel, measures: tuple[str, ...], folder: Path, **more: Any) -> Any:
+        return dependency.run(
+            source,
             model,
-            measures=measures,
-            max_sentences=study.options.max_sentences,
-            unencodable=_unencodable(study),
-            seed=study.options.seed,
-            kind=model.kinds[0],
-            resume=True,
+            DependencySettings(
+                measures=measures,
+                **_invalid(study),
+                max_sentences=study.options.max_sentences,
+                seed=study.options.seed,
+            ),
+            folder=RunFolder(path=folder, resume=True),
             progress=study.progress,
             **more,
         )
@@ -74,18 +75,18 @@ def dependencies(study: Study, source: str) -> xarray.Dataset:
 def antecedents(study: Study, source: str) -> xarray.Dataset:
     """Heads as resolvers of one corpus, by all measures asked for."""
 
-    def passed(model: CapturedModel, measures: tuple[str, ...], **more: Any) -> xarray.Dataset:
-        longest = model.longest or TOKENS
-        return coreference_heads(
-            open_coreference(source, invalid=study.options.broken),
+    def passed(model: CapturedModel, measures: tuple[str, ...], folder: Path, **more: Any) -> Any:
+        return coreference.run(
+            source,
             model,
-            measures=measures,
-            unencodable=_unencodable(study),
-            max_length=min(TOKENS, longest),
-            overlap=study.options.overlap,
-            seed=study.options.seed,
-            kind=model.kinds[0],
-            resume=True,
+            CoreferenceSettings(
+                measures=measures,
+                **_invalid(study),
+                max_length=min(TOKENS, model.longest or TOKENS),
+                overlap=study.options.overlap,
+                seed=study.options.seed,
+            ),
+            folder=RunFolder(path=folder, resume=True),
             progress=study.progress,
             **more,
         )
@@ -113,8 +114,10 @@ def _by_all_measures(
     return study.kept(name, stage, make, source=file_state(source))
 
 
-def _unencodable(study: Study) -> str:
-    return "skip" if study.options.broken == "skip" else "error"
+def _invalid(study: Study) -> dict[str, Any]:
+    """What becomes of annotation that is wrong, and of words that the tokenizer drops."""
+    skip = study.options.broken == "skip"
+    return {"invalid": study.options.broken, "unencodable": "skip" if skip else "error"}
 
 
 def stem(source: str) -> str:

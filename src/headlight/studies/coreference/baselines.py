@@ -3,12 +3,12 @@
 Source: Clark et al. (2019), Section 4.3 and Table 2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from headlight.studies.coreference.settings import TaskSettings
+from headlight.studies.coreference.settings import SieveName, TaskSettings
 from headlight.studies.coreference.sieves import SIEVES
 from headlight.studies.coreference.task import AntecedentTask
 
@@ -42,7 +42,7 @@ def pick_nearest(
     return np.where(best < 0, NOTHING, places[best])
 
 
-def pick_by_sieves(task: AntecedentTask, sieves: tuple[str, ...]) -> Picks:
+def pick_by_sieves(task: AntecedentTask, sieves: Sequence[SieveName]) -> Picks:
     """The nearest earlier mention that satisfies the first sieve that any satisfies."""
     picks = np.full(len(task), NOTHING, dtype=np.int64)
     for name in sieves:
@@ -54,7 +54,9 @@ def pick_by_sieves(task: AntecedentTask, sieves: tuple[str, ...]) -> Picks:
 
 def baseline_picks(task: AntecedentTask, settings: TaskSettings) -> Mapping[str, Picks]:
     """What every baseline of `BASELINES` picks; all look at earlier mentions only."""
-    fallback = ("anything",) if settings.head_match_otherwise == "nearest" else ()
+    fallback: tuple[SieveName, ...] = (
+        ("anything",) if settings.head_match_otherwise == "nearest" else ()
+    )
     return {
         "nearest": pick_nearest(task),
         "head match": pick_by_sieves(task, ("head", *fallback)),

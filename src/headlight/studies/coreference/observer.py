@@ -14,7 +14,7 @@ from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Bootstrap, Tally
 from headlight.studies.coreference.baselines import BASELINES, baseline_picks, is_correct
-from headlight.studies.coreference.settings import CoreferenceSettings
+from headlight.studies.coreference.settings import Candidates, CoreferenceSettings
 from headlight.studies.coreference.task import KINDS, AntecedentExample, AntecedentTask
 
 DIRECTIONS = ("mention", "antecedent")
@@ -45,7 +45,7 @@ class Questions:
     def of(
         cls,
         tasks: Sequence[AntecedentTask],
-        candidates: str,
+        candidates: Candidates,
         *,
         preceding: bool,
         device: torch.device | str = "cpu",

@@ -1,7 +1,6 @@
 """The result of heads as resolvers: accuracy with named axes, and a table like Table 2."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pandas
@@ -10,20 +9,32 @@ import xarray
 from headlight.analysis.positions import head_mask
 from headlight.capture import AttentionSite
 from headlight.reduce import Tally, share, share_interval
-from headlight.result import FORMAT
+from headlight.result import describe
 from headlight.settings import require_choice
 from headlight.studies.coreference.baselines import BASELINES
 from headlight.studies.coreference.observer import DIRECTIONS, MENTION_KINDS
 
-STAGE = "coreference"
-HEADS = ("measure", "layer", "head", "direction", "mention_kind")
+_HEADS = ("measure", "layer", "head", "direction", "mention_kind")
+_BASELINES = ("baseline", "mention_kind")
+
+VARIABLES = {
+    "correct": ("mentions whose antecedent is found", "1"),
+    "accuracy": ("share of the mentions whose antecedent is found", "1"),
+    "low": ("lower end of the 95% interval of the accuracy", "1"),
+    "high": ("upper end of the 95% interval of the accuracy", "1"),
+    "count": ("mentions asked about", "1"),
+    "baseline_correct": ("mentions whose antecedent the baseline finds", "1"),
+    "baseline_accuracy": ("share of the mentions whose antecedent the baseline finds", "1"),
+    "baseline_low": ("lower end of the 95% interval of the baseline's accuracy", "1"),
+    "baseline_high": ("upper end of the 95% interval of the baseline's accuracy", "1"),
+}
+"""Long name and unit of every variable."""
 
 
 def to_dataset(
     tally: Tally,
     sites: Sequence[AttentionSite],
     measures: Sequence[str],
-    attributes: Mapping[str, Any],
 ) -> xarray.Dataset:
     """Named arrays of what a pass has counted.
 
@@ -31,7 +42,6 @@ def to_dataset(
         tally: What the observers counted, merged.
         sites: The layers, in the order in which they were observed.
         measures: In the order in which they were observed.
-        attributes: What would have to be repeated to get the same.
     """
     found = tally.compute()
     count, resampled = (found["count"][name] for name in ("total", "replicates"))
@@ -41,15 +51,15 @@ def to_dataset(
     low, high = share_interval(correct["replicates"], resampled)
     baseline_low, baseline_high = share_interval(baseline["replicates"], resampled)
     variables = {
-        "correct": (HEADS, correct["total"]),
-        "accuracy": (HEADS, share(correct["total"], count)),
-        "low": (HEADS, low),
-        "high": (HEADS, high),
+        "correct": (_HEADS, correct["total"]),
+        "accuracy": (_HEADS, share(correct["total"], count)),
+        "low": (_HEADS, low),
+        "high": (_HEADS, high),
         "count": ("mention_kind", count),
-        "baseline_correct": (("baseline", "mention_kind"), baseline["total"]),
-        "baseline_accuracy": (("baseline", "mention_kind"), share(baseline["total"], count)),
-        "baseline_low": (("baseline", "mention_kind"), baseline_low),
-        "baseline_high": (("baseline", "mention_kind"), baseline_high),
+        "baseline_correct": (_BASELINES, baseline["total"]),
+        "baseline_accuracy": (_BASELINES, share(baseline["total"], count)),
+        "baseline_low": (_BASELINES, baseline_low),
+        "baseline_high": (_BASELINES, baseline_high),
     }
     coordinates = {
         "measure": list(measures),
@@ -59,10 +69,7 @@ def to_dataset(
         "mention_kind": list(MENTION_KINDS),
         "baseline": list(BASELINES),
     }
-    described = {name: value for name, value in attributes.items() if value is not None}
-    return xarray.Dataset(
-        variables, coords=coordinates, attrs={**described, "format": FORMAT, "stage": STAGE}
-    )
+    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
 
 
 def best_heads(result: xarray.Dataset, measure: str | None = None) -> pandas.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headlight.corpora import Mention
+from headlight.studies.coreference.settings import SieveName
 from headlight.studies.coreference.word_lists import (
     FIRST_NAMES,
     GROUPS,
@@ -61,7 +62,7 @@ def anything(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[s
     return np.ones((len(mentions), len(mentions)), dtype=bool)
 
 
-SIEVES: Mapping[str, Sieve] = {
+SIEVES: Mapping[SieveName, Sieve] = {
     "string": same_string,
     "head": same_head,
     "agreement": agreement,

@@ -1,16 +1,17 @@
 """Which antecedent does this mention have?  What heads and baselines are asked, by windows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
 from headlight.corpora import CoreferenceDocument, Mention
-from headlight.encode import Encoded, EncodedSpan
-from headlight.studies.coreference.settings import TaskSettings
+from headlight.encode import Encoded, EncodedSpan, Examples
+from headlight.studies.coreference.settings import Candidates, TaskSettings
 
 KINDS = ("pronoun", "proper", "nominal")
 """Kinds of mentions, by their head words; an index into this tuple stands for one of them."""
@@ -66,7 +67,7 @@ class AntecedentTask:
         return self._at_heads(self.antecedent)
 
     def candidate_words(
-        self, candidates: str, *, preceding: bool
+        self, candidates: Candidates, *, preceding: bool
     ) -> Bool[np.ndarray, "mention word"]:
         """Whether a word may be picked: the head word of another mention, or any other word."""
         number, query = np.arange(len(self.words)), self.query[:, None]
@@ -281,6 +282,10 @@ class AntecedentCounts:
         without_antecedent: Mentions whose antecedents are all outside their window.
         cut: Mentions with antecedents that lie whole in no window.
         opening: Mentions without any antecedent in the document: mostly the first of their chains.
+        empty: Documents without words.
+        unencodable: Documents that were left out because the tokenizer does not keep their words.
+        truncated: Documents that lost tokens at their end.
+        lost_tokens: Tokens they lost.
     """
 
     documents: int = 0
@@ -292,31 +297,44 @@ class AntecedentCounts:
     without_antecedent: int = 0
     cut: int = 0
     opening: int = 0
+    empty: int = 0
+    unencodable: int = 0
+    truncated: int = 0
+    lost_tokens: int = 0
 
 
 class AntecedentExamples:
     """The windows that are worth running, in order; they can be iterated again.
 
     Args:
-        spans: Makes the windows anew; those of one document follow each other.
+        spans: The windows, each an `EncodedSpan`; those of one document follow each other.
         settings: Which mentions are evaluated.
-
-    Attributes:
-        counts: What the latest iteration has met so far.
     """
 
-    def __init__(self, spans: Callable[[], Iterable[EncodedSpan]], settings: TaskSettings) -> None:
-        self.counts = AntecedentCounts()
+    def __init__(self, spans: Examples, settings: TaskSettings) -> None:
         self._spans = spans
         self._settings = settings
+        self._counts = AntecedentCounts()
+
+    @property
+    def counts(self) -> AntecedentCounts:
+        """What the latest iteration has met so far, documents left out before it included."""
+        encoded = self._spans.counts
+        return replace(
+            self._counts,
+            empty=encoded.empty,
+            unencodable=encoded.unencodable,
+            truncated=encoded.truncated,
+            lost_tokens=encoded.lost_tokens,
+        )
 
     def __iter__(self) -> Iterator[AntecedentExample]:
-        self.counts = AntecedentCounts()
-        return self._examples(self.counts)
+        self._counts = AntecedentCounts()
+        return self._examples(self._counts)
 
     def _examples(self, counts: AntecedentCounts) -> Iterator[AntecedentExample]:
         reading: _Reading | None = None
-        for span in self._spans():
+        for span in cast("Iterable[EncodedSpan]", self._spans):
             if reading is None or not reading.goes_on(span):
                 if reading:
                     reading.close()

@@ -12,7 +12,7 @@ from headlight.analysis.positions import head_mask
 from headlight.capture import AttentionSite
 from headlight.corpora import PUNCTUATION_RELATION
 from headlight.reduce import Tally, share, share_interval
-from headlight.result import FORMAT
+from headlight.result import describe
 from headlight.settings import require_choice
 from headlight.studies.dependency.predictions import DIRECTIONS, OFFSETS
 from headlight.studies.dependency.settings import DependencySettings
@@ -21,6 +21,19 @@ ALL = "all"
 """The relation that stands for every word, punctuation and the root included."""
 UNLISTED = ("root", PUNCTUATION_RELATION)
 """Relations that Table 1 leaves out: no head can find the root, and punctuation is convention."""
+
+VARIABLES = {
+    "correct": ("words whose governor is found", "1"),
+    "accuracy": ("share of the words whose governor is found", "1"),
+    "low": ("lower end of the 95% interval of the accuracy", "1"),
+    "high": ("upper end of the 95% interval of the accuracy", "1"),
+    "uas_without_punctuation": ("accuracy over all words that are no punctuation", "1"),
+    "count": ("words asked about", "1"),
+    "offset_correct": ("words whose governor is at the offset", "1"),
+    "offset_accuracy": ("share of the words whose governor is at the offset", "1"),
+    "right_branching": ("accuracy of the right-branching baseline", "1"),
+}
+"""Long name and unit of every variable."""
 
 _CELL = ("measure", "layer", "head", "direction")
 
@@ -31,7 +44,6 @@ def to_dataset(
     measures: Sequence[str],
     relations: Sequence[str],
     sites: Sequence[AttentionSite],
-    attributes: Mapping[str, Any],
 ) -> xarray.Dataset:
     """Named arrays of what a pass has found.
 
@@ -41,7 +53,6 @@ def to_dataset(
         measures: Those of this pass.
         relations: Their names, by number.
         sites: The observed layers.
-        attributes: What would have to be repeated to get the same.
     """
     found = {name: each for name, each in tally.compute().items() if name != "sentences"}
     names = np.array(relations)
@@ -52,7 +63,8 @@ def to_dataset(
     }
     there = head_mask(measures, [site.heads for site in sites])
     plain = np.array([_base(name) != PUNCTUATION_RELATION for name in names[order]], dtype=float)
-    return xarray.Dataset(
+    sentences, words, cut, lost = map(int, tally["sentences"].compute()["total"])
+    result = xarray.Dataset(
         _variables(sums, there[..., None, None], plain),
         coords={
             "measure": list(measures),
@@ -62,12 +74,9 @@ def to_dataset(
             "relation": [ALL, *names[order]],
             "offset": list(OFFSETS[settings.offsets]),
         },
-        attrs={
-            **{name: value for name, value in attributes.items() if value is not None},
-            "format": FORMAT,
-            "stage": "dependency",
-        },
+        attrs={"sentences": sentences, "words": words, "cut_words": cut, "lost_words": lost},
     )
+    return describe(result, VARIABLES)
 
 
 def _variables(
@@ -124,7 +133,7 @@ def best_heads(
     equal heads the first counts, by layer, head and direction.
 
     Args:
-        result: Of `dependency_heads`.
+        result: Of the study.
         measure: Only this one; by default all.
         min_count: Rarer relations are left out, as are the root and punctuation.
 
@@ -152,7 +161,7 @@ def all_heads(
     """Every head, direction and relation; the most accurate first within each relation.
 
     Args:
-        result: Of `dependency_heads`.
+        result: Of the study.
         measure: One of its measures.
         relation: Only this one.
         min_count: Rarer relations are left out; the root and punctuation are there.
