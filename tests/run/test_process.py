@@ -8,11 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from headlight.reduce import Tally
 from headlight.run import run
+from random_moments import random_moments
 from run.corpus import bits, files, texts, work
 
 PROGRAM = Path(__file__).with_name("process.py")
@@ -57,7 +57,7 @@ def finish(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_at_random_moments_and_resumed_gives_the_same_bits(tmp_path: Path) -> None:
-    generator = np.random.default_rng()
+    generator = random_moments()
     done = 0
     for _ in range(5):
         process = start(tmp_path, 0.1, "--resume")  # three seconds for the whole corpus

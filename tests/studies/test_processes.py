@@ -6,11 +6,11 @@ import subprocess
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 import xarray
 
 from headlight.result import load
+from random_moments import random_moments
 from studies.models import saved, texts
 from studies.processes import run, start
 
@@ -47,7 +47,7 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     options = ("--format", "lines", "--model", model, "--max-length", 24, "--batch-tokens", 1024)
     out, whole = tmp_path / "out", tmp_path / "whole"
     checkpoint = out / "checkpoint.safetensors"
-    generator = np.random.default_rng()
+    generator = random_moments()
 
     process = start("survey", corpus, *options, "--out", out)
     wait_for_progress(process, checkpoint)
