@@ -197,7 +197,7 @@ class TestCsv:
 
     def test_a_file_in_place_of_the_folder(self, tmp_path) -> None:
         (tmp_path / "file").write_text("")
-        with pytest.raises(ResultError, match="cannot be created"):
+        with pytest.raises(ResultError, match="cannot be made"):
             save_csv(survey(), tmp_path / "file")
 
 

@@ -54,9 +54,22 @@ def location(path: str | Location, *, error: type[HeadlightError] = ResultError)
         found = UPath(path)
         _ = found.fs  # loads the driver
     except Exception as problem:  # each driver fails in its own way when a library is missing
-        why = str(problem).partition("\n")[0].rstrip(".")
-        raise error(f"{path} cannot be used: {why}.") from problem
+        raise error(f"{path} cannot be used: {reason(problem)}.") from problem
     return Path(found.path) if protocol == "file" else found
+
+
+def on_this_machine(path: Location, *, error: type[HeadlightError] = ResultError) -> Path:
+    """A folder whose files can be mapped into memory.
+
+    Raises:
+        HeadlightError: of class `error`, when it is in a store.
+    """
+    if isinstance(path, Path):
+        return path
+    raise error(
+        f"{path} is not on this machine, and files in it are read piece by piece while the study "
+        "runs; choose a folder of this machine."
+    )
 
 
 def read(path: Location, *, error: type[HeadlightError] = ResultError) -> bytes:
@@ -69,8 +82,9 @@ def read(path: Location, *, error: type[HeadlightError] = ResultError) -> bytes:
         return path.read_bytes()
     except FileNotFoundError as problem:
         raise error(f"{path} cannot be read: there is no such file.") from problem
-    except OSError as problem:
-        raise error(f"{path} cannot be read: {problem.strerror or problem}.") from problem
+    except Exception as problem:  # every driver raises errors of its own
+        why = problem.strerror if isinstance(problem, OSError) else None
+        raise error(f"{path} cannot be read: {why or reason(problem)}.") from problem
 
 
 def write(path: Location, content: bytes, *, error: type[HeadlightError] = ResultError) -> None:
@@ -173,17 +187,21 @@ def remove_partials(path: Location) -> None:
             _discard(partial)
 
 
-def reason(problem: OSError) -> str:
-    """What an error of the operating system means, in plain words."""
-    return _PLAIN.get(problem.errno or 0) or problem.strerror or str(problem)
+def reason(problem: Exception) -> str:
+    """What an error of the operating system means, in plain words; what a driver says as it is."""
+    if isinstance(problem, OSError):
+        plain = _PLAIN.get(problem.errno or 0) or problem.strerror
+        if plain:
+            return plain
+    lines = str(problem).splitlines() or [type(problem).__name__]
+    return lines[0].rstrip(".")
 
 
 def _upload(path: UPath, content: bytes, error: type[HeadlightError]) -> None:
     try:
         path.write_bytes(content)
     except Exception as problem:  # every driver raises errors of its own
-        why = reason(problem) if isinstance(problem, OSError) else str(problem)
-        raise error(f"{path} cannot be written: {why}.") from problem
+        raise error(f"{path} cannot be written: {reason(problem)}.") from problem
 
 
 def _write_through(path: Path, content: bytes) -> None:

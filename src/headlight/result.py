@@ -8,13 +8,14 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from importlib import metadata
-from pathlib import Path
+from io import BytesIO
 
 import pandas
 import xarray
 
 from headlight import files
 from headlight.errors import ResultError
+from headlight.files import Location, location
 from headlight.older_results import OLDER_FORMAT, upgraded
 
 FORMAT = "2"
@@ -29,7 +30,7 @@ _MEASURED_WITH = ("headlight", "torch", "transformers", "numpy", "xarray")
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, TypeError, AttributeError, IndexError)
 
 
-def save(dataset: xarray.Dataset, path: Path | str) -> None:
+def save(dataset: xarray.Dataset, path: Location | str) -> None:
     """Write a result to one NetCDF file, whole or not at all.
 
     Args:
@@ -47,10 +48,10 @@ def save(dataset: xarray.Dataset, path: Path | str) -> None:
         content = bytes(stamped.to_netcdf(engine="h5netcdf"))
     except (ValueError, TypeError) as problem:  # a NUL character or a lone surrogate in a text
         raise ResultError(f"{path} is not written: NetCDF cannot hold it ({problem}).") from problem
-    files.write(Path(path), content, error=ResultError)
+    files.write(location(path), content)
 
 
-def load(path: Path | str, *, stage: str | None = None) -> xarray.Dataset:
+def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     """Read a result that `save` wrote, all of it, into memory.
 
     Args:
@@ -60,11 +61,11 @@ def load(path: Path | str, *, stage: str | None = None) -> xarray.Dataset:
     Raises:
         ResultError: if there is no such file, or it is no result of this format and stage.
     """
-    path = Path(path)
+    path = location(path)
     if not path.exists():
         raise ResultError(f"{path} does not exist; give the path of a result file.")
     try:
-        dataset = xarray.load_dataset(path, engine="h5netcdf")
+        dataset = xarray.load_dataset(BytesIO(path.read_bytes()), engine="h5netcdf")
     except _UNREADABLE as problem:
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
     _check_format(dataset.attrs, path)
@@ -89,7 +90,7 @@ def describe(dataset: xarray.Dataset, variables: Mapping[str, tuple[str, str]]) 
     return dataset
 
 
-def save_csv(dataset: xarray.Dataset, folder: Path | str) -> list[Path]:
+def save_csv(dataset: xarray.Dataset, folder: Location | str) -> list[Location]:
     """Write one CSV table per group of variables that share their dimensions.
 
     A table has one row per cell: first the coordinates, under the names of the dimensions, then the
@@ -102,11 +103,7 @@ def save_csv(dataset: xarray.Dataset, folder: Path | str) -> list[Path]:
     Raises:
         ResultError: if the folder or a file cannot be written.
     """
-    folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise ResultError(f"{folder} cannot be created: {files.reason(problem)}.") from problem
+    folder = files.make_folder(location(folder))
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, variable in dataset.data_vars.items():
         groups.setdefault(tuple(map(str, variable.dims)), []).append(str(name))
@@ -158,7 +155,7 @@ def _beside(group: xarray.Dataset, dims: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _check_format(attributes: Mapping[str, object], path: Path) -> None:
+def _check_format(attributes: Mapping[str, object], path: Location) -> None:
     if "format" not in attributes or "stage" not in attributes:
         raise ResultError(f"{path} is a NetCDF file, but no result of Headlight; give another one.")
     found = attributes["format"]

@@ -2,10 +2,9 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
-from headlight.errors import RunError, UsageError
-from headlight.files import reason
+from headlight.errors import HeadlightError, RunError, UsageError
+from headlight.files import Location, location, reason
 from headlight.run.checkpoint import FILE as CHECKPOINT, locked
 
 RESULT = "result.nc"
@@ -18,12 +17,13 @@ class RunFolder:
     """Where a run keeps its state and its result.
 
     Attributes:
-        path: the folder; None keeps nothing.
+        path: the folder, or its address in a store (``s3://bucket/folder``), where nothing keeps a
+            second process out; None keeps nothing.
         resume: go on with the run in it, if there is one.
         overwrite: remove the run in it first; files that a run did not write stay.
     """
 
-    path: Path | str | None = None
+    path: Location | str | None = None
     resume: bool = False
     overwrite: bool = False
 
@@ -40,12 +40,14 @@ class RunFolder:
         """
         if self.path is None:
             return
-        folder = Path(self.path)
+        folder = location(self.path, error=RunError)
         try:
             if folder.exists() and not folder.is_dir():
                 raise RunError(f"{folder} is a file; choose another folder with --out.")
             found = [name for name in (CHECKPOINT, RESULT, REPORT) if (folder / name).exists()]
-        except OSError as problem:
+        except HeadlightError:
+            raise
+        except Exception as problem:  # drivers of stores raise errors of their own
             raise RunError(f"{folder} cannot be used: {reason(problem)}.") from problem
         if found and not (self.resume or self.overwrite):
             raise UsageError(
@@ -53,7 +55,7 @@ class RunFolder:
                 "--overwrite, or choose another folder with --out."
             )
 
-    def create(self) -> Path | None:
+    def create(self) -> Location | None:
         """The folder, existing and free of an unwanted run.
 
         Raises:
@@ -63,7 +65,7 @@ class RunFolder:
         if self.path is None:
             return None
         self.check_free()
-        folder = Path(self.path)
+        folder = location(self.path, error=RunError)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder) if self.overwrite else nullcontext():
@@ -74,7 +76,7 @@ class RunFolder:
         return folder
 
 
-def _clear(folder: Path) -> None:
+def _clear(folder: Location) -> None:
     """Remove what says that there was a run; tables are replaced when there are new ones."""
     for name in (CHECKPOINT, RESULT, REPORT):
         (folder / name).unlink(missing_ok=True)

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeVar
 
 from headlight.analysis.batch_runner import BatchRunner, out_of_memory
 from headlight.encode import Encoded, length_batches
+from headlight.files import Location
 from headlight.run import BatchJob, State, run, show_progress
 
 E = TypeVar("E", bound=Encoded)
@@ -20,7 +20,7 @@ def observe(
     step: BatchRunner[E],
     *,
     signature: Mapping[str, Any],
-    folder: Path | None = None,
+    folder: Location | None = None,
     resume: bool = False,
     max_examples: int | None = None,
     progress: bool = True,

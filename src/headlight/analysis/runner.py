@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeVar
 
 import xarray
@@ -18,6 +17,7 @@ from headlight.capture import CapturedModel
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError
+from headlight.files import Location
 from headlight.result import FORMAT, joined, load, save, versions
 from headlight.run import State
 from headlight.run.checkpoint import FILE as CHECKPOINT
@@ -55,7 +55,7 @@ def run_study(
         RunError: the run in the folder is of another model, corpus or setting.
     """
 
-    def compute(place: Path | None) -> xarray.Dataset:
+    def compute(place: Location | None) -> xarray.Dataset:
         resume = folder is not None and folder.resume
         parts: list[xarray.Dataset] = []
         for one in plan.passes:
@@ -98,7 +98,7 @@ class Origin:
 
 def keep_result(
     origin: Origin,
-    compute: Callable[[Path | None], xarray.Dataset],
+    compute: Callable[[Location | None], xarray.Dataset],
     *,
     folder: RunFolder | None = None,
     command: str | None = None,
@@ -133,7 +133,7 @@ def _run_pass(
     plan: StudyPlan[E],
     one: Pass,
     observer: Callable[[Pass, Batch, Sequence[E]], Observer],
-    place: Path | None,
+    place: Location | None,
     *,
     resume: bool,
     progress: bool,
@@ -141,7 +141,7 @@ def _run_pass(
     def observe_batch(batch: Batch, examples: Sequence[E]) -> Observer:
         return observer(one, batch, examples)
 
-    place = place / one.folder if place else None
+    place = place / one.folder if place and one.folder else place
     runner = BatchRunner(
         plan.model,
         plan.sites,
@@ -223,7 +223,7 @@ def _special_tokens(tokenizer: Any) -> dict[str, str]:
 
 
 def _finished(
-    folder: Path, origin: Origin, digest: Callable[[], str] | None
+    folder: Location, origin: Origin, digest: Callable[[], str] | None
 ) -> xarray.Dataset | None:
     """The result in the folder, if this study has been completed there.
 
@@ -255,7 +255,7 @@ def _digest_of_corpus(plan: StudyPlan[Any]) -> str:
     return found
 
 
-def _check_same_corpus(now: str, before: str, folder: Path) -> None:
+def _check_same_corpus(now: str, before: str, folder: Location) -> None:
     if now != before:
         raise RunError(
             f"the corpus has changed since the run in {folder} was completed; restore it, begin "

@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from headlight import files
 from headlight.errors import RunError
+from headlight.files import Location
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class JsonCache:
         about: what all of them depend on, as JSON.
     """
 
-    folder: Path | None = None
+    folder: Location | None = None
     about: Mapping[str, Any] | None = None
 
     def remember(
@@ -50,7 +50,7 @@ class JsonCache:
         return result
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Location) -> dict[str, Any] | None:
     """The content of a file; None if there is none, or it is damaged."""
     try:
         found = json.loads(path.read_bytes())

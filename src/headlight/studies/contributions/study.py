@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import xarray
@@ -20,6 +19,7 @@ from headlight.capture.attribution import attribute
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.files import location
 from headlight.run import State
 from headlight.studies.contributions.agreement import AgreementObserver, agreement
 from headlight.studies.contributions.observer import ContributionObserver, ContributionSpec
@@ -126,7 +126,7 @@ def _compare_with_exact(
     )
     inner = RunFolder() if folder is None else folder
     if inner.path is not None:
-        inner = replace(inner, path=Path(inner.path) / EXACT)
+        inner = replace(inner, path=location(inner.path) / EXACT)
     seen = islice(plan.examples, plan.max_examples)
     return observe(
         (example for example in seen if len(example.ids) <= settings.exact_tokens),

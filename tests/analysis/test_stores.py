@@ -1,0 +1,85 @@
+"""Runs whose folder is in a store: the same result, resumed as in a folder of this machine."""
+
+from pathlib import Path
+
+import pytest
+
+from headlight import files
+from headlight.analysis import passes
+from headlight.analysis.folder import RunFolder
+from headlight.errors import RunError, RunInterruptedError, UsageError
+from headlight.result import load
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
+from studies.models import model, texts
+
+SETTINGS = SurveySettings(max_length=16)
+
+
+@pytest.fixture(params=["memory", "file"])
+def address(request, tmp_path: Path) -> str:
+    return f"{request.param}://{tmp_path}/runs/one"
+
+
+def names(address: str) -> set[str]:
+    return {each.name for each in files.location(address).iterdir()}
+
+
+def test_a_result_in_a_store_is_that_of_memory(address: str) -> None:
+    found, corpus = model("bert"), texts(9)
+    alone = survey(corpus, found, SETTINGS, progress=False)
+    kept = survey(corpus, found, SETTINGS, folder=RunFolder(path=address), progress=False)
+    assert kept.drop_attrs().identical(alone.drop_attrs())
+    again = load(f"{address}/result.nc", stage="survey")
+    assert again.drop_attrs().identical(alone.drop_attrs())
+    assert names(address) - {".lock"} == {"checkpoint.safetensors", "result.nc"}
+
+
+def test_a_run_in_a_store_is_resumed_with_the_same_bits(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
+    found, corpus = model("bert"), texts(19)
+    whole = survey(corpus, found, SETTINGS, progress=False)
+    measured, calls = passes.BatchRunner.__call__, 0
+
+    def interrupted(self, examples):
+        nonlocal calls
+        calls += 1
+        if calls > 2:
+            raise KeyboardInterrupt
+        return measured(self, examples)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(passes.BatchRunner, "__call__", interrupted)
+        with pytest.raises(RunInterruptedError, match=r"8 examples are done .*runs/one"):
+            survey(corpus, found, SETTINGS, folder=RunFolder(path=address), progress=False)
+    folder = RunFolder(path=address, resume=True)
+    resumed = survey(corpus, found, SETTINGS, folder=folder, progress=False)
+    assert resumed.drop_attrs().identical(whole.drop_attrs())
+    again = survey(corpus, found, SETTINGS, folder=folder, progress=False)
+    assert again.attrs["created"] == resumed.attrs["created"]
+
+
+def test_a_run_in_a_store_is_replaced_only_if_that_is_said(address: str) -> None:
+    found = model("bert")
+    survey(texts(3), found, SETTINGS, folder=RunFolder(path=address), progress=False)
+    with pytest.raises(UsageError, match=r"runs/one holds a run already \(checkpoint"):
+        survey(texts(5), found, SETTINGS, folder=RunFolder(path=address), progress=False)
+    folder = RunFolder(path=address, resume=True)
+    with pytest.raises(RunError, match="corpus has changed"):
+        survey(texts(5), found, SETTINGS, folder=folder, progress=False)
+    folder = RunFolder(path=address, overwrite=True)
+    assert survey(texts(5), found, SETTINGS, folder=folder, progress=False).attrs["examples"] == 5
+
+
+def test_a_store_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class CredentialsError(Exception):
+        """Such as drivers have, outside the tree of OSError."""
+
+    def refuse(*arguments: object) -> bool:
+        raise CredentialsError("there are no credentials")
+
+    monkeypatch.setattr(type(files.location("memory://runs")), "exists", refuse)
+    with pytest.raises(RunError, match=r"runs/one cannot be used: there are no credentials\.$"):
+        RunFolder(path="memory://runs/one").check_free()
