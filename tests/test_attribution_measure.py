@@ -62,7 +62,7 @@ def test_a_reading_of_some_layers_as_a_file(tmp_path):
     assert reading.attribution["layer"].values.tolist() == [1]
     content = json.loads(reading.save(tmp_path / "one.json").read_text())
     np.testing.assert_allclose(content["attribution"], reading.attribution, rtol=1e-3, atol=1e-6)
-    assert "contribution of input tokens" in reading.save(tmp_path / "one.html").read_text()
+    assert "Contribution of input tokens c: " in reading.save(tmp_path / "one.html").read_text()
     without = read(found, TEXT)
     assert "attribution" not in without.dataset
     with pytest.raises(UsageError, match="with attribution=True"):

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings, strategies as st
 
-from headlight.findings import average, findings, observed, share
+from headlight.findings import average, highlights, observed, share
 from headlight.findings.sentences import layer_list, percent
 from views.sample_results import survey_sample
 
@@ -15,7 +15,7 @@ SIZES = [(1, 1), (1, 4), (6, 8), (12, 12)]
 
 
 def by_kind(result: xr.Dataset) -> dict[str, str]:
-    return {finding.kind: finding.text for finding in findings(result)}
+    return {highlight.kind: highlight.text for highlight in highlights(result)}
 
 
 def set_shares(result: xr.Dataset, measure: str, place: tuple[int, int], shares: list[float]):
@@ -73,8 +73,8 @@ def test_dispersion_names_both_ends():
 
 def test_effective_names_the_least_alike_head():
     result = survey_sample(3, 3)
-    result["correlation_by_head"][:] = 0.9
-    result["correlation_by_head"].loc[{"layer": 2, "head": 1}] = 0.3
+    result["effective_correlation_by_head"][:] = 0.9
+    result["effective_correlation_by_head"].loc[{"layer": 2, "head": 1}] = 0.3
     assert (
         "head 2-1: correlation 0.30, where the mean over heads is 0.83"
         in (by_kind(result)["effective"])
@@ -83,9 +83,9 @@ def test_effective_names_the_least_alike_head():
 
 def test_bins_of_one_or_two_documents_do_not_count():
     result = survey_sample()
-    result["correlation"][:] = np.nan
-    result["correlation"][2:5] = [0.9, 0.8, 0.1]
-    result["correlation_count"][:] = np.array([0, 0, 9, 9, 1, 0, 0, 0, 0])
+    result["effective_correlation"][:] = np.nan
+    result["effective_correlation"][2:5] = [0.9, 0.8, 0.1]
+    result["effective_correlation_count"][:] = np.array([0, 0, 9, 9, 1, 0, 0, 0, 0])
     assert "correlation 0.90 below 48 tokens, 0.80 from 48" in by_kind(result)["length"]
 
 
@@ -93,22 +93,24 @@ def test_bins_of_one_or_two_documents_do_not_count():
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize("pruned", [True, False])
 def test_lists_are_short_ranked_and_without_repetition(layers, heads, special, pruned):
-    found = findings(survey_sample(layers, heads, special=special, pruned=pruned))
+    found = highlights(survey_sample(layers, heads, special=special, pruned=pruned))
     assert 0 < len(found) <= 12
-    importance = [finding.importance for finding in found]
+    importance = [highlight.importance for highlight in found]
     assert importance == sorted(importance, reverse=True)
     assert all(0 <= value <= 1 for value in importance)
-    assert len({finding.kind for finding in found}) == len(found)
-    assert not any(re.search(r"\bnan\b|\binf\b", finding.text) for finding in found)
+    assert len({highlight.kind for highlight in found}) == len(found)
+    assert not any(re.search(r"\bnan\b|\binf\b", highlight.text) for highlight in found)
     if not special:
-        assert not any("[SEP]" in finding.text or "[CLS]" in finding.text for finding in found)
+        assert not any(
+            "[SEP]" in highlight.text or "[CLS]" in highlight.text for highlight in found
+        )
 
 
-def test_an_empty_result_has_no_findings():
+def test_an_empty_result_has_no_highlights():
     result = survey_sample(2, 2)
-    assert findings(result * np.nan) == []
+    assert highlights(result * np.nan) == []
     bare = xr.Dataset(coords={"layer": [0, 1], "head": [0]})
-    assert findings(bare) == []
+    assert highlights(bare) == []
 
 
 @settings(deadline=None, max_examples=30)
@@ -120,7 +122,7 @@ def test_any_hole_leaves_the_rest_standing(seed, missing):
         if "layer" in result[name].dims:
             kept = xr.DataArray(random.uniform(size=(3,)) > missing, dims="layer")
             result[name] = result[name].where(kept)
-    assert not any("nan" in finding.text.split() for finding in findings(result))
+    assert not any("nan" in highlight.text.split() for highlight in highlights(result))
 
 
 def test_observed_is_nan_where_a_label_is_missing():

@@ -11,7 +11,7 @@ from headlight.analysis.settings import Settings
 from headlight.corpora import Corpus, Document
 from headlight.encode import adjacent_segments, texts as encode_texts
 from headlight.errors import UnknownNameError, UsageError
-from headlight.findings import findings
+from headlight.findings import highlights
 from headlight.studies.heads.study import survey
 from headlight.views import report
 from studies import naive
@@ -200,7 +200,7 @@ def test_some_measures_have_the_numbers_that_they_have_among_all():
             )
         assert ("merged_total" in some) == ("vector_norm_mean" in some) == ("norm" in measures)
         assert ("rank" in some) == ("correlation" in some) == ("effective" in measures)
-        assert findings(some)
+        assert highlights(some)
         assert "</html>" in report(some)
 
 

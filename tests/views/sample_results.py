@@ -36,7 +36,7 @@ def survey_sample(
         "neighbour": (("measure", "layer", "head", "offset"), _neighbours(random, layers, heads)),
         "entropy": (("measure", "layer", "head", "query_category"), entropy),
         "entropy_uniform": ((), 4.61),
-        "correlation_by_head": (("layer", "head"), random.beta(6, 2, (layers, heads))),
+        "effective_correlation_by_head": (("layer", "head"), random.beta(6, 2, (layers, heads))),
         "rank": (("layer", "head"), random.uniform(24, 32, (layers, heads))),
         "token_share": (("key_category",), np.array([0.01, 0.02, 0.09, 0.88])),
         **_dispersion(random, layers, heads),
@@ -112,9 +112,9 @@ def _correlation(random: np.random.Generator) -> dict[str, object]:
     count = np.array([3, 12, 40, 81, 120, 90, 33, 5, 0], float)
     mean[-1] = np.nan
     return {
-        "correlation": (("length",), np.minimum(mean, 1)),
-        "correlation_std": (("length",), random.uniform(0.02, 0.08, 9)),
-        "correlation_count": (("length",), count),
+        "effective_correlation": (("length",), np.minimum(mean, 1)),
+        "effective_correlation_std": (("length",), random.uniform(0.02, 0.08, 9)),
+        "effective_correlation_count": (("length",), count),
     }
 
 

@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from headlight.findings import findings
+from headlight.findings import highlights
 from headlight.views import terminal_table
 from views.sample_results import survey_sample
 
@@ -39,4 +39,4 @@ def test_findings_follow_and_names_are_plain_text():
     text = printed(terminal_table(result))
     assert "[red]a\\x1b[0m" in text
     flowing = " ".join(text.split())
-    assert all(finding.text in flowing for finding in findings(result))
+    assert all(highlight.text in flowing for highlight in highlights(result))

@@ -5,7 +5,7 @@ Every sentence is computed from the numbers of the result alone; no two say the 
 
 from headlight.findings.no_op import no_op
 from headlight.findings.observed import average, category_label, observed, share, surveyed
-from headlight.findings.sentences import Finding, findings
+from headlight.findings.sentences import Highlight, highlights
 
 NUMBERING = (
     "Heads are written layer-head, both counted from 0 as in transformers: "
@@ -15,10 +15,10 @@ NUMBERING = (
 
 __all__ = [
     "NUMBERING",
-    "Finding",
+    "Highlight",
     "average",
     "category_label",
-    "findings",
+    "highlights",
     "no_op",
     "observed",
     "share",

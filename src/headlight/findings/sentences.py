@@ -8,22 +8,22 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings.observed import average, category_label, observed, share
+from headlight.vocabulary import NEIGHBOURS
 
 _MOST = 12
 _SPECIAL = ("cls", "sep")
-_NEIGHBOURS = {-1: "previous", 0: "current", 1: "next"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Highlight:
     """One sentence about a model.
 
     Attributes:
         text: The sentence.
         layer: The layer it is about, or None.
         head: The head it is about, or None.
-        importance: From 0 to 1; findings are ranked by it.
-        kind: What it is about, one word; no other finding of a list has the same.
+        importance: From 0 to 1; highlights are ranked by it.
+        kind: What it is about, one word; no other highlight of a list has the same.
     """
 
     text: str
@@ -33,7 +33,7 @@ class Finding:
     kind: str
 
 
-def findings(result: xr.Dataset) -> list[Finding]:
+def highlights(result: xr.Dataset) -> list[Highlight]:
     """What stands out in a survey: at most twelve sentences, the most important first.
 
     Args:
@@ -43,7 +43,7 @@ def findings(result: xr.Dataset) -> list[Finding]:
     candidates = [
         _special_tokens(result),
         *(_category(result, category) for category in ("cls", "sep", "punctuation")),
-        *(_neighbour(result, offset) for offset in _NEIGHBOURS),
+        *(_neighbour(result, which, offset) for which, offset in NEIGHBOURS.items()),
         _broadest(result),
         _breadth_from_cls(result),
         _effective(result),
@@ -53,10 +53,10 @@ def findings(result: xr.Dataset) -> list[Finding]:
     found = [candidate for candidate in candidates if candidate is not None]
     narrowest = _narrowest(result)
     # A head that was named for its one target is narrow for that reason: one sentence is enough.
-    named = {(finding.layer, finding.head) for finding in found}
+    named = {(highlight.layer, highlight.head) for highlight in found}
     if narrowest is not None and (narrowest.layer, narrowest.head) not in named:
         found.append(narrowest)
-    return sorted(found, key=lambda finding: -finding.importance)[:_MOST]
+    return sorted(found, key=lambda highlight: -highlight.importance)[:_MOST]
 
 
 def percent(part: float) -> str:
@@ -81,7 +81,7 @@ def _special_share(result: xr.Dataset, measure: str) -> NDArray[np.float64]:
     return np.where(np.isfinite(parts).any(axis=0), np.nansum(parts, axis=0), np.nan)
 
 
-def _special_tokens(result: xr.Dataset) -> Finding | None:
+def _special_tokens(result: xr.Dataset) -> Highlight | None:
     """Whether special tokens get weight but little norm (Kobayashi et al. 2020, Section 4.2)."""
     weights, norms = (average(_special_share(result, m), axis=1) for m in ("weight", "norm"))
     gap = weights - norms
@@ -99,7 +99,7 @@ def _special_tokens(result: xr.Dataset) -> Finding | None:
             f"{'but' if norm < weight else 'and'} {percent(norm)} of the norm"
         )
     text += f"{_where(gap)}. {_comparison(gap, weight, norm)}"
-    return Finding(text, None, None, 1.0, "special tokens")
+    return Highlight(text, None, None, 1.0, "special tokens")
 
 
 def _where(gap: NDArray[np.float64]) -> str:
@@ -134,7 +134,7 @@ def layer_list(layers: Iterable[int]) -> str:
     return f"layers {', '.join(words[:-1])} and {words[-1]}"
 
 
-def _category(result: xr.Dataset, category: str) -> Finding | None:
+def _category(result: xr.Dataset, category: str) -> Highlight | None:
     """The head whose weight and norm differ most about a category, or that gives it most."""
     weights = share(result, "weight", category)
     norms = share(result, "norm", category)
@@ -150,16 +150,15 @@ def _category(result: xr.Dataset, category: str) -> Finding | None:
     if np.isfinite(norms[place]):
         text += f", {'but' if differs else 'and'} {percent(float(norms[place]))} of its norm"
     importance = float(gap[place]) if differs else float(weights[place]) / 2
-    return Finding(f"{text}.", *place, 0.95 * min(importance, 1.0), category)
+    return Highlight(f"{text}.", *place, 0.95 * min(importance, 1.0), category)
 
 
-def _neighbour(result: xr.Dataset, offset: int) -> Finding | None:
+def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
     """The head that attends most to a neighbour (Clark et al. 2019, Section 3.1)."""
     weights = observed(result, "neighbour", measure="weight", offset=offset)
     place = _highest(weights)
     if place is None or weights[place] < 0.3:
         return None
-    which = _NEIGHBOURS[offset]
     norm = observed(result, "neighbour", measure="norm", offset=offset)[place]
     text = f"Head {_name(place)} gives {percent(float(weights[place]))} of its weight"
     if np.isfinite(norm):
@@ -168,10 +167,10 @@ def _neighbour(result: xr.Dataset, offset: int) -> Finding | None:
     text += " to the current token itself" if offset == 0 else f" to the {which} token"
     if many > 1:
         text += f"; {many} heads give it more than half of their weight"
-    return Finding(f"{text}.", *place, 0.9 * float(weights[place]), which)
+    return Highlight(f"{text}.", *place, 0.9 * float(weights[place]), which)
 
 
-def _broadest(result: xr.Dataset) -> Finding | None:
+def _broadest(result: xr.Dataset) -> Highlight | None:
     entropy = observed(result, "entropy", measure="weight", query_category="all")
     uniform = float(observed(result, "entropy_uniform", ()))
     place = _highest(entropy)
@@ -184,10 +183,10 @@ def _broadest(result: xr.Dataset) -> Finding | None:
     )
     many = int((entropy > 0.9 * uniform).sum())
     text += f"; {many} heads are above 90%." if many > 1 else "."
-    return Finding(text, *place, 0.55 * min(part, 1.0), "broad")
+    return Highlight(text, *place, 0.55 * min(part, 1.0), "broad")
 
 
-def _narrowest(result: xr.Dataset) -> Finding | None:
+def _narrowest(result: xr.Dataset) -> Highlight | None:
     entropy = observed(result, "entropy", measure="weight", query_category="all")
     uniform = float(observed(result, "entropy_uniform", ()))
     place = _highest(-entropy)
@@ -198,10 +197,10 @@ def _narrowest(result: xr.Dataset) -> Finding | None:
         f"Head {_name(place)} is the narrowest: {nats:.2f} nats, as if it spread its weight "
         f"evenly over {np.exp(nats):.1f} tokens."
     )
-    return Finding(text, *place, 0.5 * (1 - nats / uniform), "narrow")
+    return Highlight(text, *place, 0.5 * (1 - nats / uniform), "narrow")
 
 
-def _breadth_from_cls(result: xr.Dataset) -> Finding | None:
+def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
     """Whether [CLS] looks more broadly in the last layer (Clark et al. 2019, Section 3.3)."""
     mean = [
         average(observed(result, "entropy", measure="weight", query_category=query), axis=1)
@@ -216,10 +215,10 @@ def _breadth_from_cls(result: xr.Dataset) -> Finding | None:
         f"{'broadly' if cls > everyone else 'narrowly'} ({cls:.2f} nats) than tokens do on "
         f"average ({everyone:.2f})."
     )
-    return Finding(text, last, None, min(0.35, 0.2 * abs(cls - everyone)), "breadth from cls")
+    return Highlight(text, last, None, min(0.35, 0.2 * abs(cls - everyone)), "breadth from cls")
 
 
-def _effective(result: xr.Dataset) -> Finding | None:
+def _effective(result: xr.Dataset) -> Highlight | None:
     """The head whose effective attention is least like its weights (Brunner et al. 2020)."""
     correlation = observed(result, "effective_correlation_by_head")
     place = _highest(-correlation)
@@ -228,17 +227,17 @@ def _effective(result: xr.Dataset) -> Finding | None:
     lowest, mean = float(correlation[place]), float(average(correlation))
     if lowest > 0.98:
         text = f"Effective attention is nearly the weight in every head (r at least {lowest:.2f})."
-        return Finding(text, None, None, 0.3, "effective")
+        return Highlight(text, None, None, 0.3, "effective")
     text = (
         f"Effective attention differs most from the weight in head {_name(place)}: "
         f"correlation {lowest:.2f}"
     )
     several = np.isfinite(correlation).sum() > 1
     text += f", where the mean over heads is {mean:.2f}." if several else "."
-    return Finding(text, *place, min(0.8 * (1 - lowest), 0.8), "effective")
+    return Highlight(text, *place, min(0.8 * (1 - lowest), 0.8), "effective")
 
 
-def _length(result: xr.Dataset) -> Finding | None:
+def _length(result: xr.Dataset) -> Highlight | None:
     """Whether effective attention leaves the weights in longer texts (Brunner, Figure 1a)."""
     correlation = observed(result, "effective_correlation", ("length",))
     count = observed(result, "effective_correlation_count", ("length",))
@@ -255,10 +254,10 @@ def _length(result: xr.Dataset) -> Finding | None:
         f"{correlation[last]:.2f} from {edges[last]:g}."
     )
     change = abs(float(correlation[first] - correlation[last]))
-    return Finding(text, None, None, min(0.4 + change / 2, 0.7), "length")
+    return Highlight(text, None, None, min(0.4 + change / 2, 0.7), "length")
 
 
-def _dispersion(result: xr.Dataset) -> Finding | None:
+def _dispersion(result: xr.Dataset) -> Highlight | None:
     """The heads with the largest and the smallest CV of ‖f(x)‖ (Kobayashi et al. 2020, Table 1)."""
     cv = observed(result, "vector_norm_cv")
     most, least = _highest(cv), _highest(-cv)
@@ -268,7 +267,7 @@ def _dispersion(result: xr.Dataset) -> Finding | None:
         f"The lengths ‖f(x)‖ of the transformed vectors vary most in head {_name(most)} "
         f"(CV {cv[most]:.2f}) and least in head {_name(least)} (CV {cv[least]:.2f})."
     )
-    return Finding(text, *most, min(0.4, float(cv[most])), "dispersion")
+    return Highlight(text, *most, min(0.4, float(cv[most])), "dispersion")
 
 
 def _name(place: tuple[int, int]) -> str:

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headlight.findings import NUMBERING, findings, surveyed
+from headlight.findings import NUMBERING, highlights, surveyed
 from headlight.views.figures import figures
 from headlight.views.grid import head_grid
 from headlight.views.numbers import grouped
@@ -42,7 +42,7 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
         facts=_facts(result),
         composition=composition(result),
         numbering=NUMBERING,
-        findings=findings(result),
+        highlights=highlights(result),
         grid=grid,
         figures=figures(result),
         matrices=category_matrices(result),

@@ -15,7 +15,7 @@ from headlight.findings import (
     NUMBERING,
     average,
     category_label,
-    findings,
+    highlights,
     observed,
     share,
     surveyed,
@@ -41,10 +41,10 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
         caption += f"; own {row.symbol}: {row.short} of a token to itself, in %"
     parts: list[RenderableType] = [Text(printable(title), style="bold"), _layers(result)]
     parts.append(Text(caption, style="dim"))
-    found = findings(result)
+    found = highlights(result)
     if found:
         parts += [Text(), Text("What stands out", style="bold")]
-        parts += [_bullet(finding.text) for finding in found]
+        parts += [_bullet(each.text) for each in found]
         parts.append(Text(NUMBERING, style="dim"))
     return Group(*parts)
 
