@@ -5,13 +5,14 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import cast
 
-from headlight.corpora.compression import DECOMPRESSORS, decompress, open_bytes, suffixes
+from headlight.corpora.compression import DECOMPRESSORS, decompress, open_bytes, open_file, suffixes
 from headlight.corpora.files import is_companion, printable
 from headlight.corpora.lines import Lines
 from headlight.errors import CorpusError
+from headlight.files import Location
 
 TAR_SUFFIXES = {".tar", ".tgz", ".txz", ".tbz", ".tbz2", ".tzst"}
 HEADER_LIMIT = 2**20
@@ -20,7 +21,7 @@ HEADER_LIMIT = 2**20
 CHUNK = 2**16
 
 
-def text_files(path: Path) -> Iterator[Lines]:
+def text_files(path: Location) -> Iterator[Lines]:
     """The text files of `path`, each to be read before the next is asked for.
 
     A tar file, compressed or not, and a zip file stand for the regular files in them, in the order
@@ -39,7 +40,7 @@ def text_files(path: Path) -> Iterator[Lines]:
             yield Lines(stream, printable(path))
 
 
-def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Path) -> Iterator[Lines]:
+def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Location) -> Iterator[Lines]:
     empty = True
     while True:
         with _refusals(path):
@@ -57,9 +58,11 @@ def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Path) -> Iterat
 
 
 @contextmanager
-def _refusals(path: Path) -> Iterator[None]:
+def _refusals(path: Location) -> Iterator[None]:
     try:
         yield
+    except CorpusError:
+        raise
     except Exception as error:  # encrypted, an unknown method, nonsense in the directory, ...
         raise CorpusError(
             f"the archive {printable(path)} cannot be read: {error}; "
@@ -67,8 +70,8 @@ def _refusals(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _tar(path: Path) -> Iterator[tuple[str, io.BufferedIOBase]]:
-    with path.open("rb") as file:
+def _tar(path: Location) -> Iterator[tuple[str, io.BufferedIOBase]]:
+    with open_file(path) as file:
         stream = decompress(file)
         # "r|": members come one after the other, and nothing is sought or kept.  With a buffer of
         # one block, the stream stands right behind the block that ends the archive.
@@ -92,8 +95,8 @@ def _check_rest(stream: io.BufferedIOBase) -> None:
             raise tarfile.ReadError("something follows the end of the archive")
 
 
-def _zip(path: Path) -> Iterator[tuple[str, io.BufferedIOBase]]:
-    with zipfile.ZipFile(path) as archive:
+def _zip(path: Location) -> Iterator[tuple[str, io.BufferedIOBase]]:
+    with open_file(path) as file, zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             if not member.is_dir() and _is_text(member.filename):
                 with archive.open(member) as stream:

@@ -4,7 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
-import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
@@ -14,6 +14,7 @@ import zstandard
 
 from headlight.corpora.files import printable
 from headlight.errors import CorpusError
+from headlight.files import Location
 
 # Small, because one compressed kibibyte of zstandard may unfold to some 32 MiB.
 ZSTANDARD_CHUNK = 1024
@@ -77,19 +78,31 @@ DECOMPRESSORS: dict[str, tuple[bytes, Decompressor]] = {
 """Suffix, the bytes such a file begins with, and how it is read."""
 
 
+def open_file(path: Location) -> io.BufferedReader:
+    """The bytes of a file, wherever it is.
+
+    Raises:
+        CorpusError: The file cannot be opened.
+    """
+    try:
+        if isinstance(path, Path):
+            return path.open("rb")
+        # The files of fsspec have no limit for the length of a line.
+        return io.BufferedReader(cast("io.RawIOBase", path.open("rb")))
+    except Exception as error:  # each driver raises what its library raises
+        reason = getattr(error, "strerror", None) or error
+        raise CorpusError(f"{printable(path)} cannot be opened: {reason}.") from error
+
+
 @contextmanager
-def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
+def open_bytes(path: Location) -> Iterator[io.BufferedIOBase]:
     """The content of a file; the suffix says how it is compressed.
 
     Raises:
         CorpusError: The file cannot be opened.
     """
     with ExitStack() as stack:
-        try:
-            stream: io.BufferedIOBase = stack.enter_context(path.open("rb"))
-        except OSError as error:
-            reason = error.strerror or error
-            raise CorpusError(f"{printable(path)} cannot be opened: {reason}.") from error
+        stream: io.BufferedIOBase = stack.enter_context(open_file(path))
         _, packed = suffixes(path)
         if packed:
             stream = stack.enter_context(DECOMPRESSORS[packed][1](stream))
@@ -112,9 +125,12 @@ def _is_no_text(start: bytes) -> bool:
     return not start.startswith(b"BZh") or start[4:8] in (b"\x31\x41\x59\x26", b"\x17\x72\x45\x38")
 
 
-def suffixes(path: str | os.PathLike[str]) -> tuple[str, str]:
+def suffixes(path: str | Location) -> tuple[str, str]:
     """The suffix of a file and that of its compression, in small letters: ``.txt`` and ``.gz``."""
-    plain = PurePath(os.fspath(path).lower())
+    name = str(path).lower()
+    if "://" in name:  # zip://a.txt::s3://bucket/b.zip, https://host/a.txt?key=1
+        name = re.split(r"::|\?", name, maxsplit=1)[0]
+    plain = PurePath(name)
     if plain.suffix not in DECOMPRESSORS:
         return plain.suffix, ""
     return plain.with_suffix("").suffix, plain.suffix

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
@@ -12,6 +11,7 @@ from headlight.corpora.archives import text_files
 from headlight.corpora.files import files, printable
 from headlight.corpora.lines import Lines
 from headlight.errors import CorpusError, UsageError
+from headlight.files import Location
 from headlight.settings import Range, require_range
 
 CorpusKind = Literal["text", "treebank", "coreference", "pairs"]
@@ -128,7 +128,7 @@ class Corpus(Generic[Element]):
 
 
 def corpus_of_files(
-    source: str | Path, kind: CorpusKind, format: Format[Element], part: str | None = None
+    source: str | Location, kind: CorpusKind, format: Format[Element], part: str | None = None
 ) -> Corpus[Element]:
     """A corpus of the files that a source stands for, those in archives included.
 
@@ -141,7 +141,7 @@ def corpus_of_files(
     Raises:
         CorpusError: There is no such file, nothing matches, or a folder holds no files.
     """
-    paths = [path for path in files(str(source)) if part is None or part in path.name]
+    paths = [path for path in files(source) if part is None or part in path.name]
     if not paths:
         raise CorpusError(f"no file of {printable(source)} has {part!r} in its name.")
 

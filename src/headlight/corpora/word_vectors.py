@@ -4,7 +4,6 @@ import re
 from array import array
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -14,6 +13,7 @@ from headlight.corpora.files import files, printable
 from headlight.corpora.lines import Lines
 from headlight.corpora.trees.layouts import number
 from headlight.errors import CorpusError
+from headlight.files import Location
 
 UNKNOWN = -1
 """The row of words that have no vector."""
@@ -65,7 +65,7 @@ class _Header:
 
 
 def read_word_vectors(
-    source: str | Path, *, vocabulary: Container[str] | None = None
+    source: str | Location, *, vocabulary: Container[str] | None = None
 ) -> WordVectors:
     """Word vectors from a text file: in each line a word, and its numbers, separated by blanks.
 
@@ -82,7 +82,7 @@ def read_word_vectors(
         CorpusError: There is no such file, a line has another number of dimensions or something
             that is no finite number, or no word is left.
     """
-    paths = files(str(source))
+    paths = files(source)
     if len(paths) != 1:
         raise CorpusError(f"{printable(source)} stands for {len(paths)} files; name one of them.")
     words: dict[str, int] = {}

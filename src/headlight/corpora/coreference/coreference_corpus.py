@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
 
 from headlight.corpora.coreference.conll2012 import BEGIN, conll2012_documents, parse_conll2012
 from headlight.corpora.coreference.documents import Annotated, CoreferenceDocument, RawDocument
@@ -20,6 +19,7 @@ from headlight.corpora.corpus import (
 from headlight.corpora.lines import Lines
 from headlight.corpora.trees.blocks import Block, blocks
 from headlight.errors import CorpusError
+from headlight.files import Location
 from headlight.settings import require_choice
 
 
@@ -39,7 +39,7 @@ COREFERENCE_FORMATS = {
 
 
 def open_coreference(
-    source: str | Path | Iterable[CoreferenceDocument],
+    source: str | Location | Iterable[CoreferenceDocument],
     *,
     format: str | None = None,
     invalid: str = "refuse",
@@ -67,7 +67,7 @@ def open_coreference(
     if format is not None:
         require_choice("coreference format", format, COREFERENCE_FORMATS)
     require_choice("way with invalid documents", invalid, Invalid)
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Location):
         return corpus_in_memory(source, "coreference", "documents", format=format)
     found = corpus_of_files(
         source, "coreference", partial(_documents, format=format, invalid=invalid)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from headlight.corpora.archives import text_files
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory, corpus_of_files
@@ -12,6 +11,7 @@ from headlight.corpora.lines import Lines
 from headlight.corpora.pairs.pair_rows import PAIR_FORMATS, Row, guess
 from headlight.corpora.pairs.sentence_pair import PairColumns, SentencePair
 from headlight.errors import UsageError
+from headlight.files import Location
 from headlight.settings import require_choice
 
 TASKS = {
@@ -31,7 +31,7 @@ def task_of(name: str) -> str | None:
 
 
 def open_sentence_pairs(
-    source: str | Path | Iterable[SentencePair],
+    source: str | Location | Iterable[SentencePair],
     *,
     format: str | None = None,
     split: str | None = None,
@@ -69,7 +69,7 @@ def open_sentence_pairs(
     wanted = None if columns is None else tuple(columns)
     if wanted is not None and len(wanted) not in (1, 2):
         raise UsageError(f"sentences are in one column or two, not in {len(wanted)}.")
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Location):
         if split is not None or wanted is not None:
             raise UsageError("only files have parts and columns; leave out split and columns.")
         return corpus_in_memory(source, "pairs", "pairs", format=format)
@@ -104,7 +104,7 @@ def _of_hub(
     return Corpus(label, read, "pairs")
 
 
-def pair_task(source: str | Path, format: str | None = None) -> str:
+def pair_task(source: str | Location, format: str | None = None) -> str:
     """``mrpc``, ``cola`` or ``mnli``, as sentence pairs are called or look; else ``pairs``.
 
     Args:

@@ -4,7 +4,6 @@ import io
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import cast
 
 from headlight.corpora.compression import decompress
@@ -21,9 +20,10 @@ from headlight.corpora.text.document import Document, document_of_value
 from headlight.corpora.text.plain import OPENING, read_lines, read_paragraphs, read_wikipedia
 from headlight.corpora.text.tables import read_csv, read_jsonl, read_tsv, text_column
 from headlight.errors import UsageError
+from headlight.files import Location
 from headlight.settings import require_choice
 
-Source = str | Path | Iterable[str]
+Source = str | Location | Iterable[str]
 
 PLAIN: dict[str, Callable[[Lines], Iterator[Document]]] = {
     "paragraphs": read_paragraphs,
@@ -74,7 +74,7 @@ def open_corpus(
         require_choice("format", format, FORMATS)
     if column is not None and format in PLAIN:
         raise UsageError(f"the format {format!r} has no columns; leave out the column {column!r}.")
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Location):
         return _in_memory(source, format, column)
     if source == "-":
         return corpus_read_once("standard input", partial(_standard_input, format, column))

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
-from pathlib import Path
 
 from headlight.corpora.corpus import (
     Corpus,
@@ -19,11 +18,15 @@ from headlight.corpora.trees.conllu import new_document
 from headlight.corpora.trees.layouts import sentence_of_rows
 from headlight.corpora.trees.sentence import Sentence
 from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS, guess
+from headlight.files import Location
 from headlight.settings import require_choice
 
 
 def open_treebank(
-    source: str | Path | Iterable[Sentence], *, format: str | None = None, invalid: str = "refuse"
+    source: str | Location | Iterable[Sentence],
+    *,
+    format: str | None = None,
+    invalid: str = "refuse",
 ) -> Corpus[Sentence]:
     """A treebank from a file, a pattern or a folder.
 
@@ -50,7 +53,7 @@ def open_treebank(
     if format is not None:
         require_choice("treebank format", format, TREEBANK_FORMATS)
     require_choice("way with invalid sentences", invalid, Invalid)
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Location):
         return corpus_in_memory(source, "treebank", "sentences", format=format)
 
     return corpus_of_files(source, "treebank", partial(_sentences, format=format, invalid=invalid))
