@@ -19,8 +19,8 @@ _LONG_NUMBER = re.compile(r"(-?\d+\.\d\d)\d+")
 def svg_text(figure: Figure) -> str:
     """The figure as an SVG document, with its texts as texts.
 
-    A text is set by the browser, which has glyphs for scripts that the font lacks, can be searched
-    and copied, and takes a fraction of the room of its outlines.
+    A text is set by the browser, which has glyphs for scripts that the font lacks, and takes a
+    fraction of the room of its outlines.
     """
     buffer = BytesIO()
     # No date, no version of matplotlib: nothing that changes from one day to the next.
