@@ -130,10 +130,10 @@ class TestNetcdf:
             load(tmp_path / "x.nc", stage="survey")
 
     def test_another_format(self, tmp_path) -> None:
-        later = survey().assign_attrs(format="2")
+        later = survey().assign_attrs(format="3")
         later.to_netcdf(tmp_path / "later.nc", engine="h5netcdf")
         with pytest.raises(
-            ResultError, match=r"in format 2, .* reads format 1; .* wrote it \(9.9\)"
+            ResultError, match=r"in format 3, .* reads formats 1 and 2; .* wrote it \(9.9\)"
         ):
             load(tmp_path / "later.nc", stage="survey")
 

@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from architectures import ARCHITECTURES, T5, WIDE
 from headlight.capture import AttributionSettings, CapturedModel, attribute
-from headlight.capture.attention import _held, _listeners
+from headlight.capture.attention import _listeners, _patched
 from headlight.capture.attribution.forward import portions
 from headlight.capture.attribution.methods import random_frame
 from headlight.capture.attribution.model_run import prepared
@@ -399,7 +399,7 @@ def test_the_model_is_left_as_it_was(name: str, embeddings: Any) -> None:
     for settings in (EXACT, AttributionSettings(), SUMMED):
         attribute(subject, batch, replace(settings, embeddings=embeddings))
     assert state(subject) == before
-    assert not _held
+    assert not _patched
     assert not any(module in _listeners for module in subject.transformer.modules())
 
 
@@ -416,7 +416,7 @@ def test_the_model_is_left_as_it_was_after_an_error() -> None:
         attribute(subject, batch)
     hook.remove()
     assert state(subject) == before
-    assert not _held
+    assert not _patched
 
 
 def test_inference_mode_around_it_does_not_matter() -> None:

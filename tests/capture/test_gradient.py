@@ -30,7 +30,7 @@ from headlight.capture import (
     Prepared,
     SequenceToSequence,
 )
-from headlight.capture.attention import _held, _listeners
+from headlight.capture.attention import _listeners, _patched
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UsageError
@@ -390,7 +390,7 @@ def test_parameters_are_left_as_they_were(ending: Callable[[CapturedModel, Batch
         assert torch.equal(parameter, value)
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
     assert not any(module in _listeners for module in model.modules())
-    assert not _held
+    assert not _patched
     # The recorder of a next capture knows nothing of it either.
     assert list(gradients(subject, batch, OWN)) == [1, 0]
 

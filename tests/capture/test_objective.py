@@ -37,7 +37,6 @@ from headlight.capture import (
     default_objective,
     load_model,
 )
-from headlight.capture.objectives.objective import demand_reduction
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import MissingHeadError, ModelError, UnknownNameError, UsageError
@@ -193,9 +192,11 @@ def test_options_that_make_no_sense(options: dict[str, Any], sentence: str) -> N
         masked_language_model(**options)
 
 
-def test_an_unknown_reduction() -> None:
+@pytest.mark.parametrize("kind", [CausalLanguageModel, SequenceToSequence])
+def test_an_unknown_reduction(kind: type) -> None:
+    given = SimpleNamespace(reduction="max")  # the shape checker would be first to refuse it
     with pytest.raises(UnknownNameError, match=r"no reduction of the loss is called 'max'\."):
-        demand_reduction("max")
+        kind.__post_init__(given)
 
 
 def test_a_vocabulary_of_special_tokens() -> None:

@@ -15,7 +15,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 import definitions
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel, LayerRecord
-from headlight.capture.attention import _held, _listeners
+from headlight.capture.attention import _listeners, _patched
 from headlight.encode import Encoded
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, UsageError
@@ -74,7 +74,7 @@ def state(model: nn.Module) -> dict[str, Any]:
             found[f"{name}: implementation"] = config._attn_implementation
             found[f"{name}: internal"] = config._attn_implementation_internal
     found["listeners"] = [module for module in model.modules() if module in _listeners]
-    found["held"] = dict(_held)
+    found["held"] = dict(_patched)
     found["weights"] = {name: value.sum().item() for name, value in model.state_dict().items()}
     return found
 
@@ -257,7 +257,7 @@ def test_models_that_share_a_configuration(first_to_close: int) -> None:
         run(subject, inputs)
     captures[still_open].close()
     assert config._attn_implementation == "sdpa"
-    assert not _held
+    assert not _patched
     weights_are_right(records[first_to_close], wanted[first_to_close])
     weights_are_right(records[still_open], wanted[still_open] * 2)
 

@@ -1,13 +1,13 @@
-"""The one door: a function registered with transformers' attention interface.
+"""The interface hook: a function registered with transformers' attention interface.
 
 While a model is captured its configuration names this function, and every attention module calls
-it.  For the sites asked for it runs the model's own eager function, so that soft caps, sinks,
-position biases and windows stay the model's business, and hands on what it saw.  For all others,
-for other models that share the configuration, and for other threads it computes what would have
-been computed without Headlight.
+it.  For the sites asked for, a listener runs the model's own eager function, so that soft caps,
+sinks, position biases and windows stay the model's business.  For all other sites, for other models
+that share the configuration, and for other threads, the hook computes what would have been computed
+without Headlight.
 
-Attention can also be replaced here, beneath whoever listens, so that a capture sees what the model
-then works with (`headlight.capture.replacement`).
+Attention can also be replaced here, below the listener, so that a capture sees what the model then
+works with (`headlight.capture.replacement`).
 """
 
 import sys
@@ -32,34 +32,34 @@ AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
 
 @runtime_checkable
 class Listener(Protocol):
-    """Whoever wants to see attention while a model runs."""
+    """A callback for the attention of a model while the model runs."""
 
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute the attention of `module` and look at it."""
+        """Compute the attention of `module`; called in place of the model's own function."""
         ...
 
 
 @runtime_checkable
-class Replacing(Protocol):
-    """Whoever puts other weights in the place of a model's own."""
+class AttentionReplacer(Protocol):
+    """A callback that replaces the attention weights of a model by others."""
 
     active: bool
-    """Whether it does so at the moment."""
+    """Whether it replaces anything at the moment."""
 
-    def arrive(self, module: nn.Module) -> None:
+    def begin_module(self, module: nn.Module) -> None:
         """The attention of `module` is about to run once."""
         ...
 
-    def around(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
-        """`own`, but `eager` and then other weights where they are replaced."""
+    def wrap(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
+        """A function that calls `own`, or `eager` where weights are replaced."""
         ...
 
 
 @dataclass
-class _Held:
-    """A configuration that names the door, what it named before, and for how many captures."""
+class _PatchedConfig:
+    """A configuration that names the hook, what it named before, and how many captures use it."""
 
     config: Any
     implementation: str | None
@@ -67,20 +67,20 @@ class _Held:
 
 
 _listeners: WeakKeyDictionary[nn.Module, tuple[int, Listener]] = WeakKeyDictionary()
-_replacers: WeakKeyDictionary[nn.Module, tuple[int, Replacing]] = WeakKeyDictionary()
-_held: dict[int, _Held] = {}
+_replacers: WeakKeyDictionary[nn.Module, tuple[int, AttentionReplacer]] = WeakKeyDictionary()
+_patched: dict[int, _PatchedConfig] = {}
 _lock = threading.Lock()
 
 
 def register() -> None:
-    """Make the door known to transformers; calling it again changes nothing."""
+    """Make the hook known to transformers; calling it again changes nothing."""
     AttentionInterface.register(IMPLEMENTATION, _attend)
     # The model's own eager functions expect masks to be added to the logits.
     AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
 
 
-def listen(model: nn.Module, listener: Listener) -> bool:
-    """Send the attention of all modules of `model` to `listener`; False if one listens already."""
+def add_listener(model: nn.Module, listener: Listener) -> bool:
+    """Send the attention of all modules of `model` to `listener`; False if there is one already."""
     modules = list(model.modules())
     with _lock:
         if any(module in _listeners for module in modules):
@@ -90,25 +90,25 @@ def listen(model: nn.Module, listener: Listener) -> bool:
 
 
 def listener_of(model: nn.Module) -> Listener | None:
-    """Who listens to `model` in this thread; None if nobody does."""
+    """The listener of `model` in this thread, if there is one."""
     thread, listener = _listeners.get(model, (None, None))
     return listener if thread == threading.get_ident() else None
 
 
-def forget(model: nn.Module) -> None:
-    """Undo `listen`."""
+def remove_listener(model: nn.Module) -> None:
+    """Undo `add_listener`."""
     with _lock:
         for module in model.modules():
             _listeners.pop(module, None)
 
 
-def is_listened_to(model: nn.Module) -> bool:
-    """Whether somebody listens to a part of `model`, in any thread."""
+def has_listener(model: nn.Module) -> bool:
+    """Whether a part of `model` has a listener, in any thread."""
     return any(module in _listeners for module in model.modules())
 
 
-def replace_by(model: nn.Module, replacer: Replacing | None) -> None:
-    """Let `replacer` see to all modules of `model` in this thread, instead of any other."""
+def set_replacer(model: nn.Module, replacer: AttentionReplacer | None) -> None:
+    """Let `replacer` replace the attention of `model` in this thread; None removes what is set."""
     with _lock:
         for module in model.modules():
             if replacer is None:
@@ -117,8 +117,8 @@ def replace_by(model: nn.Module, replacer: Replacing | None) -> None:
                 _replacers[module] = threading.get_ident(), replacer
 
 
-def replacer_of(module: nn.Module) -> Replacing | None:
-    """Who replaces the attention of `module` in this thread; None if nobody does."""
+def replacer_of(module: nn.Module) -> AttentionReplacer | None:
+    """The active replacer of `module` in this thread, if there is one."""
     thread, replacer = _replacers.get(module, (None, None))
     active = replacer is not None and replacer.active and thread == threading.get_ident()
     return replacer if active else None
@@ -126,7 +126,7 @@ def replacer_of(module: nn.Module) -> Replacing | None:
 
 @contextmanager
 def unreplaced(model: nn.Module) -> Iterator[None]:
-    """The attention of `model` is its own within the block, whatever replaces it outside."""
+    """Within the block, no attention of `model` is replaced."""
     replacers = {replacer_of(module) for module in model.modules()} - {None}
     try:
         for replacer in replacers:
@@ -137,25 +137,25 @@ def unreplaced(model: nn.Module) -> Iterator[None]:
             replacer.active = True  # type: ignore[union-attr]
 
 
-def hold(configs: Iterable[Any]) -> None:
-    """Make the configurations name the door; models that share one may each hold it."""
+def install(configs: Iterable[Any]) -> None:
+    """Make the configurations name the hook; models may share one."""
     with _lock:
         for config in configs:
             before = config._attn_implementation_internal
-            held = _held.setdefault(id(config), _Held(config, before))
-            held.captures += 1
+            patched = _patched.setdefault(id(config), _PatchedConfig(config, before))
+            patched.captures += 1
             config._attn_implementation_internal = IMPLEMENTATION
 
 
-def release(configs: Iterable[Any]) -> None:
-    """Undo `hold`; the last to do so restores what a configuration named before the first."""
+def uninstall(configs: Iterable[Any]) -> None:
+    """Undo `install`; the last to do so restores what a configuration named before the first."""
     with _lock:
         for config in configs:
-            held = _held[id(config)]
-            held.captures -= 1
-            if not held.captures:
-                config._attn_implementation_internal = held.implementation
-                del _held[id(config)]
+            patched = _patched[id(config)]
+            patched.captures -= 1
+            if not patched.captures:
+                config._attn_implementation_internal = patched.implementation
+                del _patched[id(config)]
 
 
 def eager_function(module: nn.Module) -> AttentionFunction:
@@ -165,7 +165,7 @@ def eager_function(module: nn.Module) -> AttentionFunction:
         UnsupportedModelError: that file has none.
     """
     eager, replacer = _eager_beside(module), replacer_of(module)
-    return replacer.around(eager, eager) if replacer else eager
+    return replacer.wrap(eager, eager) if replacer else eager
 
 
 def _eager_beside(module: nn.Module) -> AttentionFunction:
@@ -185,18 +185,18 @@ def own_function(module: nn.Module) -> AttentionFunction:
     Only sdpa is passed through: the masks that other kernels expect differ.
     """
     config: Any = getattr(module, "config", None)
-    held = _held.get(id(config))
-    named = held.implementation if held else getattr(config, "_attn_implementation", None)
+    patched = _patched.get(id(config))
+    named = patched.implementation if patched else getattr(config, "_attn_implementation", None)
     own: AttentionFunction = (
         ALL_ATTENTION_FUNCTIONS["sdpa"] if named == "sdpa" else _eager_beside(module)
     )
     replacer = replacer_of(module)
-    return replacer.around(_eager_beside(module), own) if replacer else own
+    return replacer.wrap(_eager_beside(module), own) if replacer else own
 
 
 def _attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
     if (replacer := replacer_of(module)) is not None:
-        replacer.arrive(module)
+        replacer.begin_module(module)
     thread, listener = _listeners.get(module, (None, None))
     if listener is None or thread != threading.get_ident():
         return own_function(module)(module, *arguments, **options)

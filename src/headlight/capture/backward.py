@@ -1,4 +1,4 @@
-"""One backward pass that hands over the gradient of attention weights, from the last layer down.
+"""One backward pass that yields the gradients of attention weights, from the last layer down.
 
 The graph begins as late as it can: at the queries of the first attention that is wanted.  Nothing
 below them is differentiated, and no parameter is, so that autograd keeps little and computes less
@@ -52,7 +52,7 @@ class Tape:
             input=None if record.input is None else record.input.detach(),
         )
         if weight.requires_grad:
-            weight.register_hook(partial(self._arrived, index))  # type: ignore[no-untyped-call]
+            weight.register_hook(partial(self._on_gradient, index))  # type: ignore[no-untyped-call]
 
     def run(self, losses: Float[Tensor, " batch"]) -> None:
         """Run backward once; every record that waits is visited on the way.
@@ -69,7 +69,7 @@ class Tape:
                 "they have no gradient; use a loss that does, or leave this layer out."
             )
 
-    def _arrived(self, index: int, gradient: Tensor) -> None:
+    def _on_gradient(self, index: int, gradient: Tensor) -> None:
         """A hook of the weights: their gradient is complete."""
         record = self._waiting.pop(index)
         gradient = gradient.detach()

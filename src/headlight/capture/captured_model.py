@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headlight.capture.backward import frozen
-from headlight.capture.dummy_inputs import probe_inputs
+from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.objectives.objective import Objective, Prepared, check_finite
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import Recorder, recorder_of, recording
@@ -50,9 +50,9 @@ class CapturedModel:
         Raises:
             UnsupportedModelError: the attention cannot be captured exactly.
         """
-        self._demand_evaluation()
+        self._check_evaluation()
         try:
-            return trace(self.transformer, probe_inputs(self.transformer))
+            return trace(self.transformer, dummy_inputs(self.transformer))
         except HeadlightError:
             raise
         except _TRIAL_FAILURES as problem:
@@ -63,7 +63,7 @@ class CapturedModel:
 
     def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         """Find `sites` on inputs of your own, for a model without a trial input."""
-        self._demand_evaluation()
+        self._check_evaluation()
         self.sites = trace(self.transformer, inputs)
         return self.sites
 
@@ -115,7 +115,7 @@ class CapturedModel:
             CaptureError: the model is being captured already, or runs otherwise than when traced.
             UsageError: the model is in training mode, or a site is not one of its `sites`.
         """
-        self._demand_evaluation()
+        self._check_evaluation()
         order = {site: number for number, site in enumerate(self.sites)}
         asked = self.sites if sites is None else list(sites)
         if any(site not in order for site in asked):
@@ -271,7 +271,7 @@ class CapturedModel:
             "decoder_input_ids"
         )
 
-    def _demand_evaluation(self) -> None:
+    def _check_evaluation(self) -> None:
         if any(module.training for module in self.transformer.modules()):
             raise UsageError(
                 f"{self.name} is in training mode, where dropout changes attention at random; call "

@@ -12,7 +12,7 @@ ENCODER_LENGTH, DECODER_LENGTH = 7, 5
 """Different, so that cross-attention shows itself by its shape."""
 
 
-def probe_inputs(model: Any) -> dict[str, Any]:
+def dummy_inputs(model: Any) -> dict[str, Any]:
     """Keyword arguments for one small forward pass of a text, vision or speech model.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Attention matrices of one's own in the forward pass, through the same door as capture.
+"""Attention matrices of the caller in the forward pass, by the same interface hook as capture.
 
 Where attention is replaced, the model's own weights are computed first, so that a replacement may
 depend on them; then the context is formed anew as A V, with the values that the model made.  All
@@ -19,12 +19,12 @@ from transformers import PreTrainedModel
 
 from headlight.capture.attention import (
     AttentionFunction,
-    hold,
-    is_listened_to,
+    has_listener,
+    install,
     register,
-    release,
-    replace_by,
     replacer_of,
+    set_replacer,
+    uninstall,
 )
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.record import AttentionSite
@@ -72,7 +72,7 @@ def attention_replaced(
     """
     network = model.transformer
     changes = _changes(model, replacements, kind or model.kinds[0])
-    if is_listened_to(network):
+    if has_listener(network):
         raise CaptureError(
             f"{model.name} is being captured; replace its attention first, and open the capture "
             "inside."
@@ -82,20 +82,20 @@ def attention_replaced(
     replacer = Replacer(model.sites, before)
     register()
     configs = configurations(network)
-    hold(configs)
+    install(configs)
     hooks = replacer.hooks(network)
-    replace_by(network, replacer)
+    set_replacer(network, replacer)
     try:
         yield
     finally:
         replacer.active = False  # for a capture that outlives the block
-        replace_by(network, outer)
+        set_replacer(network, outer)
         for hook in hooks:
             hook.remove()
-        release(configs)
+        uninstall(configs)
         if isinstance(outer, Replacer):
             outer.note_used(replacer)
-    replacer.demand_used(changes, model.name)
+    replacer.check_used(changes, model.name)
 
 
 class Replacer:
@@ -162,7 +162,7 @@ class Replacer:
         """Whether this is the thread that opened the block; other threads run as always."""
         return threading.get_ident() == self._thread
 
-    def arrive(self, module: nn.Module) -> None:
+    def begin_module(self, module: nn.Module) -> None:
         """The attention of `module` is about to run once.
 
         Raises:
@@ -179,8 +179,8 @@ class Replacer:
             )
         self._current = runs[number]
 
-    def around(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
-        """`own`, but `eager` and then other weights where they are replaced."""
+    def wrap(self, eager: AttentionFunction, own: AttentionFunction) -> AttentionFunction:
+        """A function that calls `own`, or `eager` where weights are replaced."""
         return partial(self._attend, eager, own)
 
     def _attend(
@@ -210,7 +210,7 @@ class Replacer:
         self._used |= inner._used
         self._passes += inner._passes
 
-    def demand_used(self, sites: Iterable[AttentionSite], name: str) -> None:
+    def check_used(self, sites: Iterable[AttentionSite], name: str) -> None:
         """Some pass must have run each of these sites, if there was any pass.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Open the door on one model, and leave the model exactly as it was."""
+"""Capture the attention of one model, and leave the model exactly as it was."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,14 +11,14 @@ from torch import Tensor, nn
 from headlight.capture.attention import (
     AttentionFunction,
     Listener,
+    add_listener,
     eager_function,
-    forget,
-    hold,
-    listen,
+    install,
     listener_of,
     own_function,
     register,
-    release,
+    remove_listener,
+    uninstall,
 )
 from headlight.capture.backward import Tape
 from headlight.capture.record import AttentionSite, LayerRecord
@@ -27,25 +27,25 @@ from headlight.shapes import Visible
 
 
 @contextmanager
-def door_opened(model: nn.Module, listener: Listener) -> Iterator[None]:
+def interface_hook(model: nn.Module, listener: Listener) -> Iterator[None]:
     """Send every attention of `model` to `listener` for the time of the block.
 
     Raises:
         CaptureError: the model, or a part of it, is being captured already.
     """
     register()
-    if not listen(model, listener):
+    if not add_listener(model, listener):
         raise CaptureError(
             f"this {type(model).__name__} is being captured already; close the first capture "
             "before opening another, or load the model twice."
         )
     configs = configurations(model)
-    hold(configs)
+    install(configs)
     try:
         yield
     finally:
-        release(configs)
-        forget(model)
+        uninstall(configs)
+        remove_listener(model)
 
 
 def configurations(model: nn.Module) -> list[Any]:
@@ -113,7 +113,7 @@ class Recorder:
                 f"{len(self._sites)}; trace it with inputs of the same form."
             )
 
-    def remember(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+    def keep_input(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A forward pre-hook of the sources of values: their input is x."""
         if self._is_ours():
             self._inputs[module] = inputs[0]
@@ -186,14 +186,14 @@ def recording(
     """Record the sites numbered `wanted` in every forward pass of the block."""
     own = {site.module: own_function(site.module) for site in sites}
     recorder = Recorder(sites, wanted, own)
-    with door_opened(model, recorder):
+    with interface_hook(model, recorder):
         hooks = [
             model.register_forward_pre_hook(recorder.begin),
             model.register_forward_hook(recorder.end),
         ]
         sources = {sites[index].source for index in wanted}
         hooks += [
-            source.register_forward_pre_hook(recorder.remember)
+            source.register_forward_pre_hook(recorder.keep_input)
             for source in sources
             if source is not None
         ]

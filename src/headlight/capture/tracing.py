@@ -1,9 +1,9 @@
 """Find the attention modules of a model, and where their values come from and their outputs go.
 
 Nothing about architectures is listed here.  One tiny forward pass shows which modules call the
-door and in which order; the linear map that receives a context unchanged is its output projection;
-the linear map in whose output the values lie is their source.  Whether that is right is then
-checked by Kobayashi's Eq. 3, and a model that breaks it is refused.
+interface hook, and in which order; the linear map that receives a context unchanged is its output
+projection; the linear map in whose output the values lie is their source.  Whether that is right is
+then checked by Kobayashi's Eq. 3, and a model that breaks it is refused.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attention import eager_function, unreplaced
 from headlight.capture.record import AttentionSite, Projection
-from headlight.capture.session import door_opened
+from headlight.capture.session import interface_hook
 from headlight.errors import UnsupportedModelError
 from headlight.vocabulary import Kind
 
@@ -28,7 +28,7 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torc
 
 @dataclass(eq=False)
 class Call:
-    """One call of the door during the traced pass."""
+    """One call of the interface hook during the traced pass."""
 
     module: nn.Module
     context: Tensor
@@ -40,7 +40,7 @@ class Call:
 
 
 class Tracer:
-    """A listener that notes every call, and every linear map around it."""
+    """A listener that records every call, and every linear map around it."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -49,7 +49,7 @@ class Tracer:
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
-        """Compute the attention and note the call."""
+        """Compute the attention and record the call."""
         value = arguments[2]
         context, weight = eager_function(module)(module, *arguments, **options)
         if weight is None:
@@ -135,7 +135,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     linears = [module for module in model.modules() if isinstance(module, Linear)]
     hooks = [module.register_forward_hook(tracer.linear) for module in linears]
     try:
-        with torch.no_grad(), door_opened(model, tracer):
+        with torch.no_grad(), interface_hook(model, tracer):
             output = model(**inputs)[0]
     finally:
         for hook in hooks:
@@ -147,8 +147,8 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         site = _site(call, names, counts)
         counts[site.kind] += 1
         sites.append(site)
-    _demand_all(model, counts, both_sides="decoder_input_ids" in inputs)
-    _demand_nothing_beside(model, inputs, tracer.calls, sites, output)
+    _check_all_found(model, counts, both_sides="decoder_input_ids" in inputs)
+    _check_nothing_beside(model, inputs, tracer.calls, sites, output)
     return _with_value_biases(model, inputs, sites)
 
 
@@ -219,7 +219,7 @@ def _same_numbers(first: Tensor, second: Tensor) -> bool:
     return first.numel() == second.numel() and torch.equal(first.flatten(), second.flatten())
 
 
-def _demand_all(model: nn.Module, counts: Mapping[Kind, int], *, both_sides: bool) -> None:
+def _check_all_found(model: nn.Module, counts: Mapping[Kind, int], *, both_sides: bool) -> None:
     name = type(model).__name__
     if not sum(counts.values()):
         raise UnsupportedModelError(
@@ -251,7 +251,7 @@ def _promised(model: nn.Module) -> int | None:
     return layers if isinstance(layers, int) else None
 
 
-def _demand_nothing_beside(
+def _check_nothing_beside(
     model: nn.Module,
     inputs: Mapping[str, Any],
     calls: list[Call],
@@ -281,7 +281,7 @@ def _reads_contexts(
     projections = {call.projection for call in calls if call.projection is not None}
     hooks = [projection.register_forward_hook(listener.restore) for projection in projections]
     try:
-        with torch.no_grad(), door_opened(model, listener):
+        with torch.no_grad(), interface_hook(model, listener):
             found = model(**inputs)[0]
     finally:
         for hook in hooks:
@@ -298,7 +298,7 @@ def _with_value_biases(
     tracer = _Silenced(sources)
     hooks = [source.register_forward_pre_hook(tracer.silence) for source in sources]
     try:
-        with torch.no_grad(), door_opened(model, tracer):
+        with torch.no_grad(), interface_hook(model, tracer):
             model(**inputs)
     finally:
         for hook in hooks:

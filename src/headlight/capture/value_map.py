@@ -15,7 +15,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.dummy_inputs import probe_inputs
+from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.errors import UnsupportedModelError
 
@@ -69,7 +69,7 @@ def _outputs(model: CapturedModel, site: AttentionSite) -> Int64[Tensor, "kv_hea
     assert site.source is not None  # noqa: S101 - the caller has asked
     size = _matrix(site.source)[0].shape[1]
     numbers = torch.arange(size)
-    high, low = (_arrived(model, site, digit) for digit in (numbers // BASE, numbers % BASE))
+    high, low = (_values_for(model, site, digit) for digit in (numbers // BASE, numbers % BASE))
     found = (high * BASE + low).round().long()
     exact = bool(((high % 1 == 0) & (low % 1 == 0)).all())
     if not exact or not bool((found == found[:, :1]).all()) or int(found.max()) >= size:
@@ -77,7 +77,7 @@ def _outputs(model: CapturedModel, site: AttentionSite) -> Int64[Tensor, "kv_hea
     return found[:, 0]
 
 
-def _arrived(
+def _values_for(
     model: CapturedModel, site: AttentionSite, digits: Int64[Tensor, " output"]
 ) -> Float[Tensor, "kv_head key head_dim"]:
     """The values of a text, when every position of the source puts out these numbers."""
@@ -105,7 +105,7 @@ def _captured(model: CapturedModel, site: AttentionSite) -> LayerRecord:
     records: list[LayerRecord] = []
     with model.capture([site]) as recorder, torch.inference_mode():
         recorder.visit = records.append
-        model.transformer(**probe_inputs(model.transformer))
+        model.transformer(**dummy_inputs(model.transformer))
     return records[0]
 
 

@@ -12,7 +12,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from headlight.capture.attention import eager_function
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.session import door_opened
+from headlight.capture.session import interface_hook
 from headlight.encode.batch import Batch
 from headlight.errors import UnsupportedModelError
 from headlight.vocabulary import Embeddings, Kind
@@ -244,7 +244,7 @@ def differentiable(model: Any) -> Iterator[None]:
         CaptureError: the model is being captured.
     """
     with ExitStack() as conditions:
-        conditions.enter_context(door_opened(model, Eager()))
+        conditions.enter_context(interface_hook(model, Eager()))
         conditions.enter_context(_eager_experts(model))
         conditions.enter_context(_without_logits(model))
         yield

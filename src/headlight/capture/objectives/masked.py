@@ -13,11 +13,11 @@ from headlight.capture.objectives.objective import (
     NOTHING,
     Prepared,
     Reduction,
-    demand_reduction,
     losses_of,
 )
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.settings import require_choice
 from headlight.vocabulary import CATEGORIES
 
 OTHER = CATEGORIES.index("other")
@@ -55,7 +55,7 @@ class MaskedLanguageModel:
     reduction: Reduction = "sum"
 
     def __post_init__(self) -> None:
-        demand_reduction(self.reduction)
+        require_choice("reduction of the loss", self.reduction, Reduction)
         if not 0 < self.rate <= 1:
             raise UsageError(f"the masking rate must be above 0 and at most 1, not {self.rate}.")
         shares = (self.mask_share, self.random_share)

@@ -10,11 +10,11 @@ from headlight.capture.objectives.objective import (
     NOTHING,
     Prepared,
     Reduction,
-    demand_reduction,
     losses_of,
 )
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.settings import require_choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class CausalLanguageModel:
     reduction: Reduction = "sum"
 
     def __post_init__(self) -> None:
-        demand_reduction(self.reduction)
+        require_choice("reduction of the loss", self.reduction, Reduction)
 
     def prepare(self, batch: Batch) -> Prepared:
         """The batch as it is, with the next tokens as labels."""
@@ -60,7 +60,7 @@ class SequenceToSequence:
     reduction: Reduction = "sum"
 
     def __post_init__(self) -> None:
-        demand_reduction(self.reduction)
+        require_choice("reduction of the loss", self.reduction, Reduction)
 
     def prepare(self, batch: Batch) -> Prepared:
         """The batch as it is, with the next tokens of the target as labels.

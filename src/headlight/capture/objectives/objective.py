@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from headlight.encode.batch import Batch
-from headlight.errors import CaptureError, UnknownNameError, UsageError
+from headlight.errors import CaptureError, UsageError
 
 NOTHING = -100
 """The label of a position that predicts nothing."""
@@ -142,16 +142,6 @@ def losses_of(
     total = errors.sum(-1)
     reduced: Tensor = total if reduction == "sum" else total / chosen.sum(-1).clamp_min(1)
     return reduced
-
-
-def demand_reduction(reduction: str) -> None:
-    """Refuse what is no `Reduction`.
-
-    Raises:
-        UnknownNameError: it is none.
-    """
-    if reduction not in ("sum", "mean"):
-        raise UnknownNameError("reduction of the loss", reduction, ("sum", "mean"))
 
 
 def check_finite(losses: Float[Tensor, " batch"]) -> None:
