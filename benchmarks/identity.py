@@ -16,8 +16,12 @@ from torch.utils.data import DataLoader, TensorDataset
 from headlight.analysis.allocator import keep_freed_memory
 from headlight.studies.token_identity.cases import Case, Tokens
 from headlight.studies.token_identity.fitting import fit
-from headlight.studies.token_identity.outcomes import study
-from headlight.studies.token_identity.settings import LEARNING_RATES, IdentitySettings, MapRecipe
+from headlight.studies.token_identity.outcomes import evaluate_maps
+from headlight.studies.token_identity.settings import (
+    LEARNING_RATES,
+    MapTrainingSettings,
+    TokenIdentitySettings,
+)
 from headlight.studies.token_identity.vectors import TokenVectors
 
 TOKENS, SIZE, SEQUENCES, LAYERS, FOLDS, THREADS = 20_000, 256, 400, 12, 10, 2
@@ -44,10 +48,10 @@ def vectors(layers: int = SAMPLED) -> TokenVectors:
     return TokenVectors(inputs, hidden, np.full(SEQUENCES, TOKENS // SEQUENCES))
 
 
-def settings(loss: str, epochs: int, precision: str = "highest") -> IdentitySettings:
+def settings(loss: str, epochs: int, precision: str = "highest") -> TokenIdentitySettings:
     """Linear maps of one fold."""
-    recipe = MapRecipe(epochs=epochs, patience=PATIENCE, precision=precision)
-    return IdentitySettings(maps=("linear",), losses=(loss,), folds=1, recipe=recipe)
+    how = MapTrainingSettings(epochs=epochs, patience=PATIENCE, precision=precision)
+    return TokenIdentitySettings(maps=("linear",), losses=(loss,), folds=1, training=how)
 
 
 def batched(tokens: Tokens, loss: str, precision: str) -> float:
@@ -55,7 +59,7 @@ def batched(tokens: Tokens, loss: str, precision: str) -> float:
     seconds = []
     for epochs in (FEW, MORE):
         began = time.perf_counter()
-        study(tokens, settings(loss, epochs, precision), torch.device("cpu"))
+        evaluate_maps(tokens, settings(loss, epochs, precision), torch.device("cpu"))
         seconds.append(time.perf_counter() - began)
     each = (seconds[1] - seconds[0]) / (MORE - FEW)
     return (seconds[1] + each * (EPOCHS - MORE)) / (SAMPLED * len(LEARNING_RATES))
@@ -113,9 +117,9 @@ def distance(predicted: torch.Tensor, goals: torch.Tensor, loss: str) -> torch.T
 
 def closed_form(tokens: Tokens, loss: str) -> float:
     """Seconds for each layer and fold with ridge regression, all λ."""
-    how = IdentitySettings(maps=("linear",), losses=(loss,), folds=1, solver="ridge")
+    how = TokenIdentitySettings(maps=("linear",), losses=(loss,), folds=1, solver="ridge")
     began = time.perf_counter()
-    fit(tokens, Case("linear", loss, 0, 1.0, 0, (0,)), how, how.recipe)
+    fit(tokens, Case("linear", loss, 0, 1.0, 0, (0,)), how, how.training)
     return time.perf_counter() - began
 
 

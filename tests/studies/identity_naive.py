@@ -58,13 +58,13 @@ def module(weights):
     return made
 
 
-def loop(weights, training, validation, loss, rate, recipe, orders):
+def loop(weights, training, validation, loss, rate, settings, orders):
     """One training loop: the best weights, their loss and epoch, and the epochs trained."""
     model = module(weights)
     optimiser = torch.optim.Adam(model.parameters(), lr=rate)
     best = (copy.deepcopy(model.state_dict()), float("inf"), 0)
-    for epoch in range(1, recipe.epochs + 1):
-        for rows in torch.from_numpy(orders(epoch - 1)).split(recipe.batch):
+    for epoch in range(1, settings.epochs + 1):
+        for rows in torch.from_numpy(orders(epoch - 1)).split(settings.batch):
             optimiser.zero_grad()
             distance(model(training[0][rows]), training[1][rows], loss).backward()
             optimiser.step()
@@ -72,6 +72,6 @@ def loop(weights, training, validation, loss, rate, recipe, orders):
             found = distance(model(validation[0]), validation[1], loss).item()
         if found < best[1]:
             best = (copy.deepcopy(model.state_dict()), found, epoch)
-        if epoch - best[2] == recipe.patience:
+        if epoch - best[2] == settings.patience:
             break
     return list(best[0].values()), best[1], best[2], epoch

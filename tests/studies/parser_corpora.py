@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headlight.studies.word_maps.store import SPECIALS, Features, Index, open_features
-from headlight.studies.word_maps.writing import MapsWriter
+from headlight.studies.word_maps.store import SPECIALS, Index, MapsWriter, WordMaps, open_word_maps
 
 SIGNATURE = {"measure": "weight", "model": "none"}
 
@@ -38,7 +37,7 @@ def index_of_trees(trees: list[list[int]], punctuation: list[list[bool]] | None 
 
 def stored(
     folder: Path, index: Index, maps: list[np.ndarray], scale: np.ndarray | None = None
-) -> Features:
+) -> WordMaps:
     """These maps, each [unit, unit, head], as a store."""
     heads = maps[0].shape[-1]
     scale = np.ones(heads, dtype=np.float32) if scale is None else scale
@@ -47,7 +46,7 @@ def stored(
         for number in reversed(range(len(maps))):
             writer.put(number, maps[number])
         writer.finish()
-    features = open_features(folder, "weight")
+    features = open_word_maps(folder, "weight")
     assert features is not None
     return features
 

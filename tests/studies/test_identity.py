@@ -1,6 +1,5 @@
 """Token identity: maps trained together against maps trained alone, and lookups by definition."""
 
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -11,25 +10,20 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 from torch.testing import assert_close
 
 from headlight.errors import RunError, UsageError
-from headlight.studies.token_identity.cases import Case, Tokens
-from headlight.studies.token_identity.compiled import compiled
+from headlight.studies.token_identity.cases import Case, Lookup, Pairs, Tokens, order, pairs, split
 from headlight.studies.token_identity.fitting import fit
-from headlight.studies.token_identity.lookup import Lookup
 from headlight.studies.token_identity.losses import gradient_, prepared, value
-from headlight.studies.token_identity.models import Linear, Mlp, first_weights
-from headlight.studies.token_identity.outcomes import study
+from headlight.studies.token_identity.models import Linear, Mlp, first_weights, ridge_maps
+from headlight.studies.token_identity.outcomes import evaluate_maps
 from headlight.studies.token_identity.result import identity_dataset
-from headlight.studies.token_identity.ridge import ridge_maps
-from headlight.studies.token_identity.settings import IdentitySettings, MapRecipe
-from headlight.studies.token_identity.splits import Pairs, order, pairs, split
-from headlight.studies.token_identity.training import Material, train
-from headlight.studies.token_identity.validation import Validation
+from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
+from headlight.studies.token_identity.training import TrainingData, Validation, train
 from headlight.studies.token_identity.vectors import TokenVectors
 from studies.identity_naive import distance, loop, rate
 
 LOSSES = ("cosine", "l2")
 CPU = torch.device("cpu")
-QUICK = MapRecipe(epochs=40, hidden=24, rates=(1e-2, 1e-3), batch=32)
+QUICK = MapTrainingSettings(epochs=40, hidden=24, rates=(1e-2, 1e-3), batch=32)
 
 
 def random_rows(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -50,9 +44,9 @@ def rotated(sequences: int = 40, size: int = 8, noise: float = 0.0, layers: int 
     return TokenVectors(inputs, hidden, lengths)
 
 
-def result(vectors: TokenVectors, settings: IdentitySettings):
+def result(vectors: TokenVectors, settings: TokenIdentitySettings):
     tokens = Tokens(vectors, settings, CPU)
-    return identity_dataset(study(tokens, settings, CPU), tokens.layers, settings, {})
+    return identity_dataset(evaluate_maps(tokens, settings, CPU), tokens.layers, settings)
 
 
 # Losses
@@ -68,22 +62,6 @@ def test_losses_and_gradients_are_those_of_torch(loss):
     assert_close(
         gradient_(predicted.detach().clone(), prepared(goals, loss), loss, 7), predicted.grad
     )
-
-
-def test_without_numba_the_gradient_is_the_same(monkeypatch):
-    predicted, goals = random_rows(2, 5, 3, 7), prepared(random_rows(2, 5, 1, 7, seed=1), "cosine")
-    predicted[0, 0, 0] = 0
-    predicted[1, 1, 1, 2] = torch.nan
-    found = gradient_(predicted.clone(), goals, "cosine", 10)
-    monkeypatch.setattr(identity_losses, "compiled", lambda: None)
-    expected = gradient_(predicted.clone(), goals, "cosine", 10)
-    assert_close(found, expected, rtol=1e-5, atol=1e-7, equal_nan=True)
-    assert found[1, 1, 1].isnan().all()
-
-
-def test_numba_may_be_missing(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
-    assert compiled.__wrapped__() is None
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -142,30 +120,28 @@ def course_material(groups: int = 2):
 @pytest.mark.parametrize("kind", ["linear", "mlp"])
 def test_maps_trained_together_are_those_of_loops_and_stop_when_they_do(loss, kind):
     hidden, goals = course_material()
-    recipe = MapRecipe(rates=(0.3, 0.03, 1e-3), batch=16, epochs=25, patience=3)
+    how = MapTrainingSettings(rates=(0.3, 0.03, 1e-3), batch=16, epochs=25, patience=3)
     model = Mlp(6, 5, 7) if kind == "mlp" else Linear(6, 5)
     begin = [first_weights(model.shapes, [group]) for group in range(2)]
     orders = partial(order, 50, 0, 3)
-    training = Material([one[:50] for one in hidden], [goals[0][:50]] * 2)
+    training = TrainingData([one[:50] for one in hidden], [goals[0][:50]] * 2)
     held_out = [one[50:] for one in hidden], [one[50:] for one in goals]
-    courses = train(
-        model, begin, training, Validation(*held_out, loss, model), loss, recipe, orders
-    )
+    histories = train(model, begin, training, Validation(*held_out, loss, model), loss, how, orders)
     epochs = set()
     for group in range(2):
-        for rate_, course in zip(recipe.rates, courses[group], strict=True):
+        for rate_, history in zip(how.rates, histories[group], strict=True):
             weights, least, best, count = loop(
                 begin[group],
                 (hidden[group][:50], goals[0][:50]),
                 (hidden[group][50:], goals[0][50:]),
                 loss,
                 rate_,
-                recipe,
+                how,
                 orders,
             )
-            assert (course.best, course.epochs) == (best, count)
-            assert course.loss == pytest.approx(least, rel=1e-4)
-            for one, other in zip(course.weights, weights, strict=True):
+            assert (history.best, history.epochs) == (best, count)
+            assert history.loss == pytest.approx(least, rel=1e-4)
+            for one, other in zip(history.weights, weights, strict=True):
                 assert_close(one, other, rtol=1e-3, atol=1e-4)
             epochs.add(count)
     assert len(epochs) > 2  # some have left the stack early
@@ -174,7 +150,7 @@ def test_maps_trained_together_are_those_of_loops_and_stop_when_they_do(loss, ki
 def test_how_layers_are_put_together_changes_nothing():
     vectors = rotated(noise=0.3, layers=3)
     quick = replace(QUICK, epochs=5)
-    settings = IdentitySettings(folds=1, recipe=quick)
+    settings = TokenIdentitySettings(folds=1, training=quick)
     tokens = Tokens(vectors, settings, CPU)
     for kind in ("linear", "mlp"):
         case = Case(kind, "cosine", 0, 1.0, 0, (0, 1, 2))
@@ -188,7 +164,7 @@ def test_how_layers_are_put_together_changes_nothing():
 
 def test_the_same_seed_gives_the_same_result_on_any_number_of_threads():
     vectors = rotated(noise=0.5, layers=2)
-    settings = IdentitySettings(folds=2, recipe=replace(QUICK, epochs=2))
+    settings = TokenIdentitySettings(folds=2, training=replace(QUICK, epochs=2))
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
@@ -206,7 +182,7 @@ def test_the_same_seed_gives_the_same_result_on_any_number_of_threads():
 def test_training_that_diverges_is_refused():
     vectors = rotated()
     vectors.hidden[0][:] = np.nan
-    settings = IdentitySettings(maps=("linear",), folds=1, recipe=replace(QUICK, epochs=1))
+    settings = TokenIdentitySettings(maps=("linear",), folds=1, training=replace(QUICK, epochs=1))
     with pytest.raises(RunError, match="diverged at every learning rate"):
         result(vectors, settings)
 
@@ -217,19 +193,21 @@ def test_training_that_diverges_is_refused():
 def test_a_planted_rotation_is_recovered_and_the_naive_map_is_lost():
     found = result(
         rotated(),
-        IdentitySettings(maps=("naive", "linear"), folds=2, recipe=replace(QUICK, rates=(3e-2,))),
+        TokenIdentitySettings(
+            maps=("naive", "linear"), folds=2, training=replace(QUICK, rates=(3e-2,))
+        ),
     )
     for loss in LOSSES:
         assert float(found["rate_mean"].sel(map="linear", loss=loss).min()) == 1
         assert float(found["rate_mean"].sel(map="naive", loss=loss).max()) < 0.5
-    ridge = result(rotated(), IdentitySettings(maps=("linear",), folds=2, solver="ridge"))
+    ridge = result(rotated(), TokenIdentitySettings(maps=("linear",), folds=2, solver="ridge"))
     assert float(ridge["rate_mean"].min()) == 1
 
 
 def test_maps_of_one_layer_on_others_and_between_layers():
     vectors = rotated(layers=2)
     vectors.hidden[1][:] = np.roll(vectors.hidden[0], 1, axis=1)  # another basis
-    settings = IdentitySettings(
+    settings = TokenIdentitySettings(
         maps=("linear",), losses=("cosine",), folds=1, solver="ridge", across=True
     )
     across = result(vectors, settings)["rate_across"].squeeze(drop=True)
@@ -237,7 +215,7 @@ def test_maps_of_one_layer_on_others_and_between_layers():
     assert own == [1, 1]
     assert float(across.sel(layer=0, tested_layer=1)) < 0.8
     below = result(
-        vectors, replace(settings, maps=("naive", "linear"), across=False, target="below")
+        vectors, replace(settings, maps=("naive", "linear"), across=False, target="previous_layer")
     )
     assert float(below["rate"].sel(map="linear").min()) == 1
     assert float(below["rate"].sel(map="naive", layer=1).max()) < 0.8
@@ -249,7 +227,7 @@ def test_a_neighbour_is_recovered_where_it_is_copied():
     copied[1:] = vectors.inputs[:-1]  # the first of a sequence has nothing to give
     found = result(
         TokenVectors(vectors.inputs, [copied], vectors.lengths),
-        IdentitySettings(
+        TokenIdentitySettings(
             maps=("linear",), losses=("l2",), offsets=(-1, 1), folds=1, solver="ridge"
         ),
     )
@@ -293,7 +271,7 @@ def test_words_that_have_the_same_vector_count_as_one():
 def test_vectors_that_cannot_be_compared_have_no_naive_rate():
     vectors = rotated()
     wide = TokenVectors(vectors.inputs, [np.tile(vectors.hidden[0], 2)], vectors.lengths)
-    found = result(wide, IdentitySettings(maps=("naive", "linear"), folds=1, solver="ridge"))
+    found = result(wide, TokenIdentitySettings(maps=("naive", "linear"), folds=1, solver="ridge"))
     assert found["rate"].sel(map="naive").isnull().all()
     assert float(found["rate"].sel(map="linear").min()) == 1
 
@@ -353,17 +331,18 @@ def test_pairs_stay_within_their_sequence():
     assert vectors.position.tolist() == [0, 0, 1, 2, 0, 1, 2, 3, 4]
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_what_makes_no_sense_is_refused():
-    with pytest.raises(UsageError, match="no map is called 'lineer'"):
-        IdentitySettings(maps=("lineer",))
+    with pytest.raises(UsageError, match="no maps is called 'lineer'"):
+        TokenIdentitySettings(maps=("lineer",))
     with pytest.raises(UsageError, match="its own layer only"):
-        IdentitySettings(across=True, target="below")
-    with pytest.raises(UsageError, match="fractions lie above 0"):
-        IdentitySettings(fractions=(0.0,))
+        TokenIdentitySettings(across=True, target="previous_layer")
+    with pytest.raises(UsageError, match="fractions must be above 0 and at most 1"):
+        TokenIdentitySettings(fractions=(0.0,))
     with pytest.raises(UsageError, match="no layer 4"):
-        result(rotated(), IdentitySettings(layers=(4,), folds=1))
+        result(rotated(), TokenIdentitySettings(layers=(4,), folds=1))
     short = TokenVectors(
         np.ones((4, 2), np.float32), [np.ones((4, 2), np.float32)], np.ones(4, int)
     )
     with pytest.raises(UsageError, match=r"no tokens with a neighbour at \+1"):
-        result(short, IdentitySettings(offsets=(1,), folds=1))
+        result(short, TokenIdentitySettings(offsets=(1,), folds=1))

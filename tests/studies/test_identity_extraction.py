@@ -7,17 +7,23 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.encode import Encoded
+from headlight.analysis.folder import RESULT, RunFolder
+from headlight.encode import Encoded, Examples
 from headlight.errors import ResultError, RunError, UsageError
+from headlight.studies.token_identity import outcomes
 from headlight.studies.token_identity.extraction import extract_vectors
-from headlight.studies.token_identity.files import load_map
 from headlight.studies.token_identity.fitting import fit
-from headlight.studies.token_identity.settings import IdentitySettings, MapRecipe
-from headlight.studies.token_identity.study import token_identity
-from studies.models import subject
+from headlight.studies.token_identity.result import load_map
+from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
+from headlight.studies.token_identity.study import run
+from studies import models
+from studies.models import texts
 
 LENGTHS = (7, 1, 12, 4, 9, 9, 3, 5)
-QUICK = IdentitySettings(folds=2, recipe=MapRecipe(epochs=2, hidden=8, rates=(1e-2, 1e-3)))
+QUICK = TokenIdentitySettings(
+    folds=2, training=MapTrainingSettings(epochs=2, hidden=8, rates=(1e-2, 1e-3))
+)
+KEPT = QUICK.replace(keep_maps=True)
 
 
 def examples(lengths=LENGTHS, seed: int = 0) -> list[Encoded]:
@@ -27,6 +33,11 @@ def examples(lengths=LENGTHS, seed: int = 0) -> list[Encoded]:
         ids = tuple(generator.integers(4, 30, length).tolist())
         made.append(Encoded(f"{number}", ids, (0,) * length, (3,) * length, (0,) * length))
     return made
+
+
+def listed(known: list[Encoded]) -> Examples:
+    """Examples as a study reads them."""
+    return Examples(lambda _: iter(known))
 
 
 def alone(model, example) -> list[torch.Tensor]:
@@ -39,7 +50,7 @@ def alone(model, example) -> list[torch.Tensor]:
 @pytest.mark.parametrize("family", ["bert", "roberta", "llama"])
 @pytest.mark.parametrize("batch_tokens", [1, 40])
 def test_every_token_has_the_vectors_that_it_has_alone(family, batch_tokens, tmp_path):
-    model, texts = subject(family), examples()
+    model, texts = models.model(family), examples()
     for folder in (None, tmp_path / "tokens"):
         found = extract_vectors(
             texts, model, folder=folder, batch_tokens=batch_tokens, progress=False
@@ -52,7 +63,7 @@ def test_every_token_has_the_vectors_that_it_has_alone(family, batch_tokens, tmp
 
 
 def test_finished_vectors_are_used_again_and_others_refused(tmp_path):
-    model, texts = subject("bert"), examples()
+    model, texts = models.model("bert"), examples()
     first = extract_vectors(texts, model, folder=tmp_path, progress=False)
     model.transformer.forward = None  # must not run again
     again = extract_vectors(texts, model, folder=tmp_path, progress=False)
@@ -66,7 +77,7 @@ def test_finished_vectors_are_used_again_and_others_refused(tmp_path):
 
 
 def test_the_sum_of_embeddings_is_what_is_normalised():
-    model, texts = subject("bert"), examples()
+    model, texts = models.model("bert"), examples()
     found = extract_vectors(texts, model, embeddings="sum", progress=False)
     parts = model.transformer.embeddings
     for text, first, length in zip(texts, np.cumsum(LENGTHS) - LENGTHS, LENGTHS, strict=True):
@@ -82,19 +93,23 @@ def test_the_sum_of_embeddings_is_what_is_normalised():
 
 def test_a_model_that_normalises_no_embeddings_has_no_other_sum():
     with pytest.raises(UsageError, match="does not normalise its embeddings"):
-        extract_vectors(examples(), subject("llama"), embeddings="sum", progress=False)
+        extract_vectors(examples(), models.model("llama"), embeddings="sum", progress=False)
 
 
 def test_a_decoder_of_an_encoder_decoder_is_refused():
     with pytest.raises(UsageError, match="give the encoder of the model alone"):
-        extract_vectors(examples(), subject("bart"), progress=False)
-    found = extract_vectors(examples(), subject("bart").encoder(), progress=False)
+        extract_vectors(examples(), models.model("bart"), progress=False)
+    found = extract_vectors(examples(), models.model("bart").encoder(), progress=False)
     assert len(found.inputs) == sum(LENGTHS)
 
 
 def test_from_texts_to_a_result_and_files(tmp_path):
-    found = token_identity(
-        examples(), subject("bert"), QUICK, folder=tmp_path, keep_maps=True, progress=False
+    found = run(
+        listed(examples()),
+        models.model("bert"),
+        KEPT,
+        folder=RunFolder(path=tmp_path),
+        progress=False,
     )
     assert found["rate"].dims == ("map", "loss", "offset", "fraction", "layer", "fold")
     assert found["rate"].shape == (3, 2, 1, 1, 2, 2)
@@ -108,14 +123,18 @@ def test_from_texts_to_a_result_and_files(tmp_path):
     assert float(one["rate_standard_error"]) == pytest.approx(values.std(ddof=1) / np.sqrt(2))
     files = sorted((tmp_path / "maps").iterdir())
     assert len(files) == 2 * 2 * 2 * 2
-    kind, tensors, notes = load_map(tmp_path / "maps" / next(f for f in files if "mlp" in f.name))
-    assert kind == "mlp"
-    assert tensors["in.weight"].shape == (8, 32)
-    assert notes["layer"] in (0, 1)
+    made = load_map(tmp_path / "maps" / next(f for f in files if "mlp" in f.name))
+    assert made.kind == "mlp"
+    assert made.weights[0].shape == (8, 32)
+    assert made.notes["layer"] in (0, 1)
+    first, first_bias, second, second_bias = made.weights
+    hidden = torch.randn(3, 32)
+    inner = torch.nn.functional.gelu(hidden @ first.mT + first_bias)
+    torch.testing.assert_close(made(hidden), inner @ second.mT + second_bias)
 
 
 def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, monkeypatch):
-    whole = token_identity(examples(), subject("bert"), QUICK, progress=False)
+    whole = run(listed(examples()), models.model("bert"), QUICK, progress=False)
     fitted = []
 
     def fit_some(tokens, case, *others):
@@ -124,15 +143,13 @@ def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, mon
         fitted.append(case)
         return fit(tokens, case, *others)
 
-    monkeypatch.setattr(identity_study, "fit", fit_some)
-    given = {"folder": tmp_path, "keep_maps": True, "progress": False}
+    monkeypatch.setattr(outcomes, "fit", fit_some)
+    given = {"folder": RunFolder(path=tmp_path, resume=True), "progress": False}
     with pytest.raises(KeyboardInterrupt):
-        token_identity(examples(), subject("bert"), QUICK, **given)
+        run(listed(examples()), models.model("bert"), KEPT, **given)
     before, fitted = list(fitted), []
-    monkeypatch.setattr(
-        identity_study, "fit", lambda *given: fitted.append(given[1]) or fit(*given)
-    )
-    resumed = token_identity(examples(), subject("bert"), QUICK, **given)
+    monkeypatch.setattr(outcomes, "fit", lambda *given: fitted.append(given[1]) or fit(*given))
+    resumed = run(listed(examples()), models.model("bert"), KEPT, **given)
     assert before
     assert not set(before) & set(fitted)
     assert resumed.drop_attrs().identical(whole.drop_attrs())
@@ -140,22 +157,70 @@ def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, mon
     lost = sorted((tmp_path / "maps").iterdir())[3]
     lost.unlink()
     fitted.clear()
-    token_identity(examples(), subject("bert"), QUICK, **given)
+    assert run(listed(examples()), models.model("bert"), KEPT, **given).equals(whole)
+    assert not fitted  # the result is finished
+    (tmp_path / RESULT).unlink()
+    run(listed(examples()), models.model("bert"), KEPT, **given)
     assert len(fitted) == 1
     assert lost.exists()
 
-    other = replace(QUICK, seed=1)
-    token_identity(examples(), subject("bert"), other, **given)  # in the place of the same files
+    other = replace(KEPT, seed=1)
+    with pytest.raises(RunError, match="other settings \\(seed\\)"):
+        run(listed(examples()), models.model("bert"), other, **given)
+    (tmp_path / RESULT).unlink()
+    run(listed(examples()), models.model("bert"), other, **given)  # in the place of the same files
+    (tmp_path / RESULT).unlink()
     fitted.clear()
-    token_identity(examples(), subject("bert"), QUICK, **given)
+    run(listed(examples()), models.model("bert"), KEPT, **given)
     assert len(fitted) == len(list((tmp_path / "maps").iterdir()))
 
 
+def test_a_run_that_is_overwritten_may_be_of_other_tokens(tmp_path):
+    naive = TokenIdentitySettings(maps=("naive",), folds=1)
+    given = {"model": models.model("bert"), "settings": naive, "progress": False}
+    run(listed(examples()), folder=RunFolder(path=tmp_path), **given)
+    others = listed(examples(seed=1))
+    with pytest.raises(UsageError, match="holds a run already"):
+        run(others, folder=RunFolder(path=tmp_path), **given)
+    with pytest.raises(RunError, match="corpus has changed"):
+        run(others, folder=RunFolder(path=tmp_path, resume=True), **given)
+    found = run(others, folder=RunFolder(path=tmp_path, overwrite=True), **given)
+    assert found.equals(run(others, **given))
+
+
+def test_studies_of_the_same_tokens_share_what_is_kept(tmp_path):
+    naive = TokenIdentitySettings(maps=("naive",), folds=1)
+    run(listed(examples()), models.model("bert"), naive, cache=tmp_path, progress=False)
+    model = models.model("bert")
+    assert model.kinds == ("encoder",)  # known from a run of its own
+    model.transformer.forward = None  # must not run again
+    linear = naive.replace(maps=("linear",), solver="ridge")
+    found = run(listed(examples()), model, linear, cache=tmp_path, progress=False)
+    assert found["rate"].notnull().all()
+
+
+def test_texts_are_read_as_in_every_study(tmp_path):
+    settings = TokenIdentitySettings(maps=("naive",), folds=1, max_length=16, max_examples=5)
+    found = run(
+        [texts(1, seed=number)[0] for number in range(8)],
+        models.model("bert"),
+        settings,
+        progress=False,
+    )
+    assert found.attrs["examples"] == 5
+    assert all(each.attrs["long_name"] for each in found.data_vars.values())
+    with pytest.raises(UsageError, match="maps are kept in a folder"):
+        run(["one"], models.model("bert"), settings.replace(keep_maps=True))
+
+
 def test_a_large_study_is_kept_in_files_and_is_the_same(tmp_path):
-    small = IdentitySettings(maps=("naive",), folds=2, memory=10)
-    spilled = token_identity(examples(), subject("bert"), small, progress=False)
-    kept = token_identity(
-        examples(), subject("bert"), IdentitySettings(maps=("naive",), folds=2), progress=False
+    small = TokenIdentitySettings(maps=("naive",), folds=2, memory=10)
+    spilled = run(listed(examples()), models.model("bert"), small, progress=False)
+    kept = run(
+        listed(examples()),
+        models.model("bert"),
+        TokenIdentitySettings(maps=("naive",), folds=2),
+        progress=False,
     )
     assert spilled["rate"].equals(kept["rate"])
 
@@ -163,18 +228,21 @@ def test_a_large_study_is_kept_in_files_and_is_the_same(tmp_path):
 def test_words_that_occur_twice_are_counted_where_positions_are_not_added():
     lengths = (6, 6, 6, 6)
     same = [Encoded("a", (5, 6, 5, 7, 5, 8), (0,) * 6, (3,) * 6, (0,) * 6) for _ in lengths]
-    naive = IdentitySettings(maps=("naive",), folds=1)
-    added = token_identity(same, subject("bert"), naive, progress=False)
-    rotary = token_identity(same, subject("llama"), naive, progress=False)
+    naive = TokenIdentitySettings(maps=("naive",), folds=1)
+    added = run(listed(same), models.model("bert"), naive, progress=False)
+    rotary = run(listed(same), models.model("llama"), naive, progress=False)
     assert added.attrs["repeated_inputs"] == 0
     assert rotary.attrs["repeated_inputs"] == 3 * len(lengths)
 
 
 def test_a_search_on_one_map_gives_all_the_same_learning_rate():
-    one = IdentitySettings(
-        maps=("linear",), folds=2, search="one", recipe=MapRecipe(epochs=2, rates=(1e-2, 1e-4))
+    one = TokenIdentitySettings(
+        maps=("linear",),
+        folds=2,
+        rate_search="shared",
+        training=MapTrainingSettings(epochs=2, rates=(1e-2, 1e-4)),
     )
-    found = token_identity(examples(), subject("bert"), one, progress=False)
+    found = run(listed(examples()), models.model("bert"), one, progress=False)
     for loss in ("cosine", "l2"):
         rates = set(found["parameter"].sel(loss=loss).values.ravel())
         assert len(rates) == 1

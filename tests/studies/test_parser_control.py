@@ -6,7 +6,8 @@ import torch
 from headlight.capture import CapturedModel
 from headlight.errors import UnsupportedModelError
 from headlight.studies.parser_probes.control import random_control
-from studies.models import subject, uneven
+from studies import models
+from studies.models import uneven
 
 KEPT = {
     "bert": {"word_embeddings", "position_embeddings", "token_type_embeddings"},
@@ -19,7 +20,7 @@ KEPT = {
 
 @pytest.mark.parametrize("family", KEPT)
 def test_embeddings_are_kept_and_everything_else_is_new(family):
-    pretrained = subject(family)
+    pretrained = models.model(family)
     control = random_control(pretrained, seed=1)
     assert {
         name.removeprefix("embeddings.").removesuffix(".weight") for name in control.kept
@@ -32,7 +33,7 @@ def test_embeddings_are_kept_and_everything_else_is_new(family):
 
 
 def test_the_seed_decides_and_the_generator_of_others_is_left_alone():
-    pretrained = subject("bert")
+    pretrained = models.model("bert")
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
@@ -44,7 +45,7 @@ def test_the_seed_decides_and_the_generator_of_others_is_left_alone():
 
 
 def test_it_can_be_captured_and_says_what_it_is():
-    pretrained = subject("bert")
+    pretrained = models.model("bert")
     control = random_control(pretrained, seed=4)
     assert isinstance(control, CapturedModel)
     assert [site.heads for site in control.sites] == [site.heads for site in pretrained.sites]
@@ -55,25 +56,25 @@ def test_it_can_be_captured_and_says_what_it_is():
 
 def test_the_encoder_of_an_encoder_decoder_has_a_control_too():
     for family in ("bart", "t5"):
-        control = random_control(subject(family).encoder())
+        control = random_control(models.model(family).encoder())
         assert any("embed_tokens" in name or "shared" in name for name in control.kept)
         assert control.sites
 
 
 def test_attention_tables_of_positions_are_random():
     """T5 keeps its positions inside attention: they are learned weights like any other."""
-    control = random_control(subject("t5"))
+    control = random_control(models.model("t5"))
     assert not any("relative_attention_bias" in name for name in control.kept)
 
 
 def test_half_precision_stays():
-    pretrained = subject("bert")
+    pretrained = models.model("bert")
     pretrained.transformer.half()
     assert random_control(pretrained).transformer.dtype == torch.float16
 
 
 def wider() -> CapturedModel:
-    odd = subject("bert")
+    odd = models.model("bert")
     odd.transformer.config.intermediate_size += 1
     return odd
 
@@ -84,8 +85,8 @@ def test_a_model_that_its_configuration_does_not_describe_is_refused(make):
         random_control(make())
 
 
-def test_what_the_subject_leaves_out_does_no_harm():
+def test_what_the_model_leaves_out_does_no_harm():
     """A pooler, for one, which no attention depends on."""
-    made = subject("bert")
+    made = models.model("bert")
     made.transformer.pooler = None
     assert random_control(made).sites

@@ -14,8 +14,10 @@ from headlight.encode import sentences as encode_sentences
 from headlight.encode.batch import collate
 from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
 from headlight.measures import MEASURES
+from headlight.studies.word_maps import extraction
 from headlight.studies.word_maps.extraction import extract
-from headlight.studies.word_maps.plan import FeatureSettings, plan_study
+from headlight.studies.word_maps.plan import plan_word_maps
+from headlight.studies.word_maps.settings import WordMapSettings
 from headlight.studies.word_maps.store import NO_HEAD, header_path
 from studies.models import WORDS, model, uneven
 
@@ -81,21 +83,21 @@ def naive_maps(made: CapturedModel, example, measure: str) -> np.ndarray:
 def test_maps_are_those_of_the_definition(tmp_path, family, measure):
     made = uneven() if family == "uneven" else model(family)
     sentences = treebank(4)
-    plan = plan_study(sentences, made, FeatureSettings(batch_tokens=24))
-    features = extract(plan, tmp_path, [measure], progress=False)[measure]
+    plan = plan_word_maps(sentences, made, WordMapSettings(batch_tokens=24))
+    word_maps = extract(plan, tmp_path, [measure], progress=False)[measure]
     examples = list(
         encode_sentences(sentences, made.tokenizer, max_length=plan.settings.max_length)
     )
-    assert len(features.index) == len(examples) == 4
+    assert len(word_maps.index) == len(examples) == 4
     for number, example in enumerate(examples):
         expected = naive_maps(plan.model, example, measure)
-        found = features.maps([number])[0].double().numpy() * features.scale
+        found = word_maps.maps([number])[0].double().numpy() * word_maps.scale
         np.testing.assert_allclose(found, expected, rtol=2**-10, atol=1e-6)
 
 
 def test_which_special_tokens_there_are():
     there = {
-        family: plan_study(treebank(), model(family)).index.special.tolist()
+        family: plan_word_maps(treebank(), model(family)).index.special.tolist()
         for family in ("bert", "llama", "t5")
     }
     assert there == {"bert": [True, True], "llama": [True, False], "t5": [False, True]}
@@ -103,7 +105,7 @@ def test_which_special_tokens_there_are():
 
 def test_the_index_says_what_the_sentences_say(tmp_path):
     sentences = treebank()
-    plan = plan_study(sentences, model("bert"))
+    plan = plan_word_maps(sentences, model("bert"))
     index = plan.index
     assert index.lengths.tolist() == [len(sentence) for sentence in sentences]
     assert index.heads.tolist() == [head for sentence in sentences for head in sentence.heads]
@@ -116,67 +118,69 @@ def test_the_index_says_what_the_sentences_say(tmp_path):
 
 def test_pieces_of_a_word_are_those_that_the_model_reads():
     made = model("bert")
-    index = plan_study(treebank(), made).index
+    index = plan_word_maps(treebank(), made).index
     ends = np.cumsum(index.piece_counts)
     for word, pieces in zip(index.vocabulary, np.split(index.pieces, ends[:-1]), strict=True):
         assert made.tokenizer.convert_ids_to_tokens(pieces) == word.replace("-", " - ").split()
 
 
 def test_weights_of_a_row_sum_to_one_over_all_units(tmp_path):
-    features = extract(plan_study(treebank(), model("bert")), tmp_path, progress=False)["weight"]
-    for number, length in enumerate(features.index.lengths):
-        rows = features.maps([number])[0].float().sum(1)
+    word_maps = extract(plan_word_maps(treebank(), model("bert")), tmp_path, progress=False)[
+        "weight"
+    ]
+    for number, length in enumerate(word_maps.index.lengths):
+        rows = word_maps.maps([number])[0].float().sum(1)
         torch.testing.assert_close(rows, torch.ones(int(length) + 2, 8), rtol=0, atol=2e-3)
 
 
 def test_norms_are_scaled_to_the_size_of_weights(tmp_path):
-    plan = plan_study(treebank(), model("bert"))
-    features = extract(plan, tmp_path, ["norm"], progress=False)["norm"]
+    plan = plan_word_maps(treebank(), model("bert"))
+    word_maps = extract(plan, tmp_path, ["norm"], progress=False)["norm"]
     rows = np.concatenate(
         [
-            features.maps([number])[0].numpy()[2:].astype(float).sum(1)
-            for number in range(len(features.index))
+            word_maps.maps([number])[0].numpy()[2:].astype(float).sum(1)
+            for number in range(len(word_maps.index))
         ]
     )
     np.testing.assert_allclose(rows.mean(0), 1, rtol=1e-3)
-    assert features.scale.min() > 0
+    assert word_maps.scale.min() > 0
 
 
 def test_sentences_too_long_lose_words_and_heads_where_asked():
     sentences = [Sentence("one", ("sea", "lake", "hill"), (3, 1, 0), ("a", "b", "root"))]
     made = model("bert")
-    cut = plan_study(sentences, made, FeatureSettings(max_length=4, overflow="truncate"))
+    cut = plan_word_maps(sentences, made, WordMapSettings(max_length=4, overflow="truncate"))
     assert cut.index.lengths.tolist() == [2]
     assert cut.index.heads.tolist() == [NO_HEAD, 1]
     assert cut.counts.truncated == 1
     with pytest.raises(CorpusError, match="no sentence"):
-        plan_study(sentences, made, FeatureSettings(max_length=4))
+        plan_word_maps(sentences, made, WordMapSettings(max_length=4))
 
 
 def test_without_relations_characters_say_what_is_punctuation():
     sentence = Sentence("one", ("sea", "-", "(", "."), (0, 1, 1, 1))
-    assert plan_study([sentence], model("bert")).index.punctuation.tolist() == [
+    assert plan_word_maps([sentence], model("bert")).index.punctuation.tolist() == [
         False, True, True, True,
     ]  # fmt: skip
 
 
 def test_subtypes_of_punct_are_punctuation_too():
     sentence = Sentence("one", ("sea", "lake"), (0, 1), ("punct:x", "punctual"))
-    assert plan_study([sentence], model("bert")).index.punctuation.tolist() == [True, False]
+    assert plan_word_maps([sentence], model("bert")).index.punctuation.tolist() == [True, False]
 
 
 def test_maps_are_made_once_and_only_what_is_missing(tmp_path, monkeypatch):
     passes = []
-    whole = features_extraction._pass
+    whole = extraction._pass
 
     def counted(plan, examples, measures, use, progress):
         passes.append(list(measures))
         return whole(plan, examples, measures, use, progress)
 
-    monkeypatch.setattr(features_extraction, "_pass", counted)
+    monkeypatch.setattr(extraction, "_pass", counted)
     made = model("bert")
     for measures in (["weight"], ["weight"], ["weight", "effective"], ["effective", "weight"]):
-        found = extract(plan_study(treebank(), made), tmp_path, measures, progress=False)
+        found = extract(plan_word_maps(treebank(), made), tmp_path, measures, progress=False)
         assert list(found) == measures
     assert passes == [["weight"], ["effective"]]
 
@@ -186,22 +190,22 @@ def test_maps_are_made_once_and_only_what_is_missing(tmp_path, monkeypatch):
     [
         ({"sentences": treebank(6)}, "corpus_digest"),
         ({"revision": "2"}, "revision"),
-        ({"settings": FeatureSettings(queries="first")}, "queries"),
-        ({"settings": FeatureSettings(max_length=20)}, "max_length"),
+        ({"settings": WordMapSettings(queries="first")}, "queries"),
+        ({"settings": WordMapSettings(max_length=20)}, "max_length"),
         ({"heads": True}, "annotation_digest"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_maps_of_something_else_are_refused(tmp_path, change, difference):
     made, sentences = model("bert"), treebank()
-    extract(plan_study(sentences, made), tmp_path, progress=False)
+    extract(plan_word_maps(sentences, made), tmp_path, progress=False)
     before = header_path(tmp_path, "weight").read_bytes()
     sentences = change.get("sentences", sentences)
     if "heads" in change:
         sentences = [replace(each, heads=(0,) * len(each)) for each in sentences]
     made = replace(made, revision=change.get("revision", made.revision))
     with pytest.raises(RunError, match=difference):
-        extract(plan_study(sentences, made, change.get("settings")), tmp_path, progress=False)
+        extract(plan_word_maps(sentences, made, change.get("settings")), tmp_path, progress=False)
     assert header_path(tmp_path, "weight").read_bytes() == before
 
 
@@ -209,7 +213,7 @@ def test_batches_do_not_matter(tmp_path):
     made = model("bert")
     found = []
     for tokens in (1, 10_000):
-        plan = plan_study(treebank(), made, FeatureSettings(batch_tokens=tokens))
+        plan = plan_word_maps(treebank(), made, WordMapSettings(batch_tokens=tokens))
         found.append(extract(plan, tmp_path, ["norm"], progress=False)["norm"])
         header_path(tmp_path, "norm").unlink()
     for number in range(len(found[0].index)):
@@ -218,20 +222,20 @@ def test_batches_do_not_matter(tmp_path):
 
 def test_what_cannot_be_read_twice_or_has_no_heads_is_refused(tmp_path):
     made = model("bert")
-    with pytest.raises(UsageError, match="only once"):
-        plan_study(iter(treebank()), made)
+    with pytest.raises(UsageError, match="read more than once"):
+        plan_word_maps(iter(treebank()), made)
     with pytest.raises(CorpusError, match="bank:0 has no heads"):
-        plan_study([replace(each, heads=()) for each in treebank()], made)
+        plan_word_maps([replace(each, heads=()) for each in treebank()], made)
     with pytest.raises(UsageError, match="tokenizer"):
-        plan_study(treebank(), replace(made, tokenizer=None))
+        plan_word_maps(treebank(), replace(made, tokenizer=None))
     with pytest.raises(UnknownNameError, match="norm"):
-        extract(plan_study(treebank(), made), tmp_path, ["nrom"], progress=False)
+        extract(plan_word_maps(treebank(), made), tmp_path, ["nrom"], progress=False)
     with pytest.raises(UsageError, match="allow fewer"):
-        plan_study(treebank(), made, FeatureSettings(max_length=10**6))
+        plan_word_maps(treebank(), made, WordMapSettings(max_length=10**6))
 
 
 def test_how_much_is_written_is_said_before(tmp_path, capsys):
-    plan = plan_study(treebank(), model("bert"))
+    plan = plan_word_maps(treebank(), model("bert"))
     extract(plan, tmp_path)
     said = capsys.readouterr().err
     assert "weight of 8 heads between the words of 7 sentences: 0.00 GB" in said
@@ -246,7 +250,7 @@ def test_sentences_that_change_between_readings_leave_nothing(tmp_path):
             self.read += 1
             return iter(treebank(seed=min(self.read, 3)))
 
-    plan = plan_study(Changing(), model("bert"))
+    plan = plan_word_maps(Changing(), model("bert"))
     with pytest.raises(RunError, match="others"):
         extract(plan, tmp_path, progress=False)
     assert not list(tmp_path.glob("*weight*"))

@@ -5,8 +5,13 @@ import pytest
 import torch
 
 from headlight.errors import CaptureError, RunError
-from headlight.studies.word_maps.store import header_path, maps_path, open_features
-from headlight.studies.word_maps.writing import MapsWriter, demand_space
+from headlight.studies.word_maps.store import (
+    MapsWriter,
+    header_path,
+    maps_path,
+    open_word_maps,
+    require_space,
+)
 from studies.parser_corpora import SIGNATURE, index_of_trees, stored
 
 
@@ -22,8 +27,8 @@ def maps(index):
 
 
 def test_maps_come_back_padded_and_rounded_to_float16(tmp_path, index, maps):
-    features = stored(tmp_path, index, maps)
-    batch = features.maps([2, 1])
+    word_maps = stored(tmp_path, index, maps)
+    batch = word_maps.maps([2, 1])
     assert batch.shape == (2, 5, 5, 5)
     assert batch.dtype == torch.float16
     np.testing.assert_array_equal(batch[0, :4, :4], maps[2].astype(np.float16))
@@ -41,12 +46,12 @@ def test_the_size_on_disk_is_told_before(tmp_path, index, maps):
 
 
 def test_the_index_comes_back(tmp_path, index, maps):
-    features = stored(tmp_path, index, maps)
-    assert features.signature == SIGNATURE
-    assert features.index.vocabulary == index.vocabulary
+    word_maps = stored(tmp_path, index, maps)
+    assert word_maps.signature == SIGNATURE
+    assert word_maps.index.vocabulary == index.vocabulary
     for name, array in index.arrays().items():
-        np.testing.assert_array_equal(features.index.arrays()[name], array)
-    assert features.index.digest == index.digest
+        np.testing.assert_array_equal(word_maps.index.arrays()[name], array)
+    assert word_maps.index.digest == index.digest
 
 
 def test_another_head_is_another_digest(index):
@@ -56,9 +61,9 @@ def test_another_head_is_another_digest(index):
 def test_norms_of_any_size_fit_float16_by_their_scale(tmp_path, index, maps):
     factors = np.array([1e-9, 1e-3, 1.0, 1e3, 1e9])
     scale = factors.astype(np.float32)
-    features = stored(tmp_path, index, [each * factors for each in maps], scale)
-    np.testing.assert_array_equal(features.scale, scale)
-    back = features.maps([1])[0].numpy() * scale.astype(float)
+    word_maps = stored(tmp_path, index, [each * factors for each in maps], scale)
+    np.testing.assert_array_equal(word_maps.scale, scale)
+    back = word_maps.maps([1])[0].numpy() * scale.astype(float)
     np.testing.assert_allclose(back, maps[1] * factors, rtol=2**-10)
 
 
@@ -73,7 +78,7 @@ def test_what_was_not_finished_is_not_there(tmp_path, index, maps):
     writer = MapsWriter(tmp_path, index, SIGNATURE, scale)
     with writer:
         writer.put(0, maps[0])
-    assert open_features(tmp_path, "weight") is None
+    assert open_word_maps(tmp_path, "weight") is None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,8 +86,8 @@ def test_old_maps_stay_until_new_ones_are_complete(tmp_path, index, maps):
     stored(tmp_path, index, maps)
     with MapsWriter(tmp_path, index, SIGNATURE, np.ones(5, dtype=np.float32)) as writer:
         writer.put(0, maps[0] * 2)
-    features = open_features(tmp_path, "weight")
-    np.testing.assert_array_equal(features.maps([0])[0], maps[0].astype(np.float16))
+    word_maps = open_word_maps(tmp_path, "weight")
+    np.testing.assert_array_equal(word_maps.maps([0])[0], maps[0].astype(np.float16))
 
 
 def test_a_store_cut_short_is_refused(tmp_path, index, maps):
@@ -90,7 +95,7 @@ def test_a_store_cut_short_is_refused(tmp_path, index, maps):
     with maps_path(tmp_path, "weight").open("r+b") as file:
         file.truncate(100)
     with pytest.raises(RunError, match="not as long"):
-        open_features(tmp_path, "weight")
+        open_word_maps(tmp_path, "weight")
 
 
 @pytest.mark.parametrize("content", [b"", b"nothing like it", b"\x08" + bytes(40)])
@@ -98,10 +103,10 @@ def test_a_damaged_header_is_refused(tmp_path, index, maps, content):
     stored(tmp_path, index, maps)
     header_path(tmp_path, "weight").write_bytes(content)
     with pytest.raises(RunError, match="cannot be used"):
-        open_features(tmp_path, "weight")
+        open_word_maps(tmp_path, "weight")
 
 
 def test_a_disk_too_small_is_refused_before_anything_runs(tmp_path):
-    demand_space(tmp_path, 1)
+    require_space(tmp_path, 1)
     with pytest.raises(RunError, match="GB"):
-        demand_space(tmp_path, 10**18)
+        require_space(tmp_path, 10**18)

@@ -58,7 +58,7 @@ def candidate_vectors(vectors: np.ndarray, align_root: str) -> np.ndarray:
     return np.concatenate(pair)
 
 
-def features(maps: np.ndarray, i: int, j: int, head: int, root: np.ndarray) -> tuple[float, float]:
+def word_maps(maps: np.ndarray, i: int, j: int, head: int, root: np.ndarray) -> tuple[float, float]:
     """α_ij and α_ji of word i and candidate j (0 is the root) in one head."""
     if j:
         return maps[i + 2, j + 1, head], maps[j + 1, i + 2, head]
@@ -85,7 +85,7 @@ def test_attention(batch):
     for place, length, maps, _ in sentences(batch):
         expected = np.zeros((length, length + 1))
         for i, j, head in np.ndindex(length, length + 1, HEADS):
-            there, back = features(maps, i, j, head, root)
+            there, back = word_maps(maps, i, j, head, root)
             expected[i, j] += weight[0, head] * there + weight[1, head] * back
         check(model, batch, place, expected)
 
@@ -103,7 +103,7 @@ def test_attention_and_words(batch, bias, align_root):
         for i, j in np.ndindex(length, length + 1):
             weights = np.concatenate([vectors[i], candidates[j]]) @ dense + added
             for head in range(HEADS):
-                there, back = features(maps, i, j, head, values["root.weight"])
+                there, back = word_maps(maps, i, j, head, values["root.weight"])
                 expected[i, j] += weights[head] * there + weights[HEADS + head] * back
         check(model, batch, place, expected)
 
@@ -173,9 +173,10 @@ def test_a_sentence_scores_the_same_alone_as_in_a_padded_batch(batch, make):
         torch.testing.assert_close(model(alone)[0], together[place, :length, : length + 1])
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_what_a_probe_needs_it_asks_for(batch):
     bare = ParserBatch(batch.lengths, batch.heads, batch.punctuation)
-    with pytest.raises(UsageError, match="features"):
+    with pytest.raises(UsageError, match="word maps"):
         Attention(HEADS)(bare)
     with pytest.raises(UsageError, match="word vectors"):
         DistancesAndWords(DIMENSIONS)(bare)

@@ -6,24 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.corpora import Sentence, WordVectors
-from headlight.errors import ResultError, UnknownNameError, UsageError
+from headlight.analysis.folder import RESULT, RunFolder
+from headlight.corpora import Sentence, WordVectors, open_treebank
+from headlight.errors import ResultError, RunError, UnknownNameError, UsageError
 from headlight.result import load, save
-from headlight.studies.parser_probes.batches import ParserData
+from headlight.studies.parser_probes.batches import ParserData, unknown_share, vector_table
 from headlight.studies.parser_probes.evaluation import evaluate, share
-from headlight.studies.parser_probes.models import Attention
+from headlight.studies.parser_probes.models import Attention, load_probe, save_probe
 from headlight.studies.parser_probes.result import probe_table
-from headlight.studies.parser_probes.row import Material
-from headlight.studies.parser_probes.settings import BASELINES, PROBES, ProbeSettings
-from headlight.studies.parser_probes.study import parse_probes
-from headlight.studies.parser_probes.training import Recipe
-from headlight.studies.parser_probes.weights import load_probe, save_probe
-from headlight.studies.parser_probes.words import table, unknown_share
-from headlight.studies.word_maps.plan import plan_study
-from headlight.studies.word_maps.store import open_features
-from studies.models import WORDS, subject
+from headlight.studies.parser_probes.settings import BASELINES, PROBES, ParserProbeSettings
+from headlight.studies.parser_probes.study import TrainingData, run, split_treebank
+from headlight.studies.parser_probes.training import TrainingSettings
+from headlight.studies.word_maps.plan import plan_word_maps
+from headlight.studies.word_maps.store import open_word_maps
+from studies import models
+from studies.models import WORDS
 
-QUICK = Recipe(epochs=2, learning_rate=0.02)
+QUICK = TrainingSettings(epochs=2, learning_rate=0.02)
 
 
 def bank(sentences: int, seed: int) -> list[Sentence]:
@@ -44,7 +43,7 @@ TRAIN, TEST = bank(24, 0), bank(9, 1)
 
 @pytest.fixture(scope="module")
 def made():
-    return subject("bert")
+    return models.model("bert")
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +61,16 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(made, vectors, folder):
-    settings = ProbeSettings(recipe=QUICK, seeds=(0, 1))
-    return parse_probes(TRAIN, TEST, made, settings, vectors=vectors, folder=folder, progress=False)
+    settings = ParserProbeSettings(training=QUICK, seeds=(0, 1))
+    return run(
+        TEST,
+        made,
+        settings,
+        train=TRAIN,
+        vectors=vectors,
+        folder=RunFolder(path=folder),
+        progress=False,
+    )
 
 
 def test_there_is_a_row_for_each_probe_and_measure(result):
@@ -100,7 +107,7 @@ def test_how_many_numbers_each_probe_learns(result):
 
 def test_it_says_what_it_was_made_from(result, made):
     about = result.attrs
-    assert (about["model"], about["revision"], about["stage"]) == (made.name, "1", "probes")
+    assert (about["model"], about["revision"], about["stage"]) == (made.name, "1", "parser_probes")
     assert about["sentences"] == [24, 9]
     assert about["words"] == [sum(map(len, TRAIN)), sum(map(len, TEST))]
     assert json.loads(about["root"]) == ["begin", "end"]
@@ -108,12 +115,12 @@ def test_it_says_what_it_was_made_from(result, made):
     assert [each["examples"] for each in json.loads(about["left_out"])] == [24, 9]
     unknown = np.mean([word not in WORDS[:20] for each in TEST for word in each.words])
     assert json.loads(about["unknown_words"])[1] == pytest.approx(unknown)
-    assert json.loads(about["settings"])["recipe"]["learning_rate"] == 0.02
+    assert json.loads(about["settings"])["training"]["learning_rate"] == 0.02
 
 
 def test_it_is_saved_and_read_and_made_a_table(result, tmp_path):
     save(result, tmp_path / "probes.nc")
-    again = load(tmp_path / "probes.nc", stage="probes")
+    again = load(tmp_path / "probes.nc", stage="parser_probes")
     assert again.equals(result)
     frame = probe_table(again)
     assert list(frame["probe"]) == list(result.probe.values)
@@ -122,34 +129,72 @@ def test_it_is_saved_and_read_and_made_a_table(result, tmp_path):
     assert set(frame) >= {"UAS", "UAS, best tree", "UUAS", "low", "high", "parameters", "epochs"}
 
 
-def test_the_same_again_from_the_maps_that_are_kept(result, made, vectors, folder, monkeypatch):
+def test_a_finished_result_is_used_again_and_so_are_the_maps_that_are_kept(
+    result, made, vectors, folder, monkeypatch
+):
     monkeypatch.setattr(type(made), "run", lambda *_, **__: pytest.fail("the model ran again"))
-    settings = ProbeSettings(recipe=QUICK, seeds=(0, 1))
-    again = parse_probes(
-        TRAIN, TEST, made, settings, vectors=vectors, folder=folder, progress=False
-    )
-    assert again.equals(result)
+    settings = ParserProbeSettings(training=QUICK, seeds=(0, 1))
+    given = {"train": TRAIN, "vectors": vectors, "progress": False}
+    with pytest.raises(UsageError, match="holds a run already"):
+        run(TEST, made, settings, folder=RunFolder(path=folder), **given)
+    resumed = RunFolder(path=folder, resume=True)
+    assert run(TEST, made, settings, folder=resumed, **given).equals(result)
+    with pytest.raises(RunError, match="other settings \\(training\\)"):
+        run(TEST, made, ParserProbeSettings(seeds=(0, 1)), folder=resumed, **given)
+    (folder / RESULT).unlink()
+    assert run(TEST, made, settings, folder=resumed, **given).equals(result)
+
+
+def test_maps_of_something_else_are_removed_where_a_run_is_overwritten(made, tmp_path):
+    settings = ParserProbeSettings(probes=("attention",), measures=("weight",), training=QUICK)
+    given = {"train": TRAIN, "progress": False}
+    run(TEST, made, settings, folder=RunFolder(path=tmp_path), **given)
+    other = settings.replace(queries="first")
+    (tmp_path / RESULT).unlink()
+    with pytest.raises(RunError, match="queries"):
+        run(TEST, made, other, folder=RunFolder(path=tmp_path), **given)
+    run(TEST, made, other, folder=RunFolder(path=tmp_path, overwrite=True), **given)
+
+
+def test_without_a_training_treebank_every_tenth_sentence_is_parsed(made):
+    settings = ParserProbeSettings(probes=PROBES[:1], max_sentences=20)
+    result = run(TRAIN, made, settings, progress=False)
+    assert result.attrs["sentences"] == [18, 2]
+    parsed = list(split_treebank(open_treebank(TRAIN).take(20))[1])
+    assert parsed == [TRAIN[9], TRAIN[19]]
+    words = sum(len(each) - 1 for each in parsed)
+    expected = sum(len(each) - 2 for each in parsed) / words
+    assert result.score.sel(metric="uas").item() == pytest.approx(expected)
+    with pytest.raises(UsageError, match="read more than once"):
+        run(iter(TRAIN), made, settings, progress=False)
+
+
+def test_all_variables_say_what_they_are(result):
+    assert all(each.attrs["long_name"] for each in result.data_vars.values())
 
 
 def test_trained_probes_are_kept_and_parse_as_they_did(result, folder):
     paths = sorted(path.name for path in (folder / "weights").iterdir())
     assert len(paths) == 2 * 10
-    model, notes = load_probe(folder / "weights" / "attention-norm-1.safetensors")
-    assert notes["row"] == "attention/norm"
-    features = open_features(folder / "evaluation" / "model", "norm")
-    counts = evaluate(model, ParserData(features.index, features))
+    probe = load_probe(folder / "weights" / "attention-norm-1.safetensors")
+    assert probe.notes["row"] == "attention/norm"
+    word_maps = open_word_maps(folder / "evaluation" / "model", "norm")
+    data = ParserData(word_maps.index, word_maps)
+    counts = evaluate(probe.model, data)
+    likely = probe(data.batch([0])).exp()
+    torch.testing.assert_close(likely.sum(-1), torch.ones(likely.shape[:2]))
     expected = result.by_seed.sel(row="attention/norm", seed=1, metric="uas").item()
     assert share(*counts.of("uas")) == expected
 
 
 def test_without_a_folder_and_with_the_words_of_the_model(made):
-    settings = ProbeSettings(
+    settings = ParserProbeSettings(
         probes=("attention_and_words",),
         measures=("weight",),
-        recipe=QUICK,
+        training=QUICK,
         align_root="as_released",
     )
-    result = parse_probes(TRAIN, TEST, made, settings, progress=False)
+    result = run(TEST, made, settings, train=TRAIN, progress=False)
     assert list(result.row.values) == ["attention_and_words/weight"]
     assert result.parameters.item() == 2 * 8 * (2 * 32 + 1) + 2
     assert json.loads(result.attrs["unknown_words"]) == [0, 0]
@@ -172,9 +217,13 @@ def test_treebanks_and_vectors_from_files(made, tmp_path):
 
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"{word} 0.5 {place}\n" for place, word in enumerate(WORDS)))
-    settings = ProbeSettings(probes=PROBES[:2], recipe=QUICK)
-    paths = written("train.conllu", TRAIN), written("test.conllu", TEST)
-    result = parse_probes(*paths, made, settings, vectors=vectors, progress=False)
+    settings = ParserProbeSettings(
+        probes=PROBES[:2],
+        training=QUICK,
+        train=str(written("train.conllu", TRAIN)),
+        word_vectors=str(vectors),
+    )
+    result = run(written("test.conllu", TEST), made, settings, progress=False)
     assert result.attrs["corpus"].endswith("test.conllu")
     assert result.attrs["training_corpus"].endswith("train.conllu")
     assert result.attrs["vectors"] == str(vectors)
@@ -183,22 +232,22 @@ def test_treebanks_and_vectors_from_files(made, tmp_path):
 
 
 def test_baselines_alone_need_no_attention(made, tmp_path):
-    settings = ProbeSettings(probes=PROBES[:1])
-    result = parse_probes(TRAIN, TEST, made, settings, folder=tmp_path, progress=False)
+    settings = ParserProbeSettings(probes=PROBES[:1])
+    result = run(TEST, made, settings, train=TRAIN, folder=RunFolder(path=tmp_path), progress=False)
     assert list(result.row.values) == ["right_branching"]
     assert not list(tmp_path.rglob("*.maps"))
 
 
 def test_each_probe_sees_what_it_should(folder, result):
     stores = {
-        name: open_features(folder / "evaluation" / name, "weight") for name in ("model", "random")
+        name: open_word_maps(folder / "evaluation" / name, "weight") for name in ("model", "random")
     }
     index = stores["model"].index
     words = torch.zeros(len(index.vocabulary), 2)
     maps = {name: {"weight": store} for name, store in stores.items()}
-    material = Material(index, words, maps["model"], maps["random"], "cpu")
+    material = TrainingData(index, words, maps["model"], maps["random"], "cpu")
     seen = {probe: material.data(probe, "" if probe in BASELINES else "weight") for probe in PROBES}
-    assert {probe: data.features for probe, data in seen.items()} == {
+    assert {probe: data.word_maps for probe, data in seen.items()} == {
         "right_branching": None,
         "distances_and_words": None,
         "random_attention_and_words": stores["random"],
@@ -215,12 +264,12 @@ def test_each_probe_sees_what_it_should(folder, result):
 
 def test_vectors_of_words_by_hand(made):
     sentence = Sentence("one", ("Sea", "lake-hill", "sea"), (0, 1, 1))
-    index = plan_study([sentence], made).index
+    index = plan_word_maps([sentence], made).index
     source = WordVectors({"sea": 0, "hill": 1}, np.array([[1, 2], [3, 4]], dtype=np.float32))
-    found = table(index, source)
+    found = vector_table(index, source)
     assert found[index.word].tolist() == [[1, 2], [0, 0], [1, 2]]
     assert unknown_share(index, found) == pytest.approx(1 / 3)
-    own = table(index, made)
+    own = vector_table(index, made)
     pieces = made.tokenizer("lake - hill", add_special_tokens=False).input_ids
     expected = made.transformer.get_input_embeddings().weight[pieces].mean(0)
     torch.testing.assert_close(own[index.word[1]], expected.detach())
@@ -239,9 +288,10 @@ def test_vectors_of_words_by_hand(made):
     ],
     ids=str,
 )
+@pytest.mark.usefixtures("unchecked")
 def test_what_cannot_be_is_refused(wrong, error):
     with pytest.raises(error):
-        ProbeSettings(**wrong)
+        ParserProbeSettings(**wrong)
 
 
 def test_a_file_that_holds_no_probe_is_refused(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.errors import UnknownNameError, UsageError
+from headlight.errors import UsageError
 from headlight.studies.parser_probes.batches import LARGEST, ParserData
 from headlight.studies.parser_probes.evaluation import evaluate, share
 from headlight.studies.parser_probes.models import (
@@ -14,11 +14,12 @@ from headlight.studies.parser_probes.models import (
     AttentionAndWords,
     DistancesAndWords,
 )
-from headlight.studies.parser_probes.training import RECIPES, Recipe, loss, mean_loss, recipe, train
+from headlight.studies.parser_probes.settings import AS_RELEASED, TrainingSettings
+from headlight.studies.parser_probes.training import loss, mean_loss, train
 from headlight.studies.word_maps.store import NO_HEAD
 from studies.parser_corpora import index_of_trees, planted, random_tree, stored
 
-QUICK = Recipe(learning_rate=0.1, sentences=8, epochs=15)
+QUICK = TrainingSettings(learning_rate=0.1, sentences=8, epochs=15)
 HEADS = 5
 
 
@@ -37,7 +38,7 @@ def corpus(folder, seed, sentences=60, **options):
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory):
     """One to train on and one to test on, in both of which two heads tell the tree."""
-    return [corpus(tmp_path_factory.mktemp("features"), seed) for seed in (0, 1)]
+    return [corpus(tmp_path_factory.mktemp("word_maps"), seed) for seed in (0, 1)]
 
 
 def place_vectors(index):
@@ -45,10 +46,10 @@ def place_vectors(index):
     return torch.eye(len(index.vocabulary))
 
 
-def with_words(index, features=None, dimensions=8):
+def with_words(index, word_maps=None, dimensions=8):
     vectors = torch.zeros(len(index.vocabulary), dimensions)
     vectors[:, : len(index.vocabulary)] = place_vectors(index)
-    return ParserData(index, features, vectors)
+    return ParserData(index, word_maps, vectors)
 
 
 def test_a_planted_combination_of_heads_is_found(corpora):
@@ -139,7 +140,7 @@ def test_stopping_early_goes_back_to_the_best_weights(tmp_path):
     data = ParserData(index, stored(tmp_path, index, planted(others, HEADS, generator)))
     torch.manual_seed(0)
     model = Attention(HEADS)
-    how = Recipe(learning_rate=1.0, sentences=4, epochs=12, patience=2, held_out=0.3)
+    how = TrainingSettings(learning_rate=1.0, sentences=4, epochs=12, patience=2, held_out=0.3)
     course = train(model, data, how, seed=0)
     assert course.epochs == course.best + how.patience < how.epochs
     assert min(course.losses) == course.losses[course.best - 1] < course.losses[-1] - 0.005
@@ -168,14 +169,10 @@ def test_the_recipe_of_the_authors(corpora, monkeypatch):
     seen = []
     batch = data.batch
     monkeypatch.setattr(data, "batch", lambda numbers: seen.append(list(numbers)) or batch(numbers))
-    course = train(Attention(HEADS), data, recipe("clark"), seed=0)
+    course = train(Attention(HEADS), data, AS_RELEASED, seed=0)
     assert seen == [[number] for number in range(len(data))]
     assert course.epochs == course.best == 1
-    assert recipe("clark").learning_rate == 0.002
-    assert recipe("early_stopping") == Recipe()
-    with pytest.raises(UnknownNameError, match="clark"):
-        recipe("clarke")
-    assert set(RECIPES) == {"clark", "early_stopping"}
+    assert AS_RELEASED.learning_rate == 0.002
 
 
 def test_every_sentence_is_seen_once_in_an_epoch_and_in_another_order_in_the_next(
@@ -185,17 +182,17 @@ def test_every_sentence_is_seen_once_in_an_epoch_and_in_another_order_in_the_nex
     seen = []
     batch = data.batch
     monkeypatch.setattr(data, "batch", lambda numbers: seen.extend(numbers) or batch(numbers))
-    train(Attention(HEADS), data, Recipe(epochs=2, held_out=0.0, sentences=7), seed=0)
+    train(Attention(HEADS), data, TrainingSettings(epochs=2, held_out=0.0, sentences=7), seed=0)
     first, second = seen[: len(data)], seen[len(data) :]
     assert sorted(first) == sorted(second) == list(range(len(data)))
     assert first != second
 
 
 def test_the_loss_is_a_sum_over_words_and_lost_heads_count_nothing(corpora):
-    index, features = corpora[0]
+    index, word_maps = corpora[0]
     lost = index.heads.copy()
     lost[::3] = NO_HEAD
-    data = ParserData(replace(index, heads=lost), features)
+    data = ParserData(replace(index, heads=lost), word_maps)
     model = Attention(HEADS)
     numbers = list(range(10))
     batch = data.batch(numbers)
@@ -220,8 +217,8 @@ def test_padding_and_unknown_words_have_zero_vectors():
 
 
 def test_long_sentences_make_smaller_batches(corpora):
-    index, features = corpora[0]
-    data = ParserData(replace(index, lengths=np.full(6, 2000)), features)
+    index, word_maps = corpora[0]
+    data = ParserData(replace(index, lengths=np.full(6, 2000)), word_maps)
     assert 5 * 2002**2 < LARGEST < 5 * 2002**2 * 4
     assert list(data.in_order(range(6), 16)) == [[0, 1, 2], [3, 4, 5]]
     assert list(ParserData(index).in_order(range(5), 2)) == [[0, 1], [2, 3], [4]]
@@ -232,7 +229,7 @@ def test_long_sentences_make_smaller_batches(corpora):
 )
 def test_impossible_recipes_are_refused(wrong):
     with pytest.raises(UsageError):
-        Recipe(**wrong)
+        TrainingSettings(**wrong)
 
 
 def test_one_sentence_is_too_few_to_hold_one_out():

@@ -96,6 +96,7 @@ def test_equal_scores_still_give_a_tree() -> None:
     assert connects(tuple(edges), 4)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_an_unknown_way_to_join_directions_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="max, mean"):
         spanning_edges(np.zeros((3, 3)), "sum")

@@ -22,7 +22,7 @@ RUNS = "runs"
 SIGNATURE = "signature.json"
 
 CONCERNS: dict[str, tuple[str, ...]] = {
-    "max_sentences": ("dependency", "probes", "contributions"),
+    "max_sentences": ("dependency", "parser_probes", "contributions"),
     "overlap": ("coreference",),
     "max_pairs": ("token_identity", "contributions"),
     "attribution_probes": ("contributions", "reading"),

@@ -186,13 +186,13 @@ class _Engine(Generic[E]):
     def _shrink(self, batch: Sequence[E]) -> None:
         """Remember what failed, so that later batches are halved before they fail."""
         self.limit = _half(batch) * self._longest(batch)
-        if self.progress:
+        if self.progress is not None:
             self.progress.note(
                 f"memory ran out; batches have at most {self.limit} tokens from now on"
             )
 
     def _tell(self, batch: Sequence[E]) -> None:
-        if self.progress:
+        if self.progress is not None:
             self.progress.advance(len(batch), sum(map(self.work.length, batch)))
 
 

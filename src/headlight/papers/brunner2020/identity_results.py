@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,11 @@ from headlight.papers.brunner2020.published import MNLI_IDENTITY_EXAMPLES
 from headlight.papers.brunner2020.published_identity import FRACTIONS, FRACTIONS_LAYER, LAYERS
 from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import model_note
-from headlight.studies.token_identity.settings import IdentitySettings, MapRecipe
-from headlight.studies.token_identity.study import token_identity
+from headlight.studies.token_identity.settings import (
+    MapTrainingSettings,
+    TokenIdentitySettings,
+)
+from headlight.studies.token_identity.study import run as run_token_identity
 
 EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
 """Passes over the training tokens at most, by kind of map; the paper names no limit."""
@@ -62,7 +64,9 @@ def single_layers(study: Study, name: str, kind: str) -> xarray.Dataset:
     for loss in LOSS_TITLES:
         rates = None if kind == "naive" else searched(study, kind, loss)
         title = f"single-{kind}-{loss}"
-        found.append(_made(study, name, title, kind, losses=(loss,), target="below", rates=rates))
+        found.append(
+            _made(study, name, title, kind, losses=(loss,), target="previous_layer", rates=rates)
+        )
     return xarray.concat(found, dim="loss", combine_attrs="override")
 
 
@@ -70,7 +74,9 @@ def single_layers_compared(study: Study, name: str) -> xarray.Dataset:
     """The naive maps from each layer to the one below, in the second model."""
     if study.compared is None:
         raise ValueError("the plan of this exhibit asks for a second model")
-    return _made(study, name, "single-compared", "naive", model=study.compared, target="below")
+    return _made(
+        study, name, "single-compared", "naive", model=study.compared, target="previous_layer"
+    )
 
 
 def neighbours(study: Study, kind: str, loss: str) -> xarray.Dataset:
@@ -127,11 +133,11 @@ def _made(
     mark = sha256(json.dumps([*about["of"], source, extent]).encode()).hexdigest()[:8]
 
     def make(run: Path) -> xarray.Dataset:
-        return token_identity(
+        return run_token_identity(
             pair_examples(study, name, limit=_limit(study, name)),
             model,
             settings,
-            folder=run.parent / f"identity-{name}-{mark}",
+            cache=run.parent / f"identity-{name}-{mark}",
             progress=study.progress,
         )
 
@@ -140,16 +146,16 @@ def _made(
 
 def _settings(
     study: Study, kind: str, rates: Sequence[float] | None, choices: dict[str, Any]
-) -> IdentitySettings:
-    recipe = MapRecipe(epochs=EPOCHS[kind], precision="medium")
-    return IdentitySettings(
-        maps=(kind,),
-        search="one",
+) -> TokenIdentitySettings:
+    training = MapTrainingSettings(epochs=EPOCHS[kind], precision="medium")
+    return TokenIdentitySettings(
+        rate_search="shared",
         seed=study.options.seed,
         **{
+            "maps": (kind,),
             "solver": study.options.solver,
             "folds": 1,
-            "recipe": replace(recipe, rates=tuple(rates)) if rates else recipe,
+            "training": training.replace(rates=tuple(rates)) if rates else training,
             **choices,
         },
     )
@@ -164,7 +170,7 @@ def _limit(study: Study, name: str) -> int:
 def identity_notes(study: Study, name: str, *results: xarray.Dataset) -> list[str]:
     """Where model, data and training differ from the paper's."""
     first = results[0]
-    read = pair_note(study, name, int(first.attrs["sequences"]), int(first.attrs["tokens"]))
+    read = pair_note(study, name, int(first.attrs["examples"]), int(first.attrs["tokens"]))
     notes = [model_note(study), read, *(_trained(result) for result in results)]
     return [note for note in notes if note]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas
 import xarray
 
+from headlight.analysis.folder import RunFolder
 from headlight.corpora import Sentence, WordVectors, open_treebank, read_word_vectors
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import stem
@@ -15,8 +16,8 @@ from headlight.papers.reproduction import Study, file_state
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.studies.parser_probes.result import probe_table
-from headlight.studies.parser_probes.settings import ProbeSettings
-from headlight.studies.parser_probes.study import parse_probes
+from headlight.studies.parser_probes.settings import ParserProbeSettings
+from headlight.studies.parser_probes.study import run
 from headlight.views.exhibits import Comparison, Exhibit
 from headlight.views.pictures import BarRow, Mark, bars
 
@@ -95,14 +96,14 @@ def probed(study: Study) -> xarray.Dataset:
     """All probes on all measures of one forward pass."""
     train, evaluation = parts(study)
 
-    def make(run: Path) -> xarray.Dataset:
-        return parse_probes(
-            train,
+    def make(place: Path) -> xarray.Dataset:
+        return run(
             evaluation,
             study.model,
-            ProbeSettings(measures=study.forward_measures, seeds=(study.options.seed,)),
+            ParserProbeSettings(measures=study.forward_measures, seeds=(study.options.seed,)),
+            train=train,
             vectors=_vectors(study, (train, evaluation)),
-            folder=run,
+            folder=RunFolder(path=place, resume=True),
             progress=study.progress,
         )
 
@@ -110,7 +111,11 @@ def probed(study: Study) -> xarray.Dataset:
     states = [file_state(source) for source in sources if source]
     vectors = study.sources.word_vectors
     return study.kept(
-        "probes", "probes", make, sources=states, vectors=file_state(vectors) if vectors else None
+        "probes",
+        "parser_probes",
+        make,
+        sources=states,
+        vectors=file_state(vectors) if vectors else None,
     )
 
 

@@ -1,17 +1,22 @@
-"""Sentences as a probe sees them: maps, word vectors and gold heads, padded."""
+"""Sentences as a probe sees them: word maps, word vectors and gold heads, padded."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.studies.word_maps.store import NO_HEAD, SPECIALS, Features, Index
+from headlight.capture import CapturedModel
+from headlight.corpora import WordVectors
+from headlight.errors import UsageError
+from headlight.studies.word_maps.store import NO_HEAD, SPECIALS, Index, WordMaps
 
-Maps = Float[Tensor, "sentence unit unit head"]
+Maps = Float[Tensor, "sentence position position head"]
 Vectors = Float[Tensor, "sentence word dimension"]
+Table = Float[Tensor, "entry dimension"]
 
 LARGEST = 1 << 26
 """Numbers in the maps of one batch at most: 256 MB in float32."""
@@ -25,7 +30,7 @@ class ParserBatch:
         lengths: Words of each.
         heads: Gold head of each word, from 1; 0 is the root, -1 unknown or padding.
         punctuation: Words that no score counts; false in padding.
-        maps: Attention, units 0 and 1 being the special tokens; None where no probe wants it.
+        maps: Attention, positions 0 and 1 being the special tokens; None where no probe wants it.
         vectors: Of the words, zero for unknown ones and in padding; None where there are none.
     """
 
@@ -47,7 +52,7 @@ class ParserData:
 
     Args:
         index: its sentences.
-        features: the maps of one measure; None for probes that look at no attention.
+        word_maps: the maps of one measure; None for probes that look at no attention.
         vectors: one row for each entry of the vocabulary; None for probes that look at no words.
         device: where batches go.
     """
@@ -55,12 +60,12 @@ class ParserData:
     def __init__(
         self,
         index: Index,
-        features: Features | None = None,
-        vectors: Float[Tensor, "entry dimension"] | None = None,
+        word_maps: WordMaps | None = None,
+        vectors: Table | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
         self.index = index
-        self.features = features
+        self.word_maps = word_maps
         self.device = device
         if vectors is None:
             self._table = None
@@ -87,7 +92,7 @@ class ParserData:
             heads[place, : lengths[place]] = self.index.heads[there]
             punctuation[place, : lengths[place]] = self.index.punctuation[there]
             word[place, : lengths[place]] = self.index.word[there]
-        maps = None if self.features is None else self.features.maps(numbers)
+        maps = None if self.word_maps is None else self.word_maps.maps(numbers)
         return ParserBatch(
             lengths=torch.from_numpy(lengths).to(self.device),
             heads=torch.from_numpy(heads).to(self.device),
@@ -116,5 +121,41 @@ class ParserData:
         return list(self.in_order(order, sentences))
 
     def _size(self, sentences: int, longest: int) -> int:
-        heads = 1 if self.features is None else self.features.heads
+        heads = 1 if self.word_maps is None else self.word_maps.heads
         return sentences * (longest + SPECIALS) ** 2 * heads
+
+
+def vector_table(index: Index, source: WordVectors | CapturedModel) -> Table:
+    """One frozen vector for each entry of the vocabulary.
+
+    From a file: by the lower-cased word, as the authors look it up, and zero where it is not
+    there.  From a model: the mean of its input embeddings over the pieces of the word.
+
+    Raises:
+        UsageError: the model has no input embeddings.
+    """
+    if isinstance(source, CapturedModel):
+        return _embedded(index, source)
+    rows = source.lookup(index.vocabulary)
+    found = np.where(rows[:, None] < 0, np.float32(0), source.matrix[rows])
+    return torch.from_numpy(np.ascontiguousarray(found, dtype=np.float32))
+
+
+def unknown_share(index: Index, vectors: Table) -> float:
+    """The share of the words of the corpus, each as often as it occurs, whose vector is zero."""
+    unknown = (vectors == 0).all(-1).numpy()
+    return float(unknown[index.word].mean()) if len(index.word) else 0.0
+
+
+def _embedded(index: Index, model: CapturedModel) -> Table:
+    network: Any = model.transformer
+    embeddings = network.get_input_embeddings()
+    if embeddings is None:
+        raise UsageError(f"{model.name} has no input embeddings; give a file of word vectors.")
+    with torch.no_grad():
+        pieces = embeddings.weight.detach().cpu().float()[torch.from_numpy(index.pieces)]
+    counts = torch.from_numpy(index.piece_counts)
+    entry = torch.repeat_interleave(torch.arange(len(counts)), counts)
+    sums = pieces.new_zeros(len(counts), pieces.shape[1]).index_add_(0, entry, pieces)
+    means: Table = sums / counts.clamp_min(1)[:, None]
+    return means

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int64
 from headlight.errors import UnknownNameError
 from headlight.studies.parser_probes.batches import ParserBatch, ParserData
 from headlight.studies.parser_probes.models import Parser
+from headlight.studies.parser_probes.settings import Symmetry
 from headlight.studies.parser_probes.training import EVALUATED
 from headlight.studies.parser_probes.trees import arborescence, spanning_edges
 from headlight.studies.word_maps.store import NO_HEAD
@@ -54,7 +55,7 @@ class Counts:
 
 
 @torch.inference_mode()
-def evaluate(model: Parser, data: ParserData, *, symmetry: str = "max") -> Counts:
+def evaluate(model: Parser, data: ParserData, *, symmetry: Symmetry = "max") -> Counts:
     """Parse every sentence.
 
     Args:
@@ -101,7 +102,7 @@ def interval(
 
 
 def _one(
-    batch: ParserBatch, place: int, scores: Float[np.ndarray, "word candidate"], symmetry: str
+    batch: ParserBatch, place: int, scores: Float[np.ndarray, "word candidate"], symmetry: Symmetry
 ) -> dict[str, int]:
     length = int(batch.lengths[place])
     gold = batch.heads[place, :length].cpu().numpy()

@@ -5,19 +5,25 @@ counted from 1.  The word itself is a candidate too, as in the authors' code.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headlight.errors import UnknownNameError, UsageError
+from headlight.errors import ResultError, UsageError
+from headlight.files import Location, load_tensors, save_tensors
+from headlight.settings import require_choice
 from headlight.studies.parser_probes.batches import Maps, ParserBatch, Vectors
+from headlight.studies.parser_probes.settings import Alignment
 from headlight.studies.word_maps.store import SPECIALS
 
 Logits = Float[Tensor, "sentence dependent candidate"]
-UnitLogits = Float[Tensor, "sentence unit unit"]
+PositionLogits = Float[Tensor, "sentence position position"]
 
-ALIGNMENTS = ("fixed", "as_released")
 HIDDEN = 256
 NEAR = (0, -1, 1, -2, 2)
 
@@ -50,8 +56,8 @@ class _Root(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(_glorot((SPECIALS,), 1, 1))
 
-    def forward(self, unit: UnitLogits) -> Logits:
-        dependents = unit[:, SPECIALS:]
+    def forward(self, given: PositionLogits) -> Logits:
+        dependents = given[:, SPECIALS:]
         root = dependents[..., :SPECIALS] @ self.weight
         return torch.cat([root[..., None], dependents[..., SPECIALS:]], dim=-1)
 
@@ -96,10 +102,10 @@ class AttentionAndWords(Parser):
         heads: int,
         dimensions: int,
         bias: bool = True,
-        align_root: str = "fixed",
+        align_root: Alignment = "fixed",
     ) -> None:
         super().__init__()
-        _check_alignment(align_root)
+        require_choice("align_root", align_root, Alignment)
         self.align_root = align_root
         shape, fans = (2, dimensions, 2, heads), (2 * dimensions, 2 * heads)
         self.weight = nn.Parameter(_glorot(shape, *fans))
@@ -112,7 +118,7 @@ class AttentionAndWords(Parser):
         dependent = self._weights(nn.functional.pad(vectors, (0, 0, SPECIALS, 0)), 0)
         if self.bias is not None:
             dependent = dependent + self.bias
-        candidate = self._weights(unit_vectors(vectors, self.align_root), 1)
+        candidate = self._weights(position_vectors(vectors, self.align_root), 1)
         # A cell α_xy is part of two scores: y as the head of x, and x as the head of y.
         of_query = torch.stack([dependent[:, :, 0], candidate[:, :, 1]], dim=-1)
         of_key = torch.stack([candidate[:, :, 0], dependent[:, :, 1]], dim=-1)
@@ -122,8 +128,8 @@ class AttentionAndWords(Parser):
         return logits
 
     def _weights(
-        self, vectors: Float[Tensor, "sentence unit dimension"], part: int
-    ) -> Float[Tensor, "sentence unit direction=2 head"]:
+        self, vectors: Float[Tensor, "sentence position dimension"], part: int
+    ) -> Float[Tensor, "sentence position direction=2 head"]:
         return torch.einsum("bud,dck->buck", vectors, self.weight[part])
 
 
@@ -137,9 +143,9 @@ class DistancesAndWords(Parser):
         align_root: as in `AttentionAndWords`.
     """
 
-    def __init__(self, dimensions: int, align_root: str = "fixed") -> None:
+    def __init__(self, dimensions: int, align_root: Alignment = "fixed") -> None:
         super().__init__()
-        _check_alignment(align_root)
+        require_choice("align_root", align_root, Alignment)
         self.align_root = align_root
         inputs = DISTANCES + 2 * dimensions
         self.words = nn.Parameter(_glorot((2, dimensions, HIDDEN), inputs, HIDDEN))
@@ -151,8 +157,8 @@ class DistancesAndWords(Parser):
         """See the class."""
         vectors = _vectors(batch)
         dependent = vectors @ self.words[0] + self.hidden_bias
-        # Both special units carry what the root has; one of them is enough.
-        candidate = unit_vectors(vectors, self.align_root)[:, 1:] @ self.words[1]
+        # Both special positions carry what the root has; one of them is enough.
+        candidate = position_vectors(vectors, self.align_root)[:, 1:] @ self.words[1]
         # In place: this one tensor, 256 numbers for each pair, is all the time this probe takes.
         hidden = distance_features(batch) @ self.distances
         hidden = hidden.add_(dependent[:, :, None]).add_(candidate[:, None]).tanh_()
@@ -179,8 +185,10 @@ class RightBranching(Parser):
         return score.expand(len(batch.lengths), -1, -1)
 
 
-def unit_vectors(vectors: Vectors, align_root: str) -> Float[Tensor, "sentence unit d"]:
-    """The vector of every candidate; the first two, the special units, carry that of the root."""
+def position_vectors(
+    vectors: Vectors, align_root: Alignment
+) -> Float[Tensor, "sentence position d"]:
+    """The vector of every candidate; the first two, the special tokens, carry that of the root."""
     if align_root == "fixed":
         return nn.functional.pad(vectors, (0, 0, SPECIALS, 0))
     shifted = nn.functional.pad(vectors, (0, 0, 0, 1))
@@ -213,7 +221,7 @@ def _glorot(shape: tuple[int, ...], fan_in: int, fan_out: int) -> Tensor:
 
 def _maps(batch: ParserBatch) -> Maps:
     if batch.maps is None:
-        raise UsageError("this probe looks at attention; give the data its features.")
+        raise UsageError("this probe looks at attention; give the data its word maps.")
     return batch.maps
 
 
@@ -223,6 +231,71 @@ def _vectors(batch: ParserBatch) -> Vectors:
     return batch.vectors
 
 
-def _check_alignment(align_root: str) -> None:
-    if align_root not in ALIGNMENTS:
-        raise UnknownNameError("alignment of the root", align_root, ALIGNMENTS)
+MODELS: dict[str, type[Parser]] = {
+    "right_branching": RightBranching,
+    "distances_and_words": DistancesAndWords,
+    "attention": Attention,
+    "attention_and_words": AttentionAndWords,
+}
+
+
+def build(kind: str, options: Mapping[str, Any], seed: int) -> Parser:
+    """A new probe of a kind of `MODELS`, its weights drawn by this seed alone."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return MODELS[kind](**options)
+
+
+def save_probe(
+    model: Parser, path: Path, *, options: Mapping[str, Any], notes: Mapping[str, Any]
+) -> None:
+    """Write a probe to one file, whole or not at all.
+
+    Args:
+        model: the probe.
+        path: the file; its folder must exist.
+        options: what it was built with.
+        notes: what it was trained on, as JSON.
+
+    Raises:
+        ResultError: the file cannot be written.
+    """
+    kind = next(name for name, made in MODELS.items() if type(model) is made)
+    header = {"kind": kind, "options": dict(options), "notes": dict(notes)}
+    save_tensors(
+        path, {name: each.cpu().numpy() for name, each in model.state_dict().items()}, header
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedProbe:
+    """A probe from a file; `headlight.studies.parser_probes.evaluation.evaluate` parses with it.
+
+    Attributes:
+        model: the probe.
+        notes: what it was trained on.
+    """
+
+    model: Parser
+    notes: Mapping[str, Any]
+
+    def __call__(self, batch: ParserBatch) -> Logits:
+        """Log p(head | word) for every candidate of each word."""
+        with torch.inference_mode():
+            logits: Logits = self.model(batch).log_softmax(-1)
+        return logits
+
+
+def load_probe(path: str | Location) -> TrainedProbe:
+    """A probe that `save_probe` wrote.
+
+    Raises:
+        ResultError: the file cannot be read, or is no probe.
+    """
+    tensors, header = load_tensors(path, what="probe")
+    try:
+        model = MODELS[header["kind"]](**header["options"])
+        model.load_state_dict({name: torch.from_numpy(each) for name, each in tensors.items()})
+        return TrainedProbe(model, dict(header["notes"]))
+    except (KeyError, TypeError, ValueError, RuntimeError) as problem:
+        raise ResultError(f"{path} is not a probe that Headlight wrote; give another.") from problem

@@ -9,11 +9,20 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.result import FORMAT
+from headlight.result import describe
 from headlight.studies.parser_probes.evaluation import METRICS, Counts, interval, share
-from headlight.studies.parser_probes.training import Course
+from headlight.studies.parser_probes.training import TrainingHistory
 
-STAGE = "probes"
+VARIABLES = {
+    "score": ("share of words, or edges, that are found", "1"),
+    "low": ("percentile 2.5 of the score over resampled sentences", "1"),
+    "high": ("percentile 97.5 of the score over resampled sentences", "1"),
+    "by_seed": ("score for each seed", "1"),
+    "parameters": ("numbers that are learned", "1"),
+    "epochs": ("epochs trained", "1"),
+    "best_epoch": ("epoch whose weights were kept", "1"),
+    "loss": ("cross-entropy per word on the held-out sentences", "nat"),
+}
 COLUMNS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 
 
@@ -25,7 +34,7 @@ class Row:
     measure: str
     parameters: int = 0
     counts: list[Counts] = field(default_factory=list)
-    courses: list[Course] = field(default_factory=list)
+    histories: list[TrainingHistory] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -64,9 +73,9 @@ def dataset(
             "high": (("row", "metric"), scores[..., 2]),
             "by_seed": (("row", "seed", "metric"), np.array([row.by_seed() for row in rows])),
             "parameters": ("row", np.array([row.parameters for row in rows])),
-            "epochs": (("row", "seed"), _of_courses(rows, lambda course: course.epochs)),
-            "best_epoch": (("row", "seed"), _of_courses(rows, lambda course: course.best)),
-            "loss": (("row", "seed"), _of_courses(rows, _best_loss)),
+            "epochs": (("row", "seed"), _of_histories(rows, lambda history: history.epochs)),
+            "best_epoch": (("row", "seed"), _of_histories(rows, lambda history: history.best)),
+            "loss": (("row", "seed"), _of_histories(rows, _best_loss)),
         },
         coords={
             "row": [row.label for row in rows],
@@ -77,9 +86,7 @@ def dataset(
         },
     )
     seconds = {row.label: round(row.seconds, 3) for row in rows}
-    return result.assign_attrs(
-        {**attributes, "seconds": json.dumps(seconds), "format": FORMAT, "stage": STAGE}
-    )
+    return describe(result, VARIABLES).assign_attrs({**attributes, "seconds": json.dumps(seconds)})
 
 
 def probe_table(result: xarray.Dataset) -> pandas.DataFrame:
@@ -102,9 +109,9 @@ def probe_table(result: xarray.Dataset) -> pandas.DataFrame:
     )
 
 
-def _best_loss(course: Course) -> float:
-    return course.losses[course.best - 1] if course.losses else np.nan
+def _best_loss(history: TrainingHistory) -> float:
+    return history.losses[history.best - 1] if history.losses else np.nan
 
 
-def _of_courses(rows: Sequence[Row], what: Any) -> np.ndarray:
-    return np.array([[what(course) for course in row.courses] for row in rows])
+def _of_histories(rows: Sequence[Row], what: Any) -> np.ndarray:
+    return np.array([[what(history) for history in row.histories] for row in rows])

@@ -1,76 +1,112 @@
-"""Which probes are trained, and how."""
+"""Which probes are trained, and how; without torch."""
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Literal
 
-from headlight.errors import UnknownNameError, UsageError
-from headlight.measures import MEASURES
-from headlight.studies.parser_probes.models import ALIGNMENTS
-from headlight.studies.parser_probes.training import Recipe
-from headlight.studies.parser_probes.trees import SYMMETRIES
-from headlight.studies.word_maps.plan import FeatureSettings
+from headlight.errors import UsageError
+from headlight.settings import AtLeast1, Range, Settings, choices, require_choice
+from headlight.studies.word_maps.settings import WordMapSettings
+from headlight.vocabulary import MEASURES
 
-PROBES = (
+Probe = Literal[
     "right_branching",
     "distances_and_words",
     "random_attention_and_words",
     "attention",
     "attention_and_words",
-)
+]
 """The rows of Clark et al. (2019), Table 3, but for the structural probe."""
+
+PROBES: tuple[Probe, ...] = choices(Probe)
 
 BASELINES = PROBES[:2]
 """Those that see no attention."""
 
-RANDOM = "random_attention_and_words"
+RANDOM = PROBES[2]
 """The one that sees attention of the random control."""
 
 NO_MEASURE = ""
 
+Alignment = Literal["fixed", "as_released"]
+Symmetry = Literal["max", "mean"]
+
 
 @dataclass(frozen=True, kw_only=True)
-class ProbeSettings:
-    """What a table of probes depends on, besides model, treebanks and word vectors.
+class TrainingSettings(Settings):
+    """How a probe is trained.
 
     Attributes:
-        probes: which of `PROBES`.
+        learning_rate: of Adam; the other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
+        sentences: sentences in a step.
+        epochs: passes over the training sentences at most.
+        patience: stop after so many epochs without a better loss on the held-out sentences.
+        held_out: share of the training sentences that is held out; 0 trains for all epochs and
+            keeps the last weights.
+        shuffle: in another order every epoch, sentences of similar lengths together; otherwise in
+            the order of the corpus.
+    """
+
+    learning_rate: Annotated[float, Range(above=0)] = 0.002
+    sentences: AtLeast1 = 16
+    epochs: AtLeast1 = 40
+    patience: AtLeast1 = 3
+    held_out: Annotated[float, Range(minimum=0, below=1)] = 0.1
+    shuffle: bool = True
+
+
+AS_RELEASED = TrainingSettings(sentences=1, epochs=1, held_out=0.0, shuffle=False)
+"""The authors' code: one epoch, one sentence at a time, in the order of the corpus."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserProbeSettings(WordMapSettings):
+    """What a table of probes depends on, besides model and treebank.
+
+    Attributes:
+        train: treebank to learn from; by default every tenth sentence of the source is parsed, and
+            the others are learned from.
+        word_vectors: file of word vectors; by default the input embeddings of the model.
+        max_sentences: of each treebank only so many.
+        probes: which probes.
         measures: of what attention: ``weight``, ``norm``, ``effective``; one row for each.
-        recipe: how they are trained, see `Recipe` and `RECIPES`.
+        training: how they are trained.
         seeds: each probe is trained once for each; scores are over all of them together.
         align_root: whether each candidate has its own word vector (``fixed``), or that of the word
             after it, as in the authors' code (``as_released``).
         bias: a weight for each head that words do not change, as in the authors' code.
-        symmetry: how UUAS joins the two directions of a pair: ``max`` or ``mean``.
+        symmetry: how UUAS joins the two directions of a pair.
         control_seed: of the random weights of the control.
-        features: how attention is read off.
     """
 
-    probes: tuple[str, ...] = PROBES
+    train: str | None = None
+    word_vectors: str | None = None
+    max_sentences: AtLeast1 | None = None
+    probes: tuple[Probe, ...] = PROBES
     measures: tuple[str, ...] = MEASURES
-    recipe: Recipe = field(default_factory=Recipe)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
     seeds: tuple[int, ...] = (0,)
-    align_root: str = "fixed"
+    align_root: Alignment = "fixed"
     bias: bool = True
-    symmetry: str = "max"
+    symmetry: Symmetry = "max"
     control_seed: int = 0
-    features: FeatureSettings = field(default_factory=FeatureSettings)
 
     def __post_init__(self) -> None:
-        for kind, given, known in (
-            ("probe", self.probes, PROBES),
-            ("measure for probes", self.measures, MEASURES),
-            ("alignment of the root", (self.align_root,), ALIGNMENTS),
-            ("way to join two directions", (self.symmetry,), SYMMETRIES),
-        ):
-            for name in given:
-                if name not in known:
-                    raise UnknownNameError(kind, name, known)
+        super().__post_init__()
+        for measure in self.measures:
+            require_choice("measure for probes", measure, MEASURES)
         if not self.probes or not self.seeds:
             raise UsageError("name at least one probe and one seed.")
         if not self.measures and not set(self.probes) <= set(BASELINES):
             raise UsageError("probes of attention need at least one measure.")
 
-    def rows(self) -> list[tuple[str, str]]:
+    @property
+    def word_maps(self) -> WordMapSettings:
+        """The part that the word maps depend on."""
+        return WordMapSettings(
+            **{each.name: getattr(self, each.name) for each in fields(WordMapSettings)}
+        )
+
+    def rows(self) -> list[tuple[Probe, str]]:
         """Probe and measure of each row, in the order of `PROBES`; baselines have no measure."""
         return [
             (probe, measure)
@@ -78,9 +114,3 @@ class ProbeSettings:
             if probe in self.probes
             for measure in ((NO_MEASURE,) if probe in BASELINES else self.measures)
         ]
-
-    def signature(self) -> dict[str, Any]:
-        """All settings, as JSON."""
-        settings = asdict(self)
-        del settings["features"]["batch_tokens"]
-        return settings

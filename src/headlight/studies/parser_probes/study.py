@@ -4,10 +4,12 @@ Source: Clark et al. (2019), Section 5 and Table 3.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,46 +17,65 @@ from typing import Any
 import numpy as np
 import xarray
 
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import check_repeatable
+from headlight.analysis.runner import Origin, keep_result
 from headlight.capture import CapturedModel
-from headlight.corpora import Sentence, WordVectors, open_treebank, read_word_vectors
+from headlight.corpora import (
+    Corpus,
+    Sentence,
+    WordVectors,
+    open_treebank,
+    read_word_vectors,
+)
+from headlight.corpora.corpus import CorpusCounts
 from headlight.errors import RunError
-from headlight.files import make_folder
-from headlight.result import versions
+from headlight.files import Location, make_folder
+from headlight.studies.parser_probes.batches import (
+    ParserData,
+    Table,
+    unknown_share,
+    vector_table,
+)
 from headlight.studies.parser_probes.control import RandomControl, random_control
-from headlight.studies.parser_probes.result import dataset
-from headlight.studies.parser_probes.row import Material, trained_row
-from headlight.studies.parser_probes.settings import RANDOM, ProbeSettings
-from headlight.studies.parser_probes.words import table, unknown_share
+from headlight.studies.parser_probes.evaluation import evaluate
+from headlight.studies.parser_probes.models import build, save_probe
+from headlight.studies.parser_probes.result import Row, dataset
+from headlight.studies.parser_probes.settings import RANDOM, ParserProbeSettings
+from headlight.studies.parser_probes.training import TrainingHistory, train as train_probe
 from headlight.studies.word_maps.extraction import extract
-from headlight.studies.word_maps.plan import FeaturePlan, plan_study
-from headlight.studies.word_maps.store import NO_HEAD, Features
+from headlight.studies.word_maps.plan import TreebankSource, WordMapPlan, plan_word_maps
+from headlight.studies.word_maps.store import NO_HEAD, Index, WordMaps
 
-SIDES = ("train", "evaluation")
-Source = str | Path | Iterable[Sentence]
+EVERY = 10
+"""Without a training treebank every tenth sentence is parsed, and the others are learned from."""
+
+TRAIN, EVALUATION, WEIGHTS = "train", "evaluation", "weights"
+"""Folders of the maps of both treebanks, and of trained probes."""
 
 
-def parse_probes(
-    train: Source,
-    evaluation: Source,
+def run(  # noqa: PLR0913 - the arguments of every study, and two objects
+    source: TreebankSource,
     model: CapturedModel,
-    settings: ProbeSettings | None = None,
+    settings: ParserProbeSettings | None = None,
     *,
-    vectors: str | Path | WordVectors | None = None,
-    folder: Path | str | None = None,
+    train: TreebankSource | None = None,
+    vectors: WordVectors | None = None,
+    folder: RunFolder | None = None,
+    command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
     """Train probes on one treebank and let them parse another (Clark et al. 2019, Table 3).
 
     Args:
-        train: a path for `headlight.corpora.open_treebank`, or sentences with gold heads that can
-            be iterated more than once; some are held out.
-        evaluation: as `train`, of other sentences.
+        source: what is parsed; see `headlight.studies.word_maps.plan.TreebankSource`.
         model: the model whose attention is probed.
-        settings: see `ProbeSettings`.
-        vectors: of words, or a path for `headlight.corpora.read_word_vectors`; by default the input
-            embeddings of the model.
-        folder: where to keep attention maps and trained probes.  Maps that are there already are
-            used, if they were made from the same; without a folder nothing is kept.
+        settings: see `ParserProbeSettings`.
+        train: what is learned from, in place of the path in the settings; some of it is held out.
+        vectors: word vectors, in place of the path in the settings.
+        folder: where to keep attention maps, trained probes and the result; maps that are there
+            already are used, if they were made from the same.  Without one nothing is kept.
+        command: how it was asked for, for the record.
         progress: show bars on standard error.
 
     Returns:
@@ -62,48 +83,152 @@ def parse_probes(
         table of it.
 
     Raises:
-        UsageError: something does not fit together; see `ProbeSettings`.
+        UsageError: something does not fit together; see `ParserProbeSettings`.
         CorpusError: a treebank cannot be read, or has no heads.
         UnsupportedModelError: the attention of the model cannot be captured, or there is no random
             control of it.
-        RunError: the folder holds maps of something else, or cannot be used.
+        RunError: the folder holds something else, or cannot be used.
     """
-    settings = settings or ProbeSettings()
-    banks = [_opened(source) for source in (train, evaluation)]
-    plans = [plan_study(bank, model, settings.features) for bank in banks]
-    control = random_control(plans[0].model, settings.control_seed) if _random(settings) else None
-    about = _described(plans, settings, control)
-    about["training_corpus"], about["corpus"] = (
-        getattr(bank, "source", "sentences") for bank in banks
+    settings = settings or ParserProbeSettings()
+    banks = _treebanks(source, settings.train if train is None else train, settings.max_sentences)
+    learning, testing = (plan_word_maps(bank, model, settings.word_maps) for bank in banks)
+    names = [bank.source for bank in banks]
+    signature = {
+        **settings.signature(),
+        "train": names[0],
+        "corpus": names[1],
+        "training_maps": learning.signature(),
+        "evaluation_maps": testing.signature(),
+        "word_vectors": _name(vectors or settings.word_vectors),
+    }
+
+    def compute(place: Location | None) -> xarray.Dataset:
+        with ExitStack() as stack:
+            if not isinstance(place, Path):  # a store cannot be memory-mapped
+                place = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+            elif folder and folder.overwrite:
+                for name in (TRAIN, EVALUATION, WEIGHTS):
+                    shutil.rmtree(place / name, ignore_errors=True)
+            known = _vectors(vectors or settings.word_vectors, (learning, testing))
+            attributes = {"training_corpus": names[0], "vectors": signature["word_vectors"]}
+            return _probe(learning, testing, settings, known, place, attributes, progress)
+
+    origin = Origin(
+        "parser_probes", "Parser probes", testing.model, signature, testing.kind, names[1]
     )
-    about["vectors"] = _named(vectors)
-    known = _read(vectors, plans)
-    with ExitStack() as stack:
-        place = Path(folder or stack.enter_context(TemporaryDirectory(prefix="headlight-")))
-        material = [
-            _material(plan, settings, control, known or plan.model, place / side, progress)
-            for side, plan in zip(SIDES, plans, strict=True)
-        ]
-        about["unknown_words"] = json.dumps([_unknown(each) for each in material])
-        weights = make_folder(place / "weights", error=RunError)
-        rows = [
-            trained_row(probe, measure, material, settings, weights, about)
-            for probe, measure in settings.rows()
-        ]
+    return keep_result(
+        origin, compute, folder=folder, command=command, digest=lambda: testing.digest
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """All that probes may look at in one treebank.
+
+    Attributes:
+        index: Its sentences.
+        words: A vector for each entry of the vocabulary; None if no probe looks at words.
+        maps: Attention of the model by measure.
+        random_maps: Attention of the random control by measure.
+        device: Where probes are trained.
+    """
+
+    index: Index
+    words: Table | None
+    maps: Mapping[str, WordMaps]
+    random_maps: Mapping[str, WordMaps]
+    device: Any
+
+    def data(self, probe: str, measure: str) -> ParserData:
+        """What this probe sees."""
+        maps = self.random_maps if probe == RANDOM else self.maps
+        words = self.words if "words" in probe else None
+        return ParserData(self.index, maps.get(measure), words, self.device)
+
+
+def _treebanks(
+    source: TreebankSource, train: TreebankSource | None, limit: int | None
+) -> tuple[Corpus[Sentence], Corpus[Sentence]]:
+    """What is learned from, and what is parsed."""
+    bank = open_treebank(source).take(limit)
+    if train is not None:
+        return open_treebank(train).take(limit), bank
+    return split_treebank(check_repeatable(bank))
+
+
+def split_treebank(bank: Corpus[Sentence]) -> tuple[Corpus[Sentence], Corpus[Sentence]]:
+    """Sentences to learn from, and every tenth sentence, to be parsed."""
+
+    def part(parsed: bool) -> Corpus[Sentence]:
+        def read(_: CorpusCounts) -> Iterator[Sentence]:
+            for place, sentence in enumerate(bank):
+                if parsed == (place % EVERY == EVERY - 1):
+                    yield sentence
+
+        return Corpus(bank.source, read, "treebank")
+
+    return part(False), part(True)
+
+
+def _name(vectors: str | WordVectors | None) -> str:
+    """What the word vectors are called."""
+    if isinstance(vectors, WordVectors):
+        digest = sha256(np.ascontiguousarray(vectors.matrix).tobytes()).hexdigest()
+        return f"vectors {digest[:12]}"
+    return vectors or "input embeddings of the model"
+
+
+def _vectors(
+    vectors: str | WordVectors | None, plans: Sequence[WordMapPlan]
+) -> WordVectors | CapturedModel:
+    """Of a file only the vectors that are needed."""
+    if isinstance(vectors, str):
+        needed = {word.lower() for plan in plans for word in plan.index.vocabulary}
+        return read_word_vectors(vectors, vocabulary=needed)
+    return vectors or plans[0].model
+
+
+def _probe(
+    learning: WordMapPlan,
+    testing: WordMapPlan,
+    settings: ParserProbeSettings,
+    vectors: WordVectors | CapturedModel,
+    place: Path,
+    attributes: Mapping[str, Any],
+    progress: bool,
+) -> xarray.Dataset:
+    """Read off the attention where it is not kept, and train and test every probe."""
+    wants_control = RANDOM in settings.probes
+    control = random_control(learning.model, settings.control_seed) if wants_control else None
+    data = [
+        _training_data(plan, settings, control, vectors, place / side, progress)
+        for side, plan in ((TRAIN, learning), (EVALUATION, testing))
+    ]
+    about = {
+        **attributes,
+        **_attributes((learning, testing), control),
+        "unknown_words": json.dumps([_unknown(each) for each in data]),
+    }
+    notes = {"model": testing.model.name, "revision": testing.model.revision, **about}
+    weights = make_folder(place / WEIGHTS, error=RunError)
+    rows = [
+        _train_row(probe, measure, data, settings, weights, notes)
+        for probe, measure in settings.rows()
+    ]
     return dataset(rows, settings.seeds, about)
 
 
-def _material(
-    plan: FeaturePlan,
-    settings: ProbeSettings,
+def _training_data(
+    plan: WordMapPlan,
+    settings: ParserProbeSettings,
     control: CapturedModel | None,
     vectors: WordVectors | CapturedModel,
     place: Path,
     progress: bool,
-) -> Material:
+) -> TrainingData:
     """All that the probes look at in one treebank; attention is read off where it is not kept."""
-    maps: dict[str, Features] = {}
-    random: dict[str, Features] = {}
+    maps: dict[str, WordMaps] = {}
+    random: dict[str, WordMaps] = {}
     if {*settings.probes} & {"attention", "attention_and_words"}:
         maps = extract(plan, place / "model", settings.measures, progress=progress)
     if control is not None:
@@ -111,49 +236,19 @@ def _material(
         plan = replace(plan, model=control, sites=sites)
         random = extract(plan, place / "random", settings.measures, progress=progress)
     wants_words = any("words" in probe for probe in settings.probes)
-    words = table(plan.index, vectors) if wants_words else None
-    return Material(plan.index, words, maps, random, plan.model.transformer.device)
+    words = vector_table(plan.index, vectors) if wants_words else None
+    return TrainingData(plan.index, words, maps, random, plan.model.transformer.device)
 
 
-def _opened(source: Source) -> Iterable[Sentence]:
-    return open_treebank(source) if isinstance(source, str | Path) else source
-
-
-def _named(vectors: str | Path | WordVectors | None) -> str:
-    if isinstance(vectors, str | Path):
-        return str(vectors)
-    return "input embeddings of the model" if vectors is None else "vectors"
-
-
-def _read(
-    vectors: str | Path | WordVectors | None, plans: Sequence[FeaturePlan]
-) -> WordVectors | None:
-    """Of a file only the vectors that are needed."""
-    if not isinstance(vectors, str | Path):
-        return vectors
-    needed = {word.lower() for plan in plans for word in plan.index.vocabulary}
-    return read_word_vectors(vectors, vocabulary=needed)
-
-
-def _random(settings: ProbeSettings) -> bool:
-    return RANDOM in settings.probes
-
-
-def _unknown(material: Material) -> float | None:
+def _unknown(data: TrainingData) -> float | None:
     """The share of words without a vector."""
-    return None if material.words is None else unknown_share(material.index, material.words)
+    return None if data.words is None else unknown_share(data.index, data.words)
 
 
-def _described(
-    plans: Sequence[FeaturePlan], settings: ProbeSettings, control: RandomControl | None
-) -> dict[str, Any]:
-    """What would have to be repeated to get the same, and what was left out; train first."""
+def _attributes(plans: Sequence[WordMapPlan], control: RandomControl | None) -> dict[str, Any]:
+    """What was read and what was left out, of both treebanks, the training treebank first."""
     learning, testing = plans
     return {
-        "title": "Attention probes",
-        "model": testing.model.name,
-        "revision": testing.model.revision,
-        "kind": testing.kind,
         "corpus_digest": testing.digest,
         "training_digest": learning.digest,
         "sentences": [len(plan.index) for plan in plans],
@@ -162,13 +257,64 @@ def _described(
         "left_out": json.dumps([asdict(plan.counts) for plan in plans]),
         "root": json.dumps(_root(plans)),
         "kept_in_control": json.dumps(control.kept if control else ()),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": json.dumps(versions()),
-        "settings": json.dumps(settings.signature()),
     }
 
 
-def _root(plans: Sequence[FeaturePlan]) -> list[str]:
+def _root(plans: Sequence[WordMapPlan]) -> list[str]:
     """Which special tokens the root's score is made of; without any it is 0 throughout."""
     there = np.logical_and.reduce([plan.index.special for plan in plans])
     return [name for name, found in zip(("begin", "end"), there, strict=True) if found]
+
+
+def _train_row(
+    probe: str,
+    measure: str,
+    data: Sequence[TrainingData],
+    settings: ParserProbeSettings,
+    folder: Path,
+    notes: Mapping[str, Any],
+) -> Row:
+    """Train a probe once for each seed, parse the other treebank, and keep the weights.
+
+    Args:
+        probe: one of `headlight.studies.parser_probes.settings.PROBES`.
+        measure: what attention it looks at; empty for baselines.
+        data: the treebank to learn from, and the one to parse.
+        settings: see `ParserProbeSettings`.
+        folder: where the weights go; it exists.
+        notes: what is written down with the weights.
+    """
+    learning, testing = (each.data(probe, measure) for each in data)
+    kind, options = _options(probe, learning, settings)
+    row = Row(probe, measure)
+    for seed in settings.seeds:
+        model = build(kind, options, seed).to(learning.device)
+        row.parameters = model.size
+        began = time.perf_counter()
+        untrained = TrainingHistory((), 0)
+        row.histories.append(
+            train_probe(model, learning, settings.training, seed) if model.size else untrained
+        )
+        row.seconds += time.perf_counter() - began
+        row.counts.append(evaluate(model, testing, symmetry=settings.symmetry))
+        if model.size:
+            path = folder / f"{row.label.replace('/', '-')}-{seed}.safetensors"
+            save_probe(
+                model, path, options=options, notes={**notes, "row": row.label, "seed": seed}
+            )
+    return row
+
+
+def _options(
+    probe: str, data: ParserData, settings: ParserProbeSettings
+) -> tuple[str, dict[str, Any]]:
+    """What kind of model this is, and what it is built with."""
+    kind = "attention_and_words" if probe == RANDOM else probe
+    options: dict[str, Any] = {}
+    if data.word_maps is not None:
+        options["heads"] = data.word_maps.heads
+    if data.dimensions is not None:
+        options |= {"dimensions": data.dimensions, "align_root": settings.align_root}
+    if kind == "attention_and_words":
+        options["bias"] = settings.bias
+    return kind, options

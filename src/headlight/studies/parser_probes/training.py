@@ -9,9 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headlight.errors import UnknownNameError, UsageError
+from headlight.errors import UsageError
 from headlight.studies.parser_probes.batches import ParserBatch, ParserData
 from headlight.studies.parser_probes.models import Logits, Parser
+from headlight.studies.parser_probes.settings import TrainingSettings
 from headlight.studies.word_maps.store import NO_HEAD
 
 EVALUATED = 64
@@ -20,57 +21,8 @@ _POOL = 64
 """Batches that are sorted by length together."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """How a probe is trained.
-
-    Attributes:
-        learning_rate: of Adam; the other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
-        sentences: sentences in a step.
-        epochs: passes over the training sentences at most.
-        patience: stop after so many epochs without a better loss on the held-out sentences.
-        held_out: share of the training sentences that is held out; 0 trains for all epochs and
-            keeps the last weights.
-        shuffle: in another order every epoch, sentences of similar lengths together; otherwise in
-            the order of the corpus.
-    """
-
-    learning_rate: float = 0.002
-    sentences: int = 16
-    epochs: int = 40
-    patience: int = 3
-    held_out: float = 0.1
-    shuffle: bool = True
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.held_out < 1:
-            raise UsageError(f"held_out is a share from 0 to below 1, not {self.held_out}.")
-        if min(self.sentences, self.epochs, self.patience) < 1 or self.learning_rate <= 0:
-            raise UsageError(
-                "sentences, epochs and patience must be at least 1, and learning_rate above 0."
-            )
-
-
-RECIPES = {
-    "early_stopping": Recipe(),
-    "clark": Recipe(sentences=1, epochs=1, held_out=0.0, shuffle=False),
-}
-"""``clark`` is the authors' code: one epoch, one sentence at a time, in the corpus' order."""
-
-
-def recipe(name: str) -> Recipe:
-    """The recipe of that name.
-
-    Raises:
-        UnknownNameError: it is none of `RECIPES`.
-    """
-    if name not in RECIPES:
-        raise UnknownNameError("recipe", name, RECIPES)
-    return RECIPES[name]
-
-
 @dataclass(frozen=True)
-class Course:
+class TrainingHistory:
     """How training went.
 
     Attributes:
@@ -95,7 +47,7 @@ def loss(logits: Logits, batch: ParserBatch) -> Float[Tensor, ""]:
     )
 
 
-def train(model: Parser, data: ParserData, how: Recipe, seed: int) -> Course:
+def train(model: Parser, data: ParserData, how: TrainingSettings, seed: int) -> TrainingHistory:
     """Train a probe in place, and leave it with the weights that were best on what was held out.
 
     Raises:
@@ -115,7 +67,7 @@ def train(model: Parser, data: ParserData, how: Recipe, seed: int) -> Course:
         if epoch - best >= how.patience or not math.isfinite(losses[epoch]):
             break
     model.load_state_dict(weights)
-    return Course(tuple(losses), best + 1)
+    return TrainingHistory(tuple(losses), best + 1)
 
 
 @torch.inference_mode()
@@ -149,7 +101,7 @@ def _epoch(
 
 
 def _split(
-    data: ParserData, how: Recipe, generator: np.random.Generator
+    data: ParserData, how: TrainingSettings, generator: np.random.Generator
 ) -> tuple[list[int], list[int]]:
     """Sentences to learn from, in the order of the corpus, and sentences held out."""
     usable = [number for number in range(len(data)) if data.index.lengths[number]]
@@ -166,7 +118,7 @@ def _split(
 
 
 def _batches(
-    data: ParserData, numbers: Sequence[int], how: Recipe, generator: np.random.Generator
+    data: ParserData, numbers: Sequence[int], how: TrainingSettings, generator: np.random.Generator
 ) -> Iterator[list[int]]:
     if not how.shuffle:
         yield from data.in_order(numbers, how.sentences)

@@ -3,10 +3,11 @@
 import numpy as np
 from jaxtyping import Float, Int64
 
-from headlight.errors import UnknownNameError, UsageError
-from headlight.studies.parser_probes.edmonds import best_tree
+from headlight.errors import UsageError
+from headlight.settings import require_choice
+from headlight.studies.parser_probes.settings import Symmetry
 
-SYMMETRIES = ("max", "mean")
+Square = Float[np.ndarray, "node head"]
 INSTALL = "spanning trees need one more package: pip install 'headlight[papers]'."
 
 
@@ -36,7 +37,7 @@ def arborescence(score: Float[np.ndarray, "word candidate"]) -> Int64[np.ndarray
 
 
 def spanning_edges(
-    score: Float[np.ndarray, "word word"], symmetry: str = "max"
+    score: Float[np.ndarray, "word word"], symmetry: Symmetry = "max"
 ) -> Int64[np.ndarray, "edge 2"]:
     """The undirected tree over all words of highest total score.
 
@@ -51,8 +52,7 @@ def spanning_edges(
         UsageError: scipy is not installed.
         UnknownNameError: there is no such symmetry.
     """
-    if symmetry not in SYMMETRIES:
-        raise UnknownNameError("way to join two directions", symmetry, SYMMETRIES)
+    require_choice("symmetry", symmetry, Symmetry)
     try:
         from scipy.sparse.csgraph import minimum_spanning_tree
     except ImportError as problem:
@@ -65,3 +65,55 @@ def spanning_edges(
     found = minimum_spanning_tree(np.triu(cost, k=1)).tocoo()
     edges = np.stack([found.row, found.col], axis=1).astype(np.int64)
     return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+
+
+def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
+    """The head of every node in the tree of highest total score below node 0.
+
+    Every node takes its best head.  Where that makes a cycle, the cycle becomes one node: what
+    leaves it costs as before, and what enters it costs what it loses by replacing the head of the
+    node that it enters.  The tree of the smaller graph says where the cycle is broken.
+
+    Args:
+        score: of each node (second axis) as the head of each node (first axis); minus infinity
+            where one cannot be, and at least one finite head for every node but the first.
+
+    Returns:
+        Head of each node; 0 for node 0 itself.
+    """
+    heads: Int64[np.ndarray, " node"] = score.argmax(axis=1)
+    heads[0] = 0
+    cycle = _cycle(heads)
+    if not len(cycle):
+        return heads
+    outside = np.setdiff1d(np.arange(len(score)), cycle)
+    leaving = score[np.ix_(outside, cycle)]
+    entering = score[np.ix_(cycle, outside)] - score[cycle, heads[cycle]][:, None]
+    small = np.full((len(outside) + 1, len(outside) + 1), -np.inf)
+    small[:-1, :-1] = score[np.ix_(outside, outside)]
+    small[:-1, -1] = leaving.max(axis=1)
+    small[-1, :-1] = entering.max(axis=0)
+    found = best_tree(small)
+    below = found[:-1] == len(outside)  # whose head is the cycle
+    inner, outer = cycle[leaving.argmax(axis=1)], np.append(outside, 0)[found[:-1]]
+    heads[outside] = np.where(below, inner, outer)
+    heads[0] = 0
+    entry = found[-1]
+    heads[cycle[entering[:, entry].argmax()]] = outside[entry]
+    return heads
+
+
+def _cycle(heads: Int64[np.ndarray, " node"]) -> Int64[np.ndarray, " member"]:
+    """The nodes of one cycle that does not hold node 0; empty if there is none."""
+    seen = np.zeros(len(heads), dtype=np.int64)
+    for start in range(1, len(heads)):
+        node = start
+        while node and not seen[node]:
+            seen[node] = start
+            node = int(heads[node])
+        if node and seen[node] == start:
+            members = [node]
+            while heads[members[-1]] != node:
+                members.append(int(heads[members[-1]]))
+            return np.sort(np.array(members, dtype=np.int64))
+    return np.zeros(0, dtype=np.int64)

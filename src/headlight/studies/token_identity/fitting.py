@@ -9,13 +9,24 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headlight.errors import RunError
-from headlight.studies.token_identity.cases import Case, Tokens
-from headlight.studies.token_identity.models import Model, first_weights, model_of
-from headlight.studies.token_identity.ridge import ridge_maps
-from headlight.studies.token_identity.settings import IdentitySettings, MapRecipe
-from headlight.studies.token_identity.splits import Pairs, order
-from headlight.studies.token_identity.training import Course, Material, train
-from headlight.studies.token_identity.validation import Validation
+from headlight.studies.token_identity.cases import Case, Pairs, Tokens, order
+from headlight.studies.token_identity.models import (
+    MapFamily,
+    family_of,
+    first_weights,
+    ridge_maps,
+)
+from headlight.studies.token_identity.settings import (
+    Loss,
+    MapTrainingSettings,
+    TokenIdentitySettings,
+)
+from headlight.studies.token_identity.training import (
+    TrainingData,
+    TrainingHistory,
+    Validation,
+    train,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +42,7 @@ class Fitted:
         epochs: epochs trained with its learning rate; 0 in closed form.
     """
 
-    model: Model
+    model: MapFamily
     weights: list[Float[Tensor, "..."]]
     parameter: float
     loss: float
@@ -39,40 +50,42 @@ class Fitted:
     epochs: int = 0
 
 
-def fit(tokens: Tokens, case: Case, settings: IdentitySettings, recipe: MapRecipe) -> list[Fitted]:
+def fit(
+    tokens: Tokens, case: Case, settings: TokenIdentitySettings, training: MapTrainingSettings
+) -> list[Fitted]:
     """One map for each layer of the case, with the learning rate or λ that suits it best.
 
     Raises:
         RunError: no learning rate led to a finite loss.
     """
     parts = tokens.parts(case)
-    training = _material(tokens, case, parts.train)
-    held_out = _material(tokens, case, parts.validation)
-    sizes = (training.hidden[0].shape[1], training.goals[0].shape[1])
-    exact = recipe.precision == "highest"
-    model = model_of(case.map, sizes, recipe.hidden, exact=exact)
+    learned = _training_data(tokens, case, parts.train)
+    held_out = _training_data(tokens, case, parts.validation)
+    sizes = (learned.hidden[0].shape[1], learned.goals[0].shape[1])
+    exact = training.precision == "highest"
+    model = family_of(case.map, sizes, training.hidden, exact=exact)
     validation = Validation(held_out.hidden, held_out.goals, case.loss, model)
     if case.map == "linear" and settings.solver == "ridge":
-        return _in_closed_form(model, training, validation, case.loss, settings.ridges)
-    device = training.hidden[0].device
+        return _in_closed_form(model, learned, validation, case.loss, settings.ridges)
+    device = learned.hidden[0].device
     begin = [_begin(model, case, layer, settings.seed, device) for layer in case.layers]
-    courses = train(
+    histories = train(
         model,
         begin,
-        training,
+        learned,
         validation,
         case.loss,
-        recipe,
+        training,
         lambda epoch: order(len(parts.train), case.fold, settings.seed, epoch),
     )
-    return [_best(model, course, recipe.rates, case) for course in courses]
+    return [_best(model, history, training.rates, case) for history in histories]
 
 
 def predicted(
-    fitted: Fitted, hidden: Float[Tensor, "token model"], recipe: MapRecipe
+    fitted: Fitted, hidden: Float[Tensor, "token model"], training: MapTrainingSettings
 ) -> Float[Tensor, "token input"]:
     """What a map makes of hidden tokens; in float64 where float32 is multiplied inexactly."""
-    exact = torch.float32 if recipe.precision == "highest" else torch.float64
+    exact = torch.float32 if training.precision == "highest" else torch.float64
     weights = [tensor.to(exact)[None, None] for tensor in fitted.weights]
     rows = [
         fitted.model.predict(weights, some.to(exact).unsqueeze(0))[0, 0]
@@ -81,44 +94,46 @@ def predicted(
     return torch.cat(rows)
 
 
-def _material(tokens: Tokens, case: Case, pairs: Pairs) -> Material:
+def _training_data(tokens: Tokens, case: Case, pairs: Pairs) -> TrainingData:
     """The rows of these pairs for each layer; goals that layers share are taken once."""
     goals: dict[int, Float[Tensor, "token input"]] = {}
     for layer in case.layers:
         rows = tokens.goals(layer)
         if rows.data_ptr() not in goals:
             goals[rows.data_ptr()] = tokens.some(rows, pairs.goal)
-    return Material(
+    return TrainingData(
         [tokens.some(tokens.hidden(layer), pairs.source) for layer in case.layers],
         [goals[tokens.goals(layer).data_ptr()] for layer in case.layers],
     )
 
 
 def _begin(
-    model: Model, case: Case, layer: int, seed: int, device: torch.device
+    model: MapFamily, case: Case, layer: int, seed: int, device: torch.device
 ) -> list[Float[Tensor, "..."]]:
     """First weights, which depend on nothing but seed, fold and layer."""
     drawn = first_weights(model.shapes, [seed, case.fold, layer])
     return [tensor.to(device) for tensor in drawn]
 
 
-def _best(model: Model, courses: Sequence[Course], rates: Sequence[float], case: Case) -> Fitted:
-    """The course with the least validation loss, the first of equals."""
-    number = min(range(len(rates)), key=lambda place: courses[place].loss)
-    course = courses[number]
-    if not math.isfinite(course.loss):
+def _best(
+    model: MapFamily, histories: Sequence[TrainingHistory], rates: Sequence[float], case: Case
+) -> Fitted:
+    """The map with the least validation loss, the first of equals."""
+    number = min(range(len(rates)), key=lambda place: histories[place].loss)
+    history = histories[number]
+    if not math.isfinite(history.loss):
         raise RunError(
             f"a {case.map} map diverged at every learning rate ({case.loss} loss, fold "
             f"{case.fold}); try smaller ones."
         )
-    return Fitted(model, course.weights, rates[number], course.loss, course.best, course.epochs)
+    return Fitted(model, history.weights, rates[number], history.loss, history.best, history.epochs)
 
 
 def _in_closed_form(
-    model: Model,
-    training: Material,
+    model: MapFamily,
+    training: TrainingData,
     validation: Validation,
-    loss: str,
+    loss: Loss,
     ridges: Sequence[float],
 ) -> list[Fitted]:
     """Ridge regression for each layer."""

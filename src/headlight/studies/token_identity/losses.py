@@ -1,18 +1,10 @@
-"""Cosine distance and squared L2 distance, with their gradients.
+"""Cosine distance and squared L2 distance, and their gradients."""
 
-Written out, since predictions of many maps at once need no graph: only these and two products of
-matrices lie between a batch and its gradient.
-"""
-
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.studies.token_identity.compiled import compiled
+from headlight.studies.token_identity.settings import Loss
 
 _SMALLEST = 1e-8
 """Lengths below are taken for it, as in ``torch.nn.CosineSimilarity``."""
@@ -21,7 +13,7 @@ Rows = Float[Tensor, "*rows dim"]
 Targets = Float[Tensor, "*#rows dim"]
 
 
-def prepared(targets: Float[Tensor, "*rows dim"], loss: str) -> Float[Tensor, "*rows dim"]:
+def prepared(targets: Float[Tensor, "*rows dim"], loss: Loss) -> Float[Tensor, "*rows dim"]:
     """Targets as the other functions want them: for cosine distance, of length 1."""
     return unit(targets) if loss == "cosine" else targets
 
@@ -32,7 +24,7 @@ def unit(rows: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
     return rows / length.clamp(min=_SMALLEST)
 
 
-def gradient_(predicted: Rows, targets: Targets, loss: str, count: int) -> Rows:
+def gradient_(predicted: Rows, targets: Targets, loss: Loss, count: int) -> Rows:
     """What the mean loss of `count` tokens changes by with each prediction; takes their memory.
 
     Cosine: d(1 − p·ŷ / ‖p‖)/dp = (p·ŷ / ‖p‖³) p − ŷ / ‖p‖.  L2, the mean square of an entry, as in
@@ -40,30 +32,13 @@ def gradient_(predicted: Rows, targets: Targets, loss: str, count: int) -> Rows:
     """
     if loss == "l2":
         return predicted.sub_(targets).mul_(2 / (count * predicted.shape[-1]))
-    loop = compiled()
-    if loop and predicted.device.type == "cpu" and predicted.dtype == torch.float32:
-        return _looped(loop, predicted, targets, count)
     length = torch.linalg.vector_norm(predicted, dim=-1, keepdim=True).clamp_(min=_SMALLEST)
     along = torch.linalg.vecdot(predicted, targets).unsqueeze(-1)
     inverse = length.reciprocal_()
     return predicted.mul_(along * inverse**3 / count).addcmul_(targets, inverse, value=-1 / count)
 
 
-def _looped(loop: Callable[..., Any], predicted: Rows, targets: Targets, count: int) -> Rows:
-    """The gradient of cosine distance, by the compiled loop."""
-    rows = targets.shape[:-1]
-    numbers = np.broadcast_to(np.arange(rows.numel()).reshape(rows), predicted.shape[:-1])
-    loop(
-        predicted.view(-1, predicted.shape[-1]).numpy(),
-        targets.reshape(-1, targets.shape[-1]).numpy(),
-        numbers.ravel(),
-        np.float32(count),
-        np.float32(_SMALLEST),
-    )
-    return predicted
-
-
-def value(predicted: Rows, targets: Targets, loss: str) -> Float[Tensor, " *rows"]:
+def value(predicted: Rows, targets: Targets, loss: Loss) -> Float[Tensor, " *rows"]:
     """The loss of every token: 1 − cos, or the mean square of an entry of the difference."""
     if loss == "l2":
         return (predicted - targets).square().mean(-1)

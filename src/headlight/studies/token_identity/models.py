@@ -1,4 +1,4 @@
-"""Linear maps and MLPs, many at a time, with gradients written out.
+"""Linear maps and MLPs, many at a time, and ridge regression.
 
 The maps of a stack stand in a table: one row (``group``) for each set of data, one column
 (``rate``) for each learning rate.  Maps of a row see the same batch, so that it is multiplied by
@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headlight.studies.token_identity.losses import gradient_
+from headlight.studies.token_identity.losses import gradient_, prepared
+from headlight.studies.token_identity.settings import Loss, MapKind
 
 Weights = list[Float[Tensor, "group rate ..."]]
 Batch = Float[Tensor, "group token model"]
@@ -23,7 +24,7 @@ Predictions = Float[Tensor, "group rate token input"]
 
 
 @runtime_checkable
-class Model(Protocol):
+class MapFamily(Protocol):
     """A kind of map."""
 
     shapes: tuple[tuple[int, ...], ...]
@@ -31,7 +32,7 @@ class Model(Protocol):
     def predict(self, weights: Weights, batch: Batch) -> Predictions:
         """What every map of the stack makes of the batch of its group."""
 
-    def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: str) -> Weights:
+    def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: Loss) -> Weights:
         """The gradient of the mean loss over the batch, for each map by itself."""
 
 
@@ -50,11 +51,11 @@ class Linear:
         self._exact = exact
 
     def predict(self, weights: Weights, batch: Batch) -> Predictions:
-        """See `Model`."""
+        """See `MapFamily`."""
         return self._wide(weights[0], batch).transpose(1, 2)
 
-    def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: str) -> Weights:
-        """See `Model`."""
+    def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: Loss) -> Weights:
+        """See `MapFamily`."""
         (matrix,) = weights
         if loss == "l2" and self._exact and self._squares_are_cheaper(matrix, batch):
             return [self._from_squares(matrix, batch, goals)]
@@ -100,35 +101,18 @@ class Mlp:
         )
 
     def predict(self, weights: Weights, batch: Batch) -> Predictions:
-        """See `Model`."""
-        return self._out(weights, nn.functional.gelu(self._in(weights, batch)))
+        """See `MapFamily`."""
+        first, first_bias, second, second_bias = weights
+        repeated = batch.unsqueeze(1).expand(-1, first.shape[1], -1, -1)
+        inner = nn.functional.gelu(_times(repeated, first.mT) + first_bias.unsqueeze(2))
+        return _times(inner, second.mT) + second_bias.unsqueeze(2)
 
-    def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: str) -> Weights:
-        """See `Model`."""
-        before = self._in(weights, batch)
-        after = nn.functional.gelu(before)
-        towards = gradient_(self._out(weights, after), goals.unsqueeze(1), loss, batch.shape[1])
-        back = torch.ops.aten.gelu_backward(_times(towards, weights[2]), before)
-        return [
-            _times(back.mT, _for_all(batch, weights)),
-            back.sum(2),
-            _times(towards.mT, after),
-            towards.sum(2),
-        ]
-
-    @staticmethod
-    def _in(weights: Weights, batch: Batch) -> Float[Tensor, "group rate token hidden"]:
-        product = _times(_for_all(batch, weights), weights[0].mT)
-        return product.add_(weights[1].unsqueeze(2))
-
-    @staticmethod
-    def _out(weights: Weights, after: Float[Tensor, "group rate token hidden"]) -> Predictions:
-        return _times(after, weights[2].mT).add_(weights[3].unsqueeze(2))
-
-
-def _for_all(batch: Batch, weights: Weights) -> Float[Tensor, "group rate token model"]:
-    """The batch of each group, for every rate."""
-    return batch.unsqueeze(1).expand(-1, weights[0].shape[1], -1, -1)
+    def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: Loss) -> Weights:
+        """See `MapFamily`."""
+        leaves = [tensor.detach().requires_grad_() for tensor in weights]
+        predicted = self.predict(leaves, batch)
+        towards = gradient_(predicted.detach(), goals.unsqueeze(1), loss, batch.shape[1])
+        return list(torch.autograd.grad(predicted, leaves, towards))
 
 
 def _times(
@@ -143,7 +127,7 @@ def _times(
     return product.view(*left.shape[:2], *product.shape[1:])
 
 
-def model_of(kind: str, sizes: tuple[int, int], hidden: int, *, exact: bool) -> Model:
+def family_of(kind: MapKind, sizes: tuple[int, int], hidden: int, *, exact: bool) -> MapFamily:
     """``linear`` or ``mlp``, from hidden tokens of the first size to vectors of the second."""
     return Linear(*sizes, exact=exact) if kind == "linear" else Mlp(*sizes, hidden)
 
@@ -158,3 +142,35 @@ def first_weights(
         bound = math.sqrt(6 / sum(shape)) if len(shape) == 2 else 0.0
         made.append(torch.from_numpy(generator.uniform(-bound, bound, shape)).float())
     return made
+
+
+def ridge_maps(
+    hidden: Float[Tensor, "token model"],
+    goals: Float[Tensor, "token input"],
+    loss: Loss,
+    ridges: Sequence[float],
+) -> Float[Tensor, "ridge input model"]:
+    """Linear maps in closed form: the least ‖X W − Y‖² + λ ‖W‖² for every λ.
+
+    All of them come from one eigendecomposition of XᵀX.  Cosine distance has no closed form: there
+    the targets are divided by their length.  The map is the least-squares fit of unit vectors, its
+    λ is the one with the least cosine distance on the validation tokens, and the nearest neighbour
+    is looked up by cosine distance.
+
+    Args:
+        hidden: X, training tokens.
+        goals: Y, what they should be mapped to.
+        loss: ``l2``, or ``cosine`` for Y divided by its length.
+        ridges: λ, as multiples of the mean eigenvalue of XᵀX, that is of the number of tokens times
+            the mean square of a feature.
+
+    Returns:
+        The matrices as [out, in], computed in float64, in the type of the hidden tokens.
+    """
+    x, y = hidden.double(), prepared(goals, loss).double()
+    squares, vectors = torch.linalg.eigh(x.mT @ x)
+    squares = squares.clamp(min=0)  # rounding makes zeros slightly negative
+    scale = squares.mean().clamp(min=torch.finfo(torch.float64).tiny)
+    towards = (y.mT @ x) @ vectors
+    maps = [(towards / (squares + ridge * scale)) @ vectors.mT for ridge in ridges]
+    return torch.stack(maps).to(hidden.dtype)

@@ -15,7 +15,12 @@ from headlight.run.json_cache import JsonCache
 from headlight.run.progress import show_progress
 from headlight.studies.token_identity.cases import Case, Tokens
 from headlight.studies.token_identity.fitting import Fitted, fit, predicted
-from headlight.studies.token_identity.settings import IdentitySettings, MapRecipe
+from headlight.studies.token_identity.settings import (
+    Loss,
+    MapKind,
+    MapTrainingSettings,
+    TokenIdentitySettings,
+)
 
 
 @runtime_checkable
@@ -55,12 +60,12 @@ class Outcome:
     epochs: float = math.nan
 
 
-def study(
+def evaluate_maps(
     tokens: Tokens,
-    settings: IdentitySettings,
+    settings: TokenIdentitySettings,
     device: torch.device,
     *,
-    memo: JsonCache | None = None,
+    cache: JsonCache | None = None,
     keep: Keep | None = None,
     progress: bool = False,
 ) -> list[Outcome]:
@@ -73,65 +78,69 @@ def study(
         tokens: hidden tokens, and what they are mapped to.
         settings: which maps, and how.
         device: where they are trained.
-        memo: outcomes that are there already are not made again.
+        cache: outcomes that are there already are not made again.
         keep: where maps are kept.
         progress: show a bar on standard error.
     """
-    memo = memo or JsonCache()
+    cache = cache or JsonCache()
     outcomes: list[Outcome] = []
     choices = (settings.maps, settings.losses, settings.offsets, settings.fractions, tokens.layers)
     total = math.prod(map(len, choices)) * settings.folds
     shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
-    with _precision(settings.recipe.precision), _workers(device) as pool, shown as bar:
+    with _precision(settings.training.precision), _workers(device) as pool, shown as bar:
         for kind, loss in product(settings.maps, settings.losses):
-            recipe = settings.recipe
-            if _searches(settings, kind):
-                recipe = _searched(tokens, kind, loss, settings, memo)
-            work = _Work(tokens, settings, recipe, memo, keep)
-            cases = _cases(kind, loss, tokens, settings, recipe, device)
-            for found in pool.map(work.outcomes, cases):
+            training = settings.training
+            if _searches_rate(settings, kind):
+                training = _with_best_rate(tokens, kind, loss, settings, cache)
+            job = _Job(tokens, settings, training, cache, keep)
+            cases = _cases(kind, loss, tokens, settings, training, device)
+            for found in pool.map(job.outcomes, cases):
                 outcomes += found
                 if bar is not None:
                     bar.advance(len(found), 0)
     return outcomes
 
 
-def _searches(settings: IdentitySettings, kind: str) -> bool:
+def _searches_rate(settings: TokenIdentitySettings, kind: MapKind) -> bool:
     trained = kind == "mlp" or (kind == "linear" and settings.solver == "adam")
-    return trained and settings.search == "one" and len(settings.recipe.rates) > 1
+    return trained and settings.rate_search == "shared" and len(settings.training.rates) > 1
 
 
-def _searched(
-    tokens: Tokens, kind: str, loss: str, settings: IdentitySettings, memo: JsonCache
-) -> MapRecipe:
-    """The recipe with one learning rate, that which suits the highest layer best."""
+def _with_best_rate(
+    tokens: Tokens,
+    kind: MapKind,
+    loss: Loss,
+    settings: TokenIdentitySettings,
+    cache: JsonCache,
+) -> MapTrainingSettings:
+    """The settings of training with one learning rate: the best one for the highest layer."""
     highest = (max(tokens.layers),)
     case = Case(kind, loss, settings.offsets[0], settings.fractions[0], 0, highest)
 
     def search() -> float:
-        (fitted,) = fit(tokens, case, settings, settings.recipe)
+        (fitted,) = fit(tokens, case, settings, settings.training)
         return fitted.parameter
 
-    key = {"searched": asdict(case), **_dependencies(settings, settings.recipe)}
-    return replace(settings.recipe, rates=(memo.remember(key, search),))
+    key = {"searched": asdict(case), **_dependencies(settings, settings.training)}
+    return settings.training.replace(rates=(cache.remember(key, search),))
 
 
-def _dependencies(settings: IdentitySettings, recipe: MapRecipe) -> dict[str, Any]:
+def _dependencies(settings: TokenIdentitySettings, training: MapTrainingSettings) -> dict[str, Any]:
     """What the map of a case depends on besides the case and the tokens."""
     names = ("solver", "target", "ridges", "seed")
-    return {**{name: getattr(settings, name) for name in names}, "recipe": asdict(recipe)}
+    return {**{name: getattr(settings, name) for name in names}, "training": training.signature()}
 
 
 def _cases(
-    kind: str,
-    loss: str,
+    kind: MapKind,
+    loss: Loss,
     tokens: Tokens,
-    settings: IdentitySettings,
-    recipe: MapRecipe,
+    settings: TokenIdentitySettings,
+    training: MapTrainingSettings,
     device: torch.device,
 ) -> Iterator[Case]:
     """Every offset, fraction and fold; layers one by one, or together where that is faster."""
-    together = 1 if device.type == "cpu" else _fitting(kind, tokens, settings, recipe)
+    together = 1 if device.type == "cpu" else _layers_that_fit(kind, tokens, settings, training)
     layers = tokens.layers
     for offset, fraction, fold in product(
         settings.offsets, settings.fractions, range(settings.folds)
@@ -141,25 +150,27 @@ def _cases(
             yield Case(kind, loss, offset, fraction, fold, some)
 
 
-def _fitting(kind: str, tokens: Tokens, settings: IdentitySettings, recipe: MapRecipe) -> int:
+def _layers_that_fit(
+    kind: MapKind, tokens: Tokens, settings: TokenIdentitySettings, training: MapTrainingSettings
+) -> int:
     """How many layers' maps fit into the memory together, with what they are trained on."""
     width, goal = tokens.hidden(0).shape[1], tokens.goals(0).shape[1]
-    hidden = recipe.hidden if kind == "mlp" else 0
+    hidden = training.hidden if kind == "mlp" else 0
     parameters = hidden * (width + goal + 1) + goal if hidden else width * goal
-    activations = recipe.batch * (3 * goal + 4 * hidden)
-    maps = 4 * len(recipe.rates) * (5 * parameters + activations)
+    activations = training.batch * (3 * goal + 4 * hidden)
+    maps = 4 * len(training.rates) * (5 * parameters + activations)
     data = 4 * len(tokens.vectors.inputs) * (width + goal)
     return max(1, settings.memory // (maps + data))
 
 
 @dataclass(frozen=True)
-class _Work:
+class _Job:
     """Maps of one kind and loss, to be fitted and judged case by case."""
 
     tokens: Tokens
-    settings: IdentitySettings
-    recipe: MapRecipe
-    memo: JsonCache
+    settings: TokenIdentitySettings
+    training: MapTrainingSettings
+    cache: JsonCache
     keep: Keep | None
 
     def outcomes(self, case: Case) -> list[Outcome]:
@@ -167,11 +178,11 @@ class _Work:
         key = {
             "case": asdict(case),
             "tested": self.tokens.layers if self.settings.across else None,
-            **_dependencies(self.settings, self.recipe),
+            **_dependencies(self.settings, self.training),
         }
         trained = case.map != "naive"
         lost = trained and self.keep is not None and not self.keep.has(case, key)
-        found = self.memo.remember(key, lambda: self._made(case, key), anew=lost)
+        found = self.cache.remember(key, lambda: self._made(case, key), anew=lost)
         return [
             Outcome(replace(case, layers=(layer,)), **numbers)
             for layer, numbers in zip(case.layers, found, strict=True)
@@ -181,7 +192,7 @@ class _Work:
         """Fit the maps of a case and see how often they find a token."""
         if case.map == "naive":
             return [self._rates(case, layer, None) for layer in case.layers]
-        fitted = fit(self.tokens, case, self.settings, self.recipe)
+        fitted = fit(self.tokens, case, self.settings, self.training)
         if self.keep is not None:
             self.keep.put(case, key, fitted)
         return [
@@ -200,7 +211,7 @@ class _Work:
             if fitted is None:
                 comparable = hidden.shape[1] == tokens.goals(layer).shape[1]
                 return lookup.rate(hidden, pairs) if comparable else math.nan
-            return lookup.rate(predicted(fitted, hidden, self.recipe), pairs)
+            return lookup.rate(predicted(fitted, hidden, self.training), pairs)
 
         tested = tokens.layers if self.settings.across else ()
         return {

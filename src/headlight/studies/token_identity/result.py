@@ -1,25 +1,43 @@
-"""The result of a study of token identity."""
+"""The result of a study of token identity, and trained maps as files."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 import xarray
+from jaxtyping import Float
+from torch import Tensor
 
-from headlight.result import FORMAT
+from headlight.errors import ResultError
+from headlight.files import Location, load_tensors, save_tensors
+from headlight.result import describe
+from headlight.studies.token_identity.models import family_of
 from headlight.studies.token_identity.outcomes import Outcome
-from headlight.studies.token_identity.settings import IdentitySettings
+from headlight.studies.token_identity.settings import MapKind, TokenIdentitySettings
 
-STAGE = "token_identity"
+_RATES = {
+    "rate": "share of test tokens identified",
+    "train_rate": "share of training tokens identified",
+    "rate_across": "share of test tokens of another layer identified",
+}
+VARIABLES = {
+    **{name: (text, "1") for name, text in _RATES.items()},
+    **{f"{name}_mean": (f"{text}, mean over folds", "1") for name, text in _RATES.items()},
+    **{f"{name}_standard_error": (f"{text}, standard error", "1") for name, text in _RATES.items()},
+    "validation_loss": ("mean loss on the validation tokens", ""),
+    "parameter": ("learning rate, or λ of ridge regression", "1"),
+    "best_epoch": ("epoch whose weights were kept", "1"),
+    "epochs": ("epochs trained", "1"),
+}
 DIMENSIONS = ("map", "loss", "offset", "fraction", "layer", "fold")
 
 
 def identity_dataset(
     outcomes: Sequence[Outcome],
     layers: Sequence[int],
-    settings: IdentitySettings,
-    attributes: Mapping[str, Any],
+    settings: TokenIdentitySettings,
 ) -> xarray.Dataset:
     """Named arrays of identifiability rates, and of how the maps came about."""
     coordinates: dict[str, list[Any]] = {
@@ -59,10 +77,7 @@ def identity_dataset(
             values[place] = outcome.across
         result["rate_across"] = ((*DIMENSIONS, "tested_layer"), values)
         result = result.assign_coords(tested_layer=list(layers))
-    return _over_folds(result).assign_attrs(
-        {**attributes, "settings": json.dumps(settings.signature()), "format": FORMAT,
-         "stage": STAGE}
-    )  # fmt: skip
+    return describe(_over_folds(result), VARIABLES)
 
 
 def _over_folds(result: xarray.Dataset) -> xarray.Dataset:
@@ -84,8 +99,67 @@ def _place(outcome: Outcome, coordinates: Mapping[str, list[Any]]) -> tuple[int,
     )
 
 
-def _solver(name: str, settings: IdentitySettings) -> str:
+def _solver(name: str, settings: TokenIdentitySettings) -> str:
     """How maps of this kind are found."""
     if name == "naive":
         return "none"
     return settings.solver if name == "linear" else "adam"
+
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "linear": ("weight",),
+    "mlp": ("in.weight", "in.bias", "out.weight", "out.bias"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedMap:
+    """A map from a file.
+
+    Attributes:
+        kind: ``linear`` or ``mlp``.
+        weights: its parameters, in the order of their use; matrices are [out, in].
+        notes: what it was trained on: model, layer, fold and so on.
+    """
+
+    kind: MapKind
+    weights: list[Float[Tensor, "..."]]
+    notes: Mapping[str, Any]
+
+    def __call__(self, hidden: Float[Tensor, "token model"]) -> Float[Tensor, "token input"]:
+        """What it makes of hidden tokens."""
+        (out, width), units = self.weights[0].shape, self.weights[-1].shape[0]
+        family = family_of(self.kind, (width, units), out, exact=True)
+        return family.predict([each[None, None] for each in self.weights], hidden[None])[0, 0]
+
+
+def save_map(
+    path: Location, kind: MapKind, weights: list[Float[Tensor, "..."]], notes: Mapping[str, Any]
+) -> None:
+    """Write a map to one file, whole or not at all; matrices are [out, in], as in ``nn.Linear``.
+
+    Args:
+        path: the file; its folder must exist.
+        kind: ``linear`` or ``mlp``.
+        weights: its parameters, in the order of their use.
+        notes: what it was trained on, as JSON.
+
+    Raises:
+        ResultError: the file cannot be written.
+    """
+    tensors = {name: each.cpu().numpy() for name, each in zip(_NAMES[kind], weights, strict=True)}
+    save_tensors(path, tensors, {"kind": kind, "notes": dict(notes)})
+
+
+def load_map(path: str | Location) -> TrainedMap:
+    """A map that `save_map` wrote.
+
+    Raises:
+        ResultError: the file cannot be read, or holds no map.
+    """
+    tensors, header = load_tensors(path, what="map")
+    try:
+        weights = [torch.from_numpy(tensors[name]) for name in _NAMES[header["kind"]]]
+        return TrainedMap(header["kind"], weights, dict(header["notes"]))
+    except (KeyError, TypeError, ValueError) as problem:
+        raise ResultError(f"{path} is not a map that Headlight wrote; give another.") from problem

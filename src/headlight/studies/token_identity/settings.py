@@ -1,19 +1,24 @@
-"""What a study of token identity depends on, besides model and text."""
+"""What a study of token identity depends on, besides model and text; without torch."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
-from headlight.errors import UnknownNameError, UsageError
+from headlight.analysis.settings import TextSettings
+from headlight.errors import UsageError
+from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
+from headlight.vocabulary import Embeddings
 
-MAPS = ("naive", "linear", "mlp")
+MapKind = Literal["naive", "linear", "mlp"]
 """The identity, a matrix, and two matrices with a GELU between them."""
 
-LOSSES = ("cosine", "l2")
-SOLVERS = ("adam", "ridge")
-TARGETS = ("input", "below")
-EMBEDDINGS = ("output", "sum")
-SEARCHES = ("all", "one")
-PRECISIONS = ("highest", "medium")
+Loss = Literal["cosine", "l2"]
+Solver = Literal["adam", "ridge"]
+Target = Literal["input", "previous_layer"]
+RateSearch = Literal["each", "shared"]
+
+MAPS: tuple[MapKind, ...] = choices(MapKind)
+LOSSES: tuple[Loss, ...] = choices(Loss)
+SOLVERS: tuple[Solver, ...] = choices(Solver)
 
 LEARNING_RATES = (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
 """Those searched by Brunner et al. (2020), Appendix B.1."""
@@ -21,9 +26,11 @@ LEARNING_RATES = (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
 RIDGES = tuple(10.0**power for power in range(-9, 2))
 """λ of ridge regression, as multiples of the mean square of a feature."""
 
+Positive = Annotated[float, Range(above=0)]
+
 
 @dataclass(frozen=True, kw_only=True)
-class MapRecipe:
+class MapTrainingSettings(Settings):
     """How the maps are trained (Brunner et al. 2020, Appendix B.1).
 
     Attributes:
@@ -37,92 +44,65 @@ class MapRecipe:
             multiply in bfloat16 and add in float32, where the processor does that faster.
     """
 
-    rates: tuple[float, ...] = LEARNING_RATES
-    batch: int = 256
-    epochs: int = 300
-    patience: int = 20
-    hidden: int = 1000
-    precision: str = "highest"
+    rates: tuple[Positive, ...] = LEARNING_RATES
+    batch: AtLeast1 = 256
+    epochs: AtLeast1 = 300
+    patience: AtLeast1 = 20
+    hidden: AtLeast1 = 1000
+    precision: Literal["highest", "medium"] = "highest"
 
     def __post_init__(self) -> None:
-        if self.precision not in PRECISIONS:
-            raise UnknownNameError("precision", self.precision, PRECISIONS)
-        if min(self.batch, self.epochs, self.patience, self.hidden) < 1:
-            raise UsageError("batch, epochs, patience and hidden must be at least 1.")
-        if not self.rates or min(self.rates) <= 0:
-            raise UsageError("learning rates must be above 0, and there must be at least one.")
+        super().__post_init__()
+        if not self.rates:
+            raise UsageError("rates is empty; name at least one learning rate.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdentitySettings:
+class TokenIdentitySettings(TextSettings):
     """Which maps from hidden to input tokens are made, and how they are judged.
 
     Attributes:
-        maps: which of `MAPS`.
-        losses: which of `LOSSES`; the nearest neighbour is looked up by the same measure.
+        maps: which maps: ``naive`` is the identity, ``linear`` a matrix, ``mlp`` two matrices with
+            a GELU between them.
+        losses: by which distances maps are trained, and the nearest neighbour is looked up.
         solver: of linear maps: ``adam``, or ``ridge``, in closed form.
-        target: what is recovered: ``input``, or ``below``, the output of the block below (for the
-            lowest block, the input).
+        target: what is recovered: the ``input`` token, or the output of the ``previous_layer`` (for
+            the lowest layer, the input).
         offsets: recover the token at so many positions to the right; 0 is the token itself.
         fractions: shares of the training sequences that are used.
-        layers: which are mapped; all by default.
         across: also test the map of each layer on all of them.
         folds: random splits into 70 % training, 15 % validation and 15 % test sequences.
-        recipe: how maps are trained.
-        search: learning rates are compared for ``all`` maps, or on ``one``, that of the highest
-            layer and the first fold, as in the paper, which has one rate for all layers.
+        training: how maps are trained.
+        rate_search: learning rates are compared for ``each`` map, or all maps share that which is
+            best for the highest layer and the first fold, as in the paper, which has one rate for
+            all layers.
         ridges: multiples of the mean square of a feature that ridge regression tries.
         embeddings: what counts as input: ``output``, what the first block is given, or ``sum``, the
             sum of embeddings before it is normalised.
-        seed: of splits, first weights and the order of training.
-        batch_tokens: tokens in a forward pass at most; it changes nothing.
         memory: bytes of hidden tokens above which they are kept in files, and bytes that maps in
             training may take together.
+        keep_maps: write every map into ``maps`` of the run's folder.
     """
 
-    maps: tuple[str, ...] = MAPS
-    losses: tuple[str, ...] = LOSSES
-    solver: str = "adam"
-    target: str = "input"
+    maps: tuple[MapKind, ...] = MAPS
+    losses: tuple[Loss, ...] = LOSSES
+    solver: Solver = "adam"
+    target: Target = "input"
     offsets: tuple[int, ...] = (0,)
-    fractions: tuple[float, ...] = (1.0,)
-    layers: tuple[int, ...] | None = None
+    fractions: tuple[Annotated[float, Range(above=0, maximum=1)], ...] = (1.0,)
     across: bool = False
-    folds: int = 10
-    recipe: MapRecipe = MapRecipe()
-    search: str = "all"
-    ridges: tuple[float, ...] = RIDGES
-    embeddings: str = "output"
-    seed: int = 0
-    batch_tokens: int = 2048
-    memory: int = 2**30
+    folds: AtLeast1 = 10
+    training: MapTrainingSettings = field(default_factory=MapTrainingSettings)
+    rate_search: RateSearch = "each"
+    ridges: tuple[Positive, ...] = RIDGES
+    embeddings: Embeddings = "output"
+    memory: Annotated[AtLeast1, NO_EFFECT] = 2**30
+    keep_maps: bool = False
 
     def __post_init__(self) -> None:
-        for kind, given, known in (
-            ("map", self.maps, MAPS),
-            ("loss of maps", self.losses, LOSSES),
-            ("solver", (self.solver,), SOLVERS),
-            ("target of maps", (self.target,), TARGETS),
-            ("kind of embeddings", (self.embeddings,), EMBEDDINGS),
-            ("search of learning rates", (self.search,), SEARCHES),
-        ):
-            for name in given:
-                if name not in known:
-                    raise UnknownNameError(kind, name, known)
-            if not given:
-                raise UsageError(f"name at least one {kind}.")
-        self._demand_sense()
-
-    def _demand_sense(self) -> None:
-        if self.folds < 1 or not self.offsets or not self.ridges or min(self.ridges) <= 0:
-            raise UsageError("folds, offsets and ridges must not be empty, and ridges be above 0.")
-        if not self.fractions or not all(0 < share <= 1 for share in self.fractions):
-            raise UsageError(f"fractions lie above 0 and up to 1, unlike {self.fractions}.")
-        if self.across and self.target == "below":
-            raise UsageError("a map to the block below can be tested on its own layer only.")
-
-    def signature(self) -> dict[str, Any]:
-        """All settings that results depend on, as JSON."""
-        settings = asdict(self)
-        del settings["batch_tokens"], settings["memory"]
-        return settings
+        super().__post_init__()
+        for name in ("maps", "losses", "offsets", "fractions", "ridges"):
+            if not getattr(self, name):
+                raise UsageError(f"{name} is empty; name at least one.")
+        if self.across and self.target == "previous_layer":
+            raise UsageError("a map to the previous layer can be tested on its own layer only.")

@@ -4,10 +4,11 @@ Source: Brunner et al. (2020), Section 4 and Appendix B.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,11 +16,12 @@ from typing import Any
 import numpy as np
 import xarray
 
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
-from headlight.encode import Encoded
-from headlight.errors import ResultError, RunError
-from headlight.files import make_folder
-from headlight.result import versions
+from headlight.errors import ResultError, RunError, UsageError
+from headlight.files import Location, make_folder
 from headlight.run.json_cache import JsonCache
 from headlight.studies.token_identity.cases import Case, Tokens
 from headlight.studies.token_identity.extraction import (
@@ -27,21 +29,24 @@ from headlight.studies.token_identity.extraction import (
     vectors_signature,
     vectors_size,
 )
-from headlight.studies.token_identity.files import load_map, save_map
 from headlight.studies.token_identity.fitting import Fitted
-from headlight.studies.token_identity.outcomes import study
-from headlight.studies.token_identity.result import identity_dataset
-from headlight.studies.token_identity.settings import IdentitySettings
+from headlight.studies.token_identity.outcomes import evaluate_maps
+from headlight.studies.token_identity.result import identity_dataset, load_map, save_map
+from headlight.studies.token_identity.settings import TokenIdentitySettings
 from headlight.studies.token_identity.vectors import TokenVectors
 
+TOKENS, RATES, MAPS = "tokens", "rates", "maps"
+"""Folders of hidden tokens, of what is known of each map, and of the maps themselves."""
 
-def token_identity(
-    examples: Iterable[Encoded],
+
+def run(
+    source: TextSource,
     model: CapturedModel,
-    settings: IdentitySettings | None = None,
+    settings: TokenIdentitySettings | None = None,
     *,
-    folder: Path | str | None = None,
-    keep_maps: bool = False,
+    folder: RunFolder | None = None,
+    cache: Path | None = None,
+    command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
     """How often the nearest neighbour of a mapped hidden token is its input token.
@@ -51,12 +56,14 @@ def token_identity(
     their positions; where a model adds none to its embeddings they count as one.
 
     Args:
-        examples: texts or pairs, for example of `headlight.encode.sentence_pairs`.
+        source: see `headlight.analysis.text_plan.TextSource`; each example is a sequence.
         model: the model.
-        settings: see `IdentitySettings`.
-        folder: where to keep hidden tokens, rates and maps; what is finished is used again.
-            Without a folder large hidden tokens are in temporary files.
-        keep_maps: write every map into ``maps`` of the folder, see `load_map`.
+        settings: see `TokenIdentitySettings`.
+        folder: where to keep hidden tokens, rates, maps and the result; what is finished is used
+            again.  Without one large hidden tokens are in temporary files.
+        cache: folder of hidden tokens and rates, in place of `folder`; studies of the same tokens
+            can share one.
+        command: how it was asked for, for the record.
         progress: say on standard error what is done.
 
     Returns:
@@ -68,57 +75,58 @@ def token_identity(
 
     Raises:
         CorpusError: there are no examples.
-        UsageError: something does not fit together; see `IdentitySettings`.
+        UsageError: something does not fit together; see `TokenIdentitySettings`.
         UnsupportedModelError: the model does not give out its hidden tokens.
         RunError: the folder holds something else or cannot be used, or training diverged.
     """
-    settings = settings or IdentitySettings()
-    known = list(examples)
-    if keep_maps and folder is None:
-        raise RunError("maps are kept in a folder; give one.")
-    with ExitStack() as stack:
-        place = None if folder is None else Path(folder)
-        if place is None and vectors_size(known, model) > settings.memory:
-            place = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
-        vectors = extract_vectors(
-            known,
-            model,
-            embeddings=settings.embeddings,
-            folder=place and place / "tokens",
-            batch_tokens=settings.batch_tokens,
-            progress=progress,
-        )
-        tokens = Tokens(vectors, settings, model.transformer.device)
-        outcomes = study(
-            tokens,
-            settings,
-            model.transformer.device,
-            memo=_memo(folder, known, model, settings),
-            keep=_Maps(place / "maps", model) if keep_maps and place else None,
-            progress=progress,
-        )
-        return identity_dataset(
-            outcomes, tokens.layers, settings, _described(model, vectors, settings)
-        )
+    settings = settings or TokenIdentitySettings()
+    if settings.keep_maps and (folder is None or folder.path is None):
+        raise UsageError("maps are kept in a folder; name one with --out.")
+    plan = plan_text_study("token_identity", "Token identity", source, model, settings)
+    known = list(islice(plan.examples, plan.max_examples))
+    about = vectors_signature(known, plan.model, settings.embeddings)
 
+    def compute(place: Location | None) -> xarray.Dataset:
+        maps = _Maps(place / MAPS, plan.model) if place and settings.keep_maps else None
+        local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
+        if local and folder and folder.overwrite:
+            for name in (TOKENS, RATES, MAPS):
+                shutil.rmtree(local / name, ignore_errors=True)
+        known_rates = cache or place
+        rates = JsonCache(known_rates / RATES, about) if known_rates else JsonCache()
+        kept = cache or local
+        with ExitStack() as stack:
+            if kept is None and vectors_size(known, plan.model) > settings.memory:
+                kept = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+            vectors = extract_vectors(
+                known,
+                plan.model,
+                embeddings=settings.embeddings,
+                folder=kept and kept / TOKENS,
+                batch_tokens=settings.batch_tokens,
+                progress=progress,
+            )
+            device = plan.model.transformer.device
+            tokens = Tokens(vectors, settings, device)
+            outcomes = evaluate_maps(
+                tokens, settings, device, cache=rates, keep=maps, progress=progress
+            )
+            found = identity_dataset(outcomes, tokens.layers, settings)
+            return found.assign_attrs(corpus_digest=about["examples"], **_attributes(vectors))
 
-def _memo(
-    folder: Path | str | None,
-    known: list[Encoded],
-    model: CapturedModel,
-    settings: IdentitySettings,
-) -> JsonCache:
-    """The rates that are known already of these tokens; none without a folder that stays."""
-    if folder is None:
-        return JsonCache()
-    return JsonCache(Path(folder) / "rates", vectors_signature(known, model, settings.embeddings))
+    origin = Origin(
+        plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source
+    )
+    return keep_result(
+        origin, compute, folder=folder, command=command, digest=lambda: str(about["examples"])
+    )
 
 
 @dataclass(frozen=True)
 class _Maps:
     """The folder where maps are kept, a file each."""
 
-    folder: Path
+    folder: Location
     model: CapturedModel
 
     def has(self, case: Case, key: Mapping[str, Any]) -> bool:
@@ -143,17 +151,17 @@ class _Maps:
             }
             save_map(self._path(case, layer), case.map, one.weights, notes)
 
-    def _path(self, case: Case, layer: int) -> Path:
+    def _path(self, case: Case, layer: int) -> Location:
         return self.folder / (
             f"{case.map}-{case.loss}-offset{case.offset:+}-of-{case.fraction:g}-layer-{layer}"
             f"-fold-{case.fold}.safetensors"
         )
 
 
-def _notes(path: Path) -> dict[str, Any]:
+def _notes(path: Location) -> dict[str, Any]:
     """What was written down with a map; nothing if there is none that can be read."""
     try:
-        return load_map(path)[2]
+        return dict(load_map(path).notes)
     except ResultError:
         return {}
 
@@ -163,21 +171,13 @@ def _json(key: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(key))
 
 
-def _described(
-    model: CapturedModel, vectors: TokenVectors, settings: IdentitySettings
-) -> dict[str, Any]:
-    """What would have to be repeated to get the same; and by chance how many would be found."""
+def _attributes(vectors: TokenVectors) -> dict[str, Any]:
+    """What was read, and by chance how many tokens would be found."""
     return {
-        "title": "Token identity",
-        "model": model.name,
-        "revision": model.revision,
-        "kind": model.kinds[0],
-        "sequences": len(vectors.lengths),
+        "examples": len(vectors.lengths),
         "tokens": int(vectors.lengths.sum()),
         "chance": float(len(vectors.lengths) / vectors.lengths.sum()),
         "repeated_inputs": _repeated(vectors),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": json.dumps(versions()),
     }
 
 

@@ -12,19 +12,82 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
+from torch.optim.adam import adam
 
-from headlight.studies.token_identity.losses import prepared
-from headlight.studies.token_identity.models import Model, Weights
-from headlight.studies.token_identity.settings import MapRecipe
-from headlight.studies.token_identity.validation import Validation
+from headlight.studies.token_identity.losses import prepared, value
+from headlight.studies.token_identity.models import Linear, MapFamily, Weights
+from headlight.studies.token_identity.settings import Loss, MapTrainingSettings
 
 Rows = Float[Tensor, "token dim"]
 Hidden = Float[Tensor, "token model"]
 Goals = Float[Tensor, "token input"]
+TOKENS = 256
+"""Tokens of which predictions are in memory at a time; few enough for a cache."""
+
+
+class Validation:
+    """Mean losses over the validation tokens of each group.
+
+    For linear maps and the L2 loss no pass over the tokens is needed: with [X Y] = Q R, the sum of
+    squares ‖X W − Y‖² is that of R, which has no more rows than X and Y have columns.  It is a sum
+    of squares again, so that nothing cancels out, as it would in tr(WᵀXᵀXW) − 2 tr(WᵀXᵀY) + …
+    R is computed in float64.
+
+    Args:
+        hidden: validation tokens of each group.
+        goals: what they should be mapped to.
+        loss: ``cosine`` or ``l2``.
+        model: the kind of map.
+    """
+
+    def __init__(
+        self, hidden: Sequence[Hidden], goals: Sequence[Goals], loss: Loss, model: MapFamily
+    ) -> None:
+        self._loss = loss
+        self._tokens = len(hidden[0])
+        self._rest = [0.0] * len(hidden)
+        self._hidden = list(hidden)
+        self._goals = [prepared(rows, loss) for rows in goals]
+        if loss == "l2" and isinstance(model, Linear):
+            for group, sides in enumerate(zip(hidden, goals, strict=True)):
+                self._hidden[group], self._goals[group], self._rest[group] = _triangle(*sides)
+
+    def losses(
+        self, model: MapFamily, weights: Weights, groups: Sequence[int]
+    ) -> Float[Tensor, "group rate"]:
+        """The mean loss of every map of a stack whose rows are of these groups; float64."""
+        return torch.stack(
+            [self._of_group(model, [w[row : row + 1] for w in weights], group)
+             for row, group in enumerate(groups)]
+        )  # fmt: skip
+
+    def _of_group(self, model: MapFamily, weights: Weights, group: int) -> Float[Tensor, " rate"]:
+        total: Tensor | float = self._rest[group]
+        sides = (self._hidden[group], self._goals[group])
+        for hidden, goals in zip(*(torch.split(side, TOKENS) for side in sides), strict=True):
+            predicted = model.predict(weights, hidden.unsqueeze(0))[0]
+            total = total + value(predicted, goals, self._loss).sum(-1, dtype=torch.float64)
+        return torch.as_tensor(total) / self._tokens
+
+
+def _triangle(
+    hidden: Hidden, goals: Goals
+) -> tuple[Float[Tensor, "row model"], Float[Tensor, "row input"], float]:
+    """Rows with the same sum of squares of X W − Y for every W, but for a constant; the constant.
+
+    The constant is in units of the loss: mean over the entries of a token.
+    """
+    both = torch.cat([hidden, goals], dim=1).double().cpu().numpy()
+    factor: np.ndarray = np.asarray(np.linalg.qr(both, mode="r"))
+    width = hidden.shape[1]
+    top, rest = factor[:width], factor[width:, width:]
+    parts = (torch.from_numpy(side).to(hidden) for side in (top[:, :width], top[:, width:]))
+    x, y = (part.contiguous() for part in parts)
+    return x, y, float((rest**2).sum() / goals.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class TrainingData:
     """Hidden tokens of some groups, and what they should be mapped to; in the same order."""
 
     hidden: Sequence[Hidden]
@@ -32,7 +95,7 @@ class Material:
 
 
 @dataclass(eq=False)
-class Course:
+class TrainingHistory:
     """How the training of one map went, and its best weights so far.
 
     Attributes:
@@ -92,11 +155,31 @@ class Stack:
         self.steps = self.steps.to(self.weights[0].device)
 
     def update(self, gradient: Weights, rates: Sequence[float]) -> None:
-        """One step of Adam, maps of one learning rate together."""
-        self.steps += 1
+        """One step of Adam, maps of one learning rate together.
+
+        By torch's functional form, to which an update is given the state of those maps that are
+        still in training.
+        """
         for number, places in self._places.items():
             weights, means, squares = self._parts[number]
-            _adam(weights, _parts(gradient, places), means, squares, self.steps, rates[number])
+            adam(
+                weights,
+                # Fused updates take memory as it lies, and autograd gives some transposed.
+                [part.contiguous() for part in _parts(gradient, places)],
+                means,
+                squares,
+                [],
+                [self.steps.clone() for _ in weights],
+                fused=True,
+                lr=rates[number],
+                beta1=0.9,
+                beta2=0.999,
+                eps=1e-8,
+                weight_decay=0.0,
+                amsgrad=False,
+                maximize=False,
+            )
+        self.steps += 1
 
     def _by_rate(self) -> dict[int, list[tuple[int, int]]]:
         """Where in the table the maps of each learning rate stand."""
@@ -135,14 +218,14 @@ class Stack:
 
 
 def train(
-    model: Model,
+    model: MapFamily,
     begin: Sequence[Sequence[Float[Tensor, "..."]]],
-    training: Material,
+    training: TrainingData,
     validation: Validation,
-    loss: str,
-    recipe: MapRecipe,
+    loss: Loss,
+    settings: MapTrainingSettings,
     orders: Callable[[int], Int64[np.ndarray, " token"]],
-) -> list[list[Course]]:
+) -> list[list[TrainingHistory]]:
     """Train one map for each group and learning rate.
 
     Args:
@@ -151,27 +234,27 @@ def train(
         training: what is learned from.
         validation: the losses by which training ends.
         loss: ``cosine`` or ``l2``.
-        recipe: how.
+        settings: how.
         orders: the order of the training tokens in each epoch, which are numbered from 0.
 
     Returns:
-        For each group the course of each learning rate.
+        For each group the history of each learning rate.
     """
-    numbers = range(len(recipe.rates))
-    courses = [[Course(list(weights)) for _ in numbers] for weights in begin]
-    training = Material(training.hidden, [prepared(goals, loss) for goals in training.goals])
-    stacks = [_begun(begin, len(recipe.rates))]
-    for epoch in range(recipe.epochs):
+    numbers = range(len(settings.rates))
+    histories = [[TrainingHistory(list(weights)) for _ in numbers] for weights in begin]
+    training = TrainingData(training.hidden, [prepared(goals, loss) for goals in training.goals])
+    stacks = [_begun(begin, len(settings.rates))]
+    for epoch in range(settings.epochs):
         order = torch.from_numpy(orders(epoch)).to(training.hidden[0].device)
         going: list[Stack] = []
         for stack in stacks:
-            for rows in torch.split(order, recipe.batch):
+            for rows in torch.split(order, settings.batch):
                 batch, goals = (_batch(side, stack.groups, rows) for side in _sides(training))
-                stack.update(model.gradient(stack.weights, batch, goals, loss), recipe.rates)
-            _note(stack, validation.losses(model, stack.weights, stack.groups), courses)
-            going += stack.without(lambda g, r: courses[g][r].is_over(recipe.patience))
+                stack.update(model.gradient(stack.weights, batch, goals, loss), settings.rates)
+            _note(stack, validation.losses(model, stack.weights, stack.groups), histories)
+            going += stack.without(lambda g, r: histories[g][r].is_over(settings.patience))
         stacks = going
-    return courses
+    return histories
 
 
 def _begun(begin: Sequence[Sequence[Tensor]], rates: int) -> Stack:
@@ -186,7 +269,7 @@ def _begun(begin: Sequence[Sequence[Tensor]], rates: int) -> Stack:
     return Stack(list(range(groups)), [list(range(rates)) for _ in range(groups)], weights)
 
 
-def _sides(material: Material) -> tuple[Sequence[Hidden], Sequence[Goals]]:
+def _sides(material: TrainingData) -> tuple[Sequence[Hidden], Sequence[Goals]]:
     return material.hidden, material.goals
 
 
@@ -201,42 +284,15 @@ def _batch(
 
 
 def _note(
-    stack: Stack, losses: Float[Tensor, "group rate"], courses: Sequence[Sequence[Course]]
+    stack: Stack,
+    losses: Float[Tensor, "group rate"],
+    histories: Sequence[Sequence[TrainingHistory]],
 ) -> None:
     for row, group in enumerate(stack.groups):
         for place, rate in enumerate(stack.rates[row]):
             weights = (tensor[row, place] for tensor in stack.weights)
-            courses[group][rate].note(float(losses[row, place]), weights)
+            histories[group][rate].note(float(losses[row, place]), weights)
 
 
 def _parts(tensors: Weights, places: Sequence[tuple[int, int]]) -> list[Tensor]:
     return [tensor[place] for tensor in tensors for place in places]
-
-
-def _adam(
-    weights: list[Tensor],
-    gradient: list[Tensor],
-    means: list[Tensor],
-    squares: list[Tensor],
-    steps: Float[Tensor, ""],
-    rate: float,
-) -> None:
-    """Adam in one pass over each tensor, as ``torch.optim.Adam`` does it where it is fused.
-
-    Called without that class, whose preparations take as long as the arithmetic of a small matrix.
-    """
-    torch._fused_adam_(
-        weights,
-        gradient,
-        means,
-        squares,
-        [],
-        [steps] * len(weights),
-        lr=rate,
-        beta1=0.9,
-        beta2=0.999,
-        weight_decay=0.0,
-        eps=1e-8,
-        amsgrad=False,
-        maximize=False,
-    )

@@ -47,8 +47,8 @@ class TokenVectors:
         position: np.ndarray = np.arange(len(self.inputs)) - self.first[self.sequence]
         return position
 
-    def below(self, layer: int) -> Float32[np.ndarray, "token dim"]:
-        """What the block of this layer is given: the output of the block below, or x_i."""
+    def previous_layer(self, layer: int) -> Float32[np.ndarray, "token dim"]:
+        """What the block of this layer is given: the output of the previous one, or x_i."""
         return self.hidden[layer - 1] if layer else self.inputs
 
 

@@ -1,1 +1,1 @@
-"""Attention between words, kept on disk."""
+"""Attention maps between words, kept on disk; what parser probes are trained on."""

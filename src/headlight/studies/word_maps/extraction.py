@@ -19,32 +19,39 @@ from headlight.measures import MEASURES
 from headlight.reduce import Moments
 from headlight.run.checkpoint import locked
 from headlight.studies.word_maps.observer import Maps, MapsObserver, NumberedSentence, Use
-from headlight.studies.word_maps.plan import FeaturePlan
-from headlight.studies.word_maps.store import SPECIALS, Features, header_path, open_features
-from headlight.studies.word_maps.writing import MapsWriter, demand_space, gigabytes
+from headlight.studies.word_maps.plan import WordMapPlan
+from headlight.studies.word_maps.store import (
+    SPECIALS,
+    MapsWriter,
+    WordMaps,
+    gigabytes,
+    header_path,
+    open_word_maps,
+    require_space,
+)
 
 CALIBRATION = 64
 """Sentences whose norms set the scale of each head."""
 
 
 def extract(
-    plan: FeaturePlan,
+    plan: WordMapPlan,
     folder: Path,
     measures: Sequence[str] = ("weight",),
     *,
     progress: bool = True,
-) -> dict[str, Features]:
+) -> dict[str, WordMaps]:
     """The attention of every head between the words of every sentence, by measure, on disk.
 
     One pass over the corpus makes all measures that the folder does not hold yet.  Memory does not
     grow with the corpus, but for its words and heads; the disk takes n² · heads · 2 bytes for a
-    sentence of n units, and how much that is is said before the pass begins.
+    sentence of n positions; the amount is printed before the pass begins.
 
     Norms are divided by a number for each head, the mean sum of a row over the first 64 sentences,
-    which puts them in the range of weights, where float16 is at its best; `Features.scale` has it.
+    which puts them in the range of weights, where float16 is at its best; `WordMaps.scale` has it.
 
     Args:
-        plan: what is read, see `plan_study`.
+        plan: what is read, see `plan_word_maps`.
         folder: where to keep the maps; one for each corpus and model.
         measures: of ``weight``, ``norm`` and ``effective``.
         progress: say how much will be written, and show a bar, on standard error.
@@ -58,16 +65,16 @@ def extract(
             raise UnknownNameError("measure for probes", measure, MEASURES)
     with locked(folder):
         found = {name: _usable(folder, plan.signature(name)) for name in measures}
-        missing = [name for name, features in found.items() if features is None]
+        missing = [name for name, maps in found.items() if maps is None]
         if missing:
             _write(plan, folder, missing, progress)
-        stored = {name: features or open_features(folder, name) for name, features in found.items()}
-    return {name: features for name, features in stored.items() if features is not None}
+        stored = {name: maps or open_word_maps(folder, name) for name, maps in found.items()}
+    return {name: maps for name, maps in stored.items() if maps is not None}
 
 
-def _usable(folder: Path, signature: Mapping[str, Any]) -> Features | None:
+def _usable(folder: Path, signature: Mapping[str, Any]) -> WordMaps | None:
     """The maps in the folder if they are what is wanted; None if there are none."""
-    found = open_features(folder, signature["measure"])
+    found = open_word_maps(folder, signature["measure"])
     if found is None or found.signature == json.loads(json.dumps(signature)):
         return found
     different = [name for name in signature if found.signature.get(name) != signature[name]]
@@ -77,7 +84,7 @@ def _usable(folder: Path, signature: Mapping[str, Any]) -> Features | None:
     )
 
 
-def _write(plan: FeaturePlan, folder: Path, measures: Sequence[str], progress: bool) -> None:
+def _write(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: bool) -> None:
     """One pass over the corpus; all stores are completed together at its end."""
     _announce(plan, folder, measures, progress)
     scales = {name: np.ones(plan.heads, dtype=np.float32) for name in measures}
@@ -94,8 +101,8 @@ def _write(plan: FeaturePlan, folder: Path, measures: Sequence[str], progress: b
         def put(examples: Sequence[NumberedSentence], maps: Mapping[str, Maps]) -> None:
             for name, writer in writers.items():
                 for example, found in zip(examples, maps[name], strict=True):
-                    units = example.kept + SPECIALS
-                    writer.put(example.number, found[:units, :units])
+                    size = example.kept + SPECIALS
+                    writer.put(example.number, found[:size, :size])
 
         if _pass(plan, plan.numbered(), measures, put, progress) != plan.digest:
             raise RunError("the sentences were others when they were read again; nothing is kept.")
@@ -103,17 +110,17 @@ def _write(plan: FeaturePlan, folder: Path, measures: Sequence[str], progress: b
             writer.finish()
 
 
-def _announce(plan: FeaturePlan, folder: Path, measures: Sequence[str], progress: bool) -> None:
+def _announce(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: bool) -> None:
     size = plan.index.bytes(plan.heads) * len(measures)
     if progress:
         sys.stderr.write(
             f"{', '.join(measures)} of {plan.heads} heads between the words of {len(plan.index)} "
             f"sentences: {gigabytes(size)} in {folder}\n"
         )
-    demand_space(folder, size)
+    require_space(folder, size)
 
 
-def _scale(plan: FeaturePlan) -> Float32[np.ndarray, " head"]:
+def _scale(plan: WordMapPlan) -> Float32[np.ndarray, " head"]:
     """The mean sum of a row of norms for each head, over the first sentences; 1 where it is 0."""
     sums = Moments((plan.heads,))
 
@@ -127,7 +134,7 @@ def _scale(plan: FeaturePlan) -> Float32[np.ndarray, " head"]:
 
 
 def _pass(
-    plan: FeaturePlan,
+    plan: WordMapPlan,
     examples: Iterable[NumberedSentence],
     measures: Sequence[str],
     use: Use,

@@ -50,11 +50,11 @@ def index_of(examples: Iterable[EncodedSentence]) -> tuple[Index, str]:
     ), digest
 
 
-def units(example: EncodedSentence) -> EncodedSentence:
-    """The same example with its units numbered as in the store: two special tokens, then words.
+def with_positions(example: EncodedSentence) -> EncodedSentence:
+    """The same example with its `words` numbered as in the store: two special tokens, then words.
 
-    The special token right at the beginning is unit 0 and the last one unit 1, as far as they are
-    there; any others belong to no unit.
+    The special token right at the beginning has position 0 and the last one position 1, as far as
+    they are there; any others have none.
     """
     words = list(example.words)
     places = [place for place, word in enumerate(words) if word != NO_WORD]
@@ -78,8 +78,8 @@ def _add(grown: _Growing, example: EncodedSentence) -> None:
         key = (sentence.words[number], pieces.get(number, ()))
         grown.word.append(grown.entries.setdefault(key, len(grown.entries)))
     if kept:
-        numbered = units(example).words
-        grown.special = [there and unit in numbered for unit, there in enumerate(grown.special)]
+        found = with_positions(example).words
+        grown.special = [there and place in found for place, there in enumerate(grown.special)]
 
 
 def _pieces(example: EncodedSentence) -> dict[int, tuple[int, ...]]:

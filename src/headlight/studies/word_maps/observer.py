@@ -1,4 +1,4 @@
-"""What is kept of a batch while it runs through the model: the maps of all heads between units."""
+"""What is kept of a batch while the model runs: the attention of all heads between words."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -13,23 +13,23 @@ from headlight.encode.sentences import EncodedSentence
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Tally
-from headlight.studies.word_maps.index import units
+from headlight.studies.word_maps.index import with_positions
 
-Maps = Float32[np.ndarray, "sentence unit unit head"]
+Maps = Float32[np.ndarray, "sentence position position head"]
 Use = Callable[["Sequence[NumberedSentence]", Mapping[str, Maps]], None]
 """Is given the maps of a batch by measure."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedSentence(EncodedSentence):
-    """A sentence that knows its place in the corpus; `words` holds units, see `units`."""
+    """A sentence that knows its place in the corpus; `words` are those of `with_positions`."""
 
     number: int = field(kw_only=True)
 
 
 def numbered(example: EncodedSentence, number: int) -> NumberedSentence:
-    """The sentence with its number, and its words as units."""
-    moved = units(example)
+    """The sentence with its number, and the positions of its words in the store."""
+    moved = with_positions(example)
     values = {each.name: getattr(moved, each.name) for each in fields(EncodedSentence)}
     return NumberedSentence(**values, number=number)
 

@@ -1,48 +1,32 @@
-"""What is read for probes: which sentences, by which model, with which of its attention."""
+"""What is read: which sentences, by which model, with which of its attention."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headlight.analysis.settings import BATCH_TOKENS
+from headlight.analysis.plan import (
+    check_repeatable,
+    check_tokenizer,
+    choose_length,
+    encoder_for_one_text,
+)
 from headlight.capture import AttentionSite, CapturedModel, Kind
-from headlight.corpora import Sentence
+from headlight.corpora import Sentence, open_treebank
 from headlight.encode import Counts, EncodedSentence, Examples, sentences as encode_sentences
-from headlight.errors import UsageError
 from headlight.studies.word_maps.index import index_of
 from headlight.studies.word_maps.observer import NumberedSentence, numbered
+from headlight.studies.word_maps.settings import WordMapSettings
 from headlight.studies.word_maps.store import Index
 
-LONGEST_DEFAULT = 512
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeatureSettings:
-    """How attention between words is read off; everything that features depend on.
-
-    Attributes:
-        max_length: tokens per sentence, special ones included; by default what the model takes, at
-            most 512.
-        overflow: a longer sentence is ``skip``ped, ``truncate``d or an ``error``.
-        unencodable: a sentence with a word that the tokenizer drops is an ``error`` or ``skip``ped.
-        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
-            Section 4.1), ``first`` (their released code) or ``max``.
-        pooling: of norms over the pieces of the attended word: ``norms`` or ``vectors``.
-        batch_tokens: tokens in a batch, padding included. The result does not depend on it.
-    """
-
-    max_length: int | None = None
-    overflow: str = "skip"
-    unencodable: str = "error"
-    queries: str = "mean"
-    pooling: str = "norms"
-    batch_tokens: int = BATCH_TOKENS
+TreebankSource = str | Path | Iterable[Sentence]
+"""A path for `headlight.corpora.open_treebank`, what it returns, or a list of sentences."""
 
 
 @dataclass(frozen=True, eq=False)
-class FeaturePlan:
+class WordMapPlan:
     """What is to be read, by whom, and how.
 
     Attributes:
@@ -59,11 +43,11 @@ class FeaturePlan:
     model: CapturedModel
     kind: Kind
     sites: list[AttentionSite]
-    examples: Examples
+    examples: Examples[EncodedSentence]
     index: Index
     digest: str
     counts: Counts
-    settings: FeatureSettings
+    settings: WordMapSettings
 
     @property
     def heads(self) -> int:
@@ -80,34 +64,31 @@ class FeaturePlan:
 
     def numbered(self) -> Iterator[NumberedSentence]:
         """The sentences once more, with their places."""
-        examples = encoded(self.examples)
-        return (numbered(example, number) for number, example in enumerate(examples))
+        return (numbered(example, number) for number, example in enumerate(self.examples))
 
-    def signature(self, measure: str) -> dict[str, Any]:
-        """All that the maps of a measure depend on."""
-        settings = asdict(self.settings)
-        del settings["batch_tokens"]
+    def signature(self, measure: str | None = None) -> dict[str, Any]:
+        """All that the maps of a measure depend on, or the maps of any measure."""
         return {
-            "measure": measure,
+            **({} if measure is None else {"measure": measure}),
             "model": self.model.name,
             "revision": self.model.revision,
             "dtype": str(self.model.transformer.dtype).removeprefix("torch."),
             "kind": self.kind,
             "corpus_digest": self.digest,
             "annotation_digest": self.index.digest,
-            **settings,
+            **self.settings.signature(),
         }
 
 
-def plan_study(
-    sentences: Iterable[Sentence], model: CapturedModel, settings: FeatureSettings | None = None
-) -> FeaturePlan:
+def plan_word_maps(
+    source: TreebankSource, model: CapturedModel, settings: WordMapSettings | None = None
+) -> WordMapPlan:
     """Encode all sentences and take down what they say; the model does not run yet.
 
     Args:
-        sentences: with gold heads; they are read again later.
+        source: sentences with gold heads; they are read again later.
         model: the model.
-        settings: see `FeatureSettings`.
+        settings: see `WordMapSettings`.
 
     Raises:
         UsageError: there is no tokenizer, the sentences can be read only once, or a setting is
@@ -115,41 +96,20 @@ def plan_study(
         CorpusError: there is no sentence, or one without heads.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
-    tokenizer: Any = model.tokenizer
-    if tokenizer is None:
-        raise UsageError(f"{model.name} has no tokenizer, and probes read sentences.")
-    if iter(sentences) is sentences:
-        raise UsageError(
-            "the sentences can be read only once, and are needed several times; give a list, or "
-            "what open_treebank returns."
-        )
-    model = model.encoder() if model.has_decoder_inputs else model
-    chosen = settings or FeatureSettings()
-    chosen = replace(chosen, max_length=_length(model, chosen.max_length))
+    tokenizer = check_tokenizer(model)
+    treebank = check_repeatable(open_treebank(source))
+    model = encoder_for_one_text(model, None)
+    chosen = settings or WordMapSettings()
+    length = choose_length(model, chosen.max_length)
     examples = encode_sentences(
-        sentences,
+        treebank,
         tokenizer,
-        max_length=chosen.max_length or LONGEST_DEFAULT,
+        max_length=length,
         overflow=chosen.overflow,
         unencodable=chosen.unencodable,
     )
-    index, digest = index_of(encoded(examples))
+    index, digest = index_of(examples)
     kind = model.kinds[0]
     sites = model.sites_of(kind)
-    return FeaturePlan(model, kind, sites, examples, index, digest, examples.counts, chosen)
-
-
-def encoded(examples: Examples) -> Iterator[EncodedSentence]:
-    """The sentences among the examples, which is all of them."""
-    return (example for example in examples if isinstance(example, EncodedSentence))
-
-
-def _length(model: CapturedModel, asked: int | None) -> int:
-    longest = model.longest
-    if asked is None:
-        return min(LONGEST_DEFAULT, longest or LONGEST_DEFAULT)
-    if longest is not None and asked > longest:
-        raise UsageError(
-            f"max_length is {asked}, and {model.name} takes at most {longest} tokens; allow fewer."
-        )
-    return asked
+    chosen = chosen.replace(max_length=length)
+    return WordMapPlan(model, kind, sites, examples, index, digest, examples.counts, chosen)

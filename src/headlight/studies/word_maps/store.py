@@ -7,7 +7,10 @@ made from.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -15,23 +18,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float16, Float32, Int64
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from jaxtyping import Bool, Float, Float16, Float32, Int64
 from torch import Tensor
 
 from headlight import files
-from headlight.errors import RunError
+from headlight.errors import CaptureError, RunError
+from headlight.files import load_tensors, save_tensors
 
 SPECIALS = 2
-"""Units of a sentence before its words: the special token it begins with, the one it ends with."""
+"""Positions before the words: the special token a sentence begins with, the one it ends with."""
 
 NO_HEAD = -1
 """Where the governor of a word was lost by truncation."""
 
 BYTES = 2
 _FORMAT = 1
-_HEADER = "headlight"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Index:
 
     @cached_property
     def first_cell(self) -> Int64[np.ndarray, " sentence_and_end"]:
-        """Where the pairs of units of each sentence begin."""
+        """Where the pairs of positions of each sentence begin."""
         return np.concatenate([[0], np.cumsum((self.lengths + SPECIALS) ** 2)])
 
     @cached_property
@@ -89,7 +90,7 @@ class Index:
         return int(self.first_cell[-1]) * heads * BYTES
 
 
-class Features:
+class WordMaps:
     """The attention maps of one measure, read from disk as they are needed.
 
     Of a map only one direction is stored; its transpose is the same numbers.  float16 keeps a
@@ -118,11 +119,11 @@ class Features:
         """Heads of all layers together, layer by layer."""
         return len(self.scale)
 
-    def maps(self, numbers: Sequence[int]) -> Float16[Tensor, "sentence unit unit head"]:
-        """What each unit (first axis) gives to each other, padded with zeros.
+    def maps(self, numbers: Sequence[int]) -> Float16[Tensor, "sentence position position head"]:
+        """What each position (first axis) gives to each other, padded with zeros.
 
-        Units 0 and 1 are the special tokens that a sentence begins and ends with, all zero where
-        the model has none; unit i + 2 is word i.
+        Positions 0 and 1 are the special tokens that a sentence begins and ends with, all zero
+        where the model has none; position i + 2 is word i.
         """
         sizes = (self.index.lengths[list(numbers)] + SPECIALS).tolist()
         longest = max(sizes, default=0)
@@ -159,14 +160,11 @@ def write_header(
         RunError: the disk is full, the folder read-only, and so on.
     """
     header = {"format": _FORMAT, "signature": signature, "vocabulary": index.vocabulary}
-    content = save(
-        {**{k: np.ascontiguousarray(v) for k, v in index.arrays().items()}, "scale": scale},
-        metadata={_HEADER: json.dumps(header)},
-    )
-    files.write(header_path(folder, signature["measure"]), content, error=RunError)
+    path = header_path(folder, signature["measure"])
+    save_tensors(path, {**index.arrays(), "scale": scale}, header, error=RunError)
 
 
-def open_features(folder: Path, measure: str) -> Features | None:
+def open_word_maps(folder: Path, measure: str) -> WordMaps | None:
     """The finished store of a measure, or None where there is none.
 
     Raises:
@@ -176,9 +174,7 @@ def open_features(folder: Path, measure: str) -> Features | None:
     if not path.exists():
         return None
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})[_HEADER])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        arrays, header = load_tensors(path, what="store of word maps", error=RunError)
         scale = arrays.pop("scale")
         if header["format"] != _FORMAT:
             raise ValueError(f"format {header['format']} instead of {_FORMAT}")
@@ -186,9 +182,107 @@ def open_features(folder: Path, measure: str) -> Features | None:
         maps = maps_path(folder, measure)
         if maps.stat().st_size != index.bytes(len(scale)):
             raise ValueError(f"{maps.name} is not as long as it should be")
-        return Features(index, header["signature"], scale, maps)
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as problem:
+        return WordMaps(index, header["signature"], scale, maps)
+    except (OSError, RunError, KeyError, TypeError, ValueError) as problem:
         raise RunError(
             f"the attention kept in {path} cannot be used ({problem}); remove the folder "
             "to make it anew."
         ) from problem
+
+
+class MapsWriter:
+    """The maps of one measure on their way to disk; a context manager.
+
+    Sentences may come in any order.  The numbers lie under a temporary name until `finish`; what
+    was not finished is removed.
+
+    Args:
+        folder: where the store will be; it must exist.
+        index: the sentences.
+        signature: what the maps are made from; its ``measure`` names the files.
+        scale: what the maps of each head are divided by.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        index: Index,
+        signature: Mapping[str, Any],
+        scale: Float32[np.ndarray, " head"],
+    ) -> None:
+        self._folder = folder
+        self._index = index
+        self._signature = signature
+        self._scale = scale
+        self._path = maps_path(folder, signature["measure"])
+        self._partial = self._path.with_name(f".{self._path.name}.{os.getpid()}.partial")
+
+    def __enter__(self) -> "MapsWriter":
+        files.remove_partials(self._path)
+        with _refusing(self._path):
+            self._file = self._partial.open("wb")
+            self._file.truncate(self._index.bytes(len(self._scale)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._partial.unlink(missing_ok=True)
+
+    def put(self, number: int, maps: Float[np.ndarray, "position position head"]) -> None:
+        """Keep the maps of one sentence, divided by the scale of their head.
+
+        Raises:
+            CaptureError: a value is too large for float16, or is no number.
+            RunError: the disk is full.
+        """
+        # torch rounds to float16 many times faster than numpy does.
+        small = torch.from_numpy(maps / self._scale).half().numpy()
+        if not np.isfinite(small).all():
+            raise CaptureError(
+                f"sentence {number} has {self._signature['measure']} values that float16 cannot "
+                "hold; leave this measure out of the probes."
+            )
+        with _refusing(self._path):
+            self._file.seek(int(self._index.first_cell[number]) * len(self._scale) * BYTES)
+            self._file.write(small.tobytes())
+
+    def finish(self) -> None:
+        """Give the files their final names; the header comes last and completes the store.
+
+        Raises:
+            RunError: they cannot be written.
+        """
+        with _refusing(self._path):
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            header_path(self._folder, self._signature["measure"]).unlink(missing_ok=True)
+            self._partial.replace(self._path)
+        write_header(self._folder, self._index, self._signature, self._scale)
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turn errors of the disk into a refusal that names the file."""
+    try:
+        yield
+    except OSError as problem:
+        raise RunError(f"{path} cannot be written: {files.reason(problem)}.") from problem
+
+
+def require_space(folder: Path, needed: int) -> None:
+    """Refuse to begin where the disk would be full before the end.
+
+    Raises:
+        RunError: fewer bytes are free.
+    """
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise RunError(
+            f"the attention maps take {gigabytes(needed)} in {folder}, where {gigabytes(free)} are "
+            "free; choose another place, fewer measures or fewer sentences."
+        )
+
+
+def gigabytes(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count / 1e9:.2f} GB"
