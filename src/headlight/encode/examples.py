@@ -1,8 +1,8 @@
 """Examples: one, a stream that keeps count of what was left out, and batches of similar length."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Generic
+from dataclasses import dataclass, fields
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
@@ -38,9 +38,16 @@ class Encoded:
 
 Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)
+Extended = TypeVar("Extended", bound=Encoded)
 
 GROUP_TEXTS = 512
 GROUP_CHARACTERS = 2**20
+
+
+def annotate(example: Encoded, kind: type[Extended], **annotation: Any) -> Extended:
+    """The example as one of a kind that knows more: its annotation."""
+    values = {each.name: getattr(example, each.name) for each in fields(Encoded)}
+    return kind(**values, **annotation)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from headlight.corpora import Sentence
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, groups
+from headlight.encode.examples import Counts, Encoded, Examples, annotate, groups
 from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
 from headlight.errors import CorpusError
 from headlight.settings import require_choice
@@ -131,16 +131,8 @@ class _SentenceEncoder:
             yield self._example(sentence, pieces, kept)
 
     def _example(self, sentence: Sentence, pieces: WordPieces, kept: int) -> EncodedSentence:
-        made = self.assembly.one(sentence.name, pieces.of_words(0, kept))
-        return EncodedSentence(
-            made.name,
-            made.ids,
-            made.segments,
-            made.categories,
-            made.words,
-            sentence=sentence,
-            kept=kept,
-        )
+        example = self.assembly.one(sentence.name, pieces.of_words(0, kept))
+        return annotate(example, EncodedSentence, sentence=sentence, kept=kept)
 
     def _too_long(self, sentence: Sentence, pieces: WordPieces) -> CorpusError:
         special = self.assembly.single.size

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from headlight.corpora import CoreferenceDocument
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, groups
+from headlight.encode.examples import Counts, Encoded, Examples, annotate, groups
 from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
 from headlight.encode.sentences import Unencodable, word_error
 from headlight.errors import CorpusError
@@ -147,17 +147,8 @@ def _examples(
 ) -> Iterator[EncodedSpan]:
     for number, (first, stop) in enumerate(stretches):
         name = f"{document.name}#{number}" if len(stretches) > 1 else document.name
-        made = assembly.one(name, pieces.of_words(first, stop))
-        yield EncodedSpan(
-            made.name,
-            made.ids,
-            made.segments,
-            made.categories,
-            made.words,
-            document=document,
-            first=first,
-            kept=stop - first,
-        )
+        example = assembly.one(name, pieces.of_words(first, stop))
+        yield annotate(example, EncodedSpan, document=document, first=first, kept=stop - first)
 
 
 def _word_error(document: CoreferenceDocument, word: int, reason: str) -> CorpusError:

@@ -1,11 +1,10 @@
 """Files of sentence pairs as rows: columns by name, and the place of each row."""
 
-import csv
 from collections.abc import Callable, Iterator, Mapping
 
-from headlight.corpora.lines import LINE_LIMIT, Lines
+from headlight.corpora.lines import Lines
 from headlight.corpora.pairs.sentence_pair import sentence_columns
-from headlight.corpora.text.tables import CommaSeparated, json_object, next_row
+from headlight.corpora.text.tables import CommaSeparated, json_object, table_rows
 from headlight.errors import CorpusError
 
 Row = tuple[str, Mapping[str, object]]
@@ -61,15 +60,9 @@ def comma_rows(lines: Lines) -> Iterator[Row]:
     Raises:
         CorpusError: The table is malformed, or a row has more or fewer fields than the header.
     """
-    # The limit belongs to the whole process: it is only ever raised, to what a line may hold.
-    csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
-    rows = csv.reader(lines, CommaSeparated)
-    header = next_row(rows, lines)
-    while header is not None:
-        place = f"{lines.name}:{lines.number + 1}"
-        row = next_row(rows, lines)
-        if row is None:
-            return
+    rows = table_rows(lines, CommaSeparated)
+    _, header = next(rows, ("", []))
+    for place, row in rows:
         if row:
             yield place, _name_fields(header, row, place)
 

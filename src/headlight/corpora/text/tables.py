@@ -94,18 +94,12 @@ def _rows(lines: Lines, column: str | None, dialect: type[csv.Dialect]) -> Itera
     Raises:
         CorpusError: The table is malformed, a row is too short, or the column is missing.
     """
-    # The limit belongs to the whole process: it is only ever raised, to what a line may hold.
-    csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
-    rows = csv.reader(lines, dialect)
-    header = next_row(rows, lines)
+    rows = table_rows(lines, dialect)
+    _, header = next(rows, ("", None))
     if header is None:
         return
     index = header.index(text_column(column, header, lines.place))
-    while True:
-        place = f"{lines.name}:{lines.number + 1}"
-        row = next_row(rows, lines)
-        if row is None:
-            return
+    for place, row in rows:
         if row and len(row) <= index:
             raise CorpusError(
                 f"{place}: the row has {len(row)} fields, but the text is in field {index + 1}; "
@@ -116,15 +110,23 @@ def _rows(lines: Lines, column: str | None, dialect: type[csv.Dialect]) -> Itera
             yield document
 
 
-def next_row(rows: Iterator[list[str]], lines: Lines) -> list[str] | None:
-    """The next row of a table; None at its end.
+def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, list[str]]]:
+    """The place and the fields of every row, the header first; a blank line has no fields.
 
     Raises:
         CorpusError: The table is malformed.
     """
-    try:
-        return next(rows, None)
-    except csv.Error as error:
-        raise CorpusError(
-            f"{lines.place}: the table is malformed ({error}); quote fields as RFC 4180 says."
-        ) from error
+    # The limit belongs to the whole process: it is only ever raised, to what a line may hold.
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
+    rows = csv.reader(lines, dialect)
+    while True:
+        place = f"{lines.name}:{lines.number + 1}"
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            raise CorpusError(
+                f"{lines.place}: the table is malformed ({error}); quote fields as RFC 4180 says."
+            ) from error
+        if row is None:
+            return
+        yield place, row
