@@ -21,44 +21,44 @@ def counted():
 
 def test_a_result_is_made_once_for_each_key_and_comes_back_whole(tmp_path):
     make, memo = counted(), JsonCache(tmp_path / "rates", {"model": "a"})
-    first = memo.remember({"fold": 0, "layers": (1, 2)}, make)
-    again = JsonCache(tmp_path / "rates", {"model": "a"}).remember(
+    first = memo.get_or_compute({"fold": 0, "layers": (1, 2)}, make)
+    again = JsonCache(tmp_path / "rates", {"model": "a"}).get_or_compute(
         {"fold": 0, "layers": [1, 2]}, make
     )
     assert (first["calls"], again["calls"], again["rate"]) == (1, 1, 0.25)
     assert math.isnan(again["none"])
-    assert memo.remember({"fold": 1, "layers": (1, 2)}, make)["calls"] == 2
+    assert memo.get_or_compute({"fold": 1, "layers": (1, 2)}, make)["calls"] == 2
 
 
 def test_what_all_results_depend_on_tells_them_apart(tmp_path):
     make = counted()
-    JsonCache(tmp_path, {"model": "a"}).remember({"fold": 0}, make)
-    assert JsonCache(tmp_path, {"model": "b"}).remember({"fold": 0}, make)["calls"] == 2
+    JsonCache(tmp_path, {"model": "a"}).get_or_compute({"fold": 0}, make)
+    assert JsonCache(tmp_path, {"model": "b"}).get_or_compute({"fold": 0}, make)["calls"] == 2
 
 
-def test_anew_replaces_what_is_there(tmp_path):
+def test_recomputing_replaces_what_is_there(tmp_path):
     make, memo = counted(), JsonCache(tmp_path)
-    memo.remember({}, make)
-    assert memo.remember({}, make, anew=True)["calls"] == 2
-    assert memo.remember({}, make)["calls"] == 2
+    memo.get_or_compute({}, make)
+    assert memo.get_or_compute({}, make, recompute=True)["calls"] == 2
+    assert memo.get_or_compute({}, make)["calls"] == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"result": 1}', b"\xff"])
 def test_a_damaged_file_is_made_again(tmp_path, content):
     make, memo = counted(), JsonCache(tmp_path)
-    memo.remember({}, make)
+    memo.get_or_compute({}, make)
     (path,) = tmp_path.iterdir()
     path.write_bytes(content)
-    assert memo.remember({}, make)["calls"] == 2
+    assert memo.get_or_compute({}, make)["calls"] == 2
     assert json.loads(path.read_bytes())["result"]["calls"] == 2
 
 
 def test_without_a_folder_nothing_is_remembered():
     make = counted()
-    assert [JsonCache().remember({}, make)["calls"] for _ in range(2)] == [1, 2]
+    assert [JsonCache().get_or_compute({}, make)["calls"] for _ in range(2)] == [1, 2]
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="rates cannot be made"):
-        JsonCache(tmp_path / "file" / "rates").remember({}, counted())
+        JsonCache(tmp_path / "file" / "rates").get_or_compute({}, counted())

@@ -180,7 +180,7 @@ def _eager_beside(module: nn.Module) -> AttentionFunction:
 
 
 def own_function(module: nn.Module) -> AttentionFunction:
-    """What `module` calls when nobody captures it, if that takes masks that are added.
+    """What `module` calls when it is not captured, if that takes masks that are added.
 
     Only sdpa is passed through: the masks that other kernels expect differ.
     """

@@ -229,9 +229,9 @@ class CapturedModel:
         if isinstance(positions, int) and self._counts_positions():
             # These count from behind the padding id, and so lose the places before it.
             positions -= (getattr(self.transformer.config, "pad_token_id", None) or 0) + 1
-        told = getattr(self.tokenizer, "model_max_length", None)
+        declared = getattr(self.tokenizer, "model_max_length", None)
         # Models with relative positions say -1, tokenizers without a limit 10^30.
-        limits = [n for n in (positions, told) if isinstance(n, int) and 0 < n < 10**9]
+        limits = [n for n in (positions, declared) if isinstance(n, int) and 0 < n < 10**9]
         return min(limits, default=None)
 
     @property

@@ -174,7 +174,7 @@ def _is_dispensable(name: str) -> bool:
 def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
     """The tokenizer, or None and the reason: a model of pictures or sound has none, say.
 
-    Whether that is a fault shows only where text is to be read; the reason is told there.
+    Whether that is a fault shows only where text is to be read; the refusal there has the reason.
     """
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, **options)

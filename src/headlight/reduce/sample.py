@@ -25,7 +25,9 @@ class Sample(Accumulator):
     sample depends neither on batches nor on the order of merging.
 
     The k-th lowest of m uniform keys is reached by steps that are exponential, of mean 1/m,
-    1/(m - 1), ..., in -log(1 - key) (Rényi 1953, "On the theory of order statistics").
+    1/(m - 1), ..., in -log(1 - key) (Rényi 1953, "On the theory of order statistics").  Of m = 3
+    rows, with exponential numbers E of mean 1, the lowest key has -log(1 - key) = E₁/3, the next
+    one E₁/3 + E₂/2, and the highest one E₁/3 + E₂/2 + E₃.
 
     Args:
         size: Rows to keep of each group, from 1.

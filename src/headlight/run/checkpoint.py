@@ -1,4 +1,4 @@
-"""What a run leaves on disk, so that another process can go on."""
+"""The state of a run on disk, from which another process can resume it."""
 
 import json
 import os

@@ -56,7 +56,7 @@ def run(
         folder: Where to keep the state; None keeps it in memory only.
         signature: All settings that the result depends on, as JSON; a state with others is refused.
         resume: Go on from the state in the folder, if there is one.
-        progress: Is told how far the run has come.
+        progress: Callbacks for how far the run has come.
 
     Returns:
         The final state. A run that was finished before returns at once, without the corpus.

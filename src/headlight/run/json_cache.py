@@ -1,4 +1,4 @@
-"""Small results of long work, each in a file of its own, so that interrupted work goes on."""
+"""A cache of small results, each in a file of its own, so that interrupted work can be resumed."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from headlight.files import Location
 
 @dataclass(frozen=True)
 class JsonCache:
-    """A folder of results by what they depend on; without a folder nothing is remembered.
+    """A folder of results, by what they depend on; without a folder nothing is cached.
 
     Attributes:
         folder: where the files go.
@@ -23,27 +23,27 @@ class JsonCache:
     folder: Location | None = None
     about: Mapping[str, Any] | None = None
 
-    def remember(
-        self, key: Mapping[str, Any], make: Callable[[], Any], *, anew: bool = False
+    def get_or_compute(
+        self, key: Mapping[str, Any], compute: Callable[[], Any], *, recompute: bool = False
     ) -> Any:
-        """What `make` gave for this key before, or gives now.
+        """The cached result for this key, or else a new one, which is then cached.
 
         Args:
             key: what the result depends on besides `about`, as JSON.
-            make: gives a result that JSON can hold; NaN is one.
-            anew: make it now, whatever it was before.
+            compute: returns the result, which JSON can hold; NaN is allowed.
+            recompute: replace what is cached.
 
         Raises:
             RunError: the folder cannot be written.
         """
         if self.folder is None:
-            return make()
+            return compute()
         asked = json.dumps({"about": self.about, "key": key}, sort_keys=True)
         path = self.folder / f"{sha256(asked.encode()).hexdigest()[:24]}.json"
-        found = None if anew else _read(path)
+        found = None if recompute else _read(path)
         if found is not None and json.dumps(found.get("of"), sort_keys=True) == asked:
             return found["result"]
-        result = make()
+        result = compute()
         content = json.dumps({"of": json.loads(asked), "result": result})
         files.make_folder(self.folder, error=RunError)
         files.write(path, content.encode(), error=RunError)

@@ -22,12 +22,12 @@ class Stream(Protocol):
         """Pass it on."""
 
     def isatty(self) -> bool:
-        """Whether a person looks at it."""
+        """Whether it is a terminal."""
 
 
 @runtime_checkable
 class Progress(Protocol):
-    """What a run tells while it goes on."""
+    """Callbacks of a run."""
 
     def skip(self, examples: int, tokens: int) -> None:
         """An earlier run has done this many already."""

@@ -68,7 +68,7 @@ class Run:
         return tuple(states)
 
     def changed(self, embedded: Tensor) -> Tensor:
-        """What the model goes on with in place of `embedded`; only its first use counts.
+        """What the model computes with in place of `embedded`; only its first use counts.
 
         An encoder and a decoder may share one embedding module, layers may share one block.
         """

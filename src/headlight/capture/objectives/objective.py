@@ -84,7 +84,7 @@ class OwnObjective:
     Attributes:
         function: takes the output of the model and the batch, returns one loss per sequence.
         name: by which a run that is resumed knows that the loss is the same.
-        reduction: taken as told; the function does the reducing.
+        reduction: what the function does; it is not applied again.
     """
 
     function: Callable[[Any, Prepared], Tensor]

@@ -81,11 +81,17 @@ class Lines:
 def spearman(tables: Sequence[RankTable]) -> tuple[int, float, float]:
     """The pairs of all tables together: how many, ρ, and the most that |ρ - exact ρ| can be.
 
-    Both are NaN where ρ is undefined.  Ranks are those among all pairs: lines, plus errors, plus
-    what a code hides.  What the lines of both variables have in common follows from the cells.  The
-    rest is at most what Cauchy and Schwarz say of the errors and of what the other variable's lines
-    do that is no line here; for to those that are the errors are orthogonal.  What is hidden is so
-    too, but only among all pairs, and so only where there is one table.
+    Both are NaN where ρ is undefined.  The rank of a number among all pairs is written as
+    x = l + e + h: the line over the places of its bin, the error of that line at the mean rank of
+    its code, and how far the number is from that mean, which is not known.  Then
+
+        Σ x x' = Σ l l'  +  Σ l (e' + h')  +  Σ (e + h) l'  +  Σ (e + h) (e' + h').
+
+    The first sum follows exactly from the cells of the tables.  The others are bounded by Cauchy
+    and Schwarz.  In the second, e' is orthogonal to everything that is linear over the bins of x',
+    so only the rest r of l counts: |Σ l e'| ≤ ‖r‖ ‖e'‖ with ‖r‖² = ‖l‖² - ‖its part that is linear
+    there‖².  h' is orthogonal to it as well, but among all pairs only, and so where there is one
+    table; with several, |Σ l h'| ≤ ‖l‖ ‖h'‖.  The third sum is treated alike.
     """
     tables = [table for table in tables if len(table.rows)]
     count = sum(int(table.first_counts.sum()) for table in tables)

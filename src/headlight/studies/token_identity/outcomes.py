@@ -122,7 +122,7 @@ def _with_best_rate(
         return fitted.parameter
 
     key = {"searched": asdict(case), **_dependencies(settings, settings.training)}
-    return settings.training.replace(rates=(cache.remember(key, search),))
+    return settings.training.replace(rates=(cache.get_or_compute(key, search),))
 
 
 def _dependencies(settings: TokenIdentitySettings, training: MapTrainingSettings) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class _Job:
         }
         trained = case.map != "naive"
         lost = trained and self.keep is not None and not self.keep.has(case, key)
-        found = self.cache.remember(key, lambda: self._made(case, key), anew=lost)
+        found = self.cache.get_or_compute(key, lambda: self._made(case, key), recompute=lost)
         return [
             Outcome(replace(case, layers=(layer,)), **numbers)
             for layer, numbers in zip(case.layers, found, strict=True)
