@@ -4,8 +4,7 @@ After Brunner et al. (2020), Section 3.3, and tried on the model itself: it is r
 alternative in the place of its own attention, and its outputs are compared.
 """
 
-from headlight.alternatives.find import alternatives
-from headlight.alternatives.result import Alternatives
-from headlight.alternatives.settings import AlternativeSettings
+from headlight.alternative_settings import AlternativeSettings
+from headlight.alternatives.find import Alternatives, alternatives
 
 __all__ = ["AlternativeSettings", "Alternatives", "alternatives"]

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from dataclasses import asdict
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,22 +11,72 @@ import torch
 import xarray
 from torch import Tensor
 
-from headlight.alternatives.result import Alternatives
-from headlight.alternatives.search import Found, Map, Search
-from headlight.alternatives.settings import AlternativeSettings
+from headlight.alternative_settings import AlternativeSettings
+from headlight.alternatives.search import Map, Search, SearchResult
 from headlight.capture import (
     AttentionSite,
     CapturedModel,
     Kind,
-    LayerRecord,
     Replacements,
     attention_replaced,
 )
-from headlight.capture.one_text import one_text
+from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import UsageError
 from headlight.result import FORMAT, versions
+
+
+@dataclass(frozen=True, eq=False)
+class Alternatives:
+    """Other attention matrices of one head, with which the model puts out the same.
+
+    Attributes:
+        dataset: everything, with the tokens as coordinates; see the properties.
+    """
+
+    dataset: xarray.Dataset
+
+    @property
+    def original(self) -> xarray.DataArray:
+        """The model's own attention, over query and key."""
+        return self.dataset["original"]
+
+    @property
+    def attention(self) -> xarray.DataArray:
+        """The alternatives, over alternative, query and key; none if there are none."""
+        return self.dataset["attention"]
+
+    @property
+    def total_variation(self) -> xarray.DataArray:
+        """Half the sum of the absolute changes of a row, over alternative and query."""
+        return self.dataset["total_variation"]
+
+    @property
+    def exists(self) -> xarray.DataArray:
+        """Whether a row that was looked at has any alternative, over query."""
+        return self.dataset["exists"]
+
+    @property
+    def output_difference(self) -> xarray.DataArray:
+        """The largest absolute change of an output of the model, over alternative."""
+        return self.dataset["output_difference"]
+
+    def __str__(self) -> str:
+        attributes = self.dataset.attrs
+        head = f"head {attributes['head']} of {attributes['kind']} layer {attributes['layer']}"
+        rows, asked = int(self.exists.sum()), int(self.dataset["asked"].sum())
+        if not rows:
+            return (
+                f"No other attention of {head} gives the same output: no direction of LN([T, 1]) "
+                f"keeps a row of it in the simplex (rows looked at: {asked})."
+            )
+        return (
+            f"{rows} of {asked} rows of {head} have other attention of the same output; here up to "
+            f"{float(self.total_variation.max()):.3g} of a row's weight moves, and the "
+            f"{attributes['output']} change by {float(self.output_difference.max()):.1e} at most "
+            f"({attributes['output_size']:.3g} being the largest)."
+        )
 
 
 def alternatives(
@@ -61,7 +111,7 @@ def alternatives(
     settings = settings or AlternativeSettings()
     if n < 1:
         raise UsageError(f"n must be at least 1, not {n}.")
-    model, example = _prepared(model, text, pair, kind, settings)
+    model, example = _prepare(model, text, pair, kind, settings)
     chosen = kind or model.kinds[0]
     (site,) = model.sites_of(chosen, [place[0]])
     if not 0 <= place[1] < site.heads:
@@ -70,8 +120,9 @@ def alternatives(
             f"0 to {site.heads - 1}."
         )
     batch = collate([example], pad_id=0, device=model.transformer.device)
-    found = Search(_record(model, batch, site), place[1], settings).run(n)
-    tried = _tried(model, batch, site, place[1], found)
+    (record,) = capture_one(model, example, [site], lambda record: record)
+    found = Search(record, place[1], settings).run(n)
+    differences = _try_on_model(model, batch, site, place[1], found)
     attributes = {
         "title": "Alternative attention",
         "text": text,
@@ -82,8 +133,8 @@ def alternatives(
         "layer": place[0],
         "head": place[1],
         "head_dim": site.head_dim,
-        **tried,
-        "settings": json.dumps(asdict(settings)),
+        **differences,
+        "settings": json.dumps(settings.signature()),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": json.dumps(versions()),
         "format": FORMAT,
@@ -92,7 +143,7 @@ def alternatives(
     return Alternatives(_dataset(found, _tokens(example, chosen, model), attributes))
 
 
-def _prepared(
+def _prepare(
     model: CapturedModel,
     text: str,
     pair: str | None,
@@ -107,16 +158,8 @@ def _prepared(
     return model, example
 
 
-def _record(model: CapturedModel, batch: Batch, site: AttentionSite) -> LayerRecord:
-    records: list[LayerRecord] = []
-    with model.capture([site]) as recorder:
-        recorder.visit = records.append
-        model.run(batch)
-    return records[0]
-
-
-def _tried(
-    model: CapturedModel, batch: Batch, site: AttentionSite, head: int, found: Found
+def _try_on_model(
+    model: CapturedModel, batch: Batch, site: AttentionSite, head: int, found: SearchResult
 ) -> dict[str, Any]:
     """How much the outputs of the model change: with each alternative, and by rounding alone."""
     name, output = _output(model, batch)
@@ -155,7 +198,7 @@ def _tokens(example: Encoded, kind: Kind, model: CapturedModel) -> tuple[list[st
 
 
 def _dataset(
-    found: Found, tokens: tuple[list[str], list[str]], attributes: dict[str, Any]
+    found: SearchResult, tokens: tuple[list[str], list[str]], attributes: dict[str, Any]
 ) -> xarray.Dataset:
     differences = np.array(attributes.pop("output_difference"), dtype=np.float64)
     changes = 0.5 * np.abs(found.attention - found.original).sum(-1)

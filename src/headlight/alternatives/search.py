@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from headlight.alternatives.settings import AlternativeSettings
+from headlight.alternative_settings import AlternativeSettings
 from headlight.capture import LayerRecord
 from headlight.errors import UsageError
 from headlight.measures import Scores
@@ -24,8 +24,8 @@ Map = Float64[np.ndarray, "query key"]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """Alternatives of one head.
+class SearchResult:
+    """What was found for one head, as arrays.
 
     Attributes:
         original: the head's own attention.
@@ -78,7 +78,7 @@ class Search:
                 )
         self._asked = frozenset(asked)
 
-    def run(self, n: int) -> Found:
+    def run(self, n: int) -> SearchResult:
         """`n` alternatives, or none if no row has any."""
         original = self._original
         attention = np.repeat(original[None], n, axis=0)
@@ -95,7 +95,7 @@ class Search:
             if self._settings.certify or self._settings.method == "farthest":
                 bound[query] = row.bound(tight=self._settings.certify)
         spaces, queries = self._scores.null_spaces, len(original)
-        return Found(
+        return SearchResult(
             original=original,
             attention=attention if exists.any() else attention[:0],
             asked=np.isin(np.arange(queries), list(self._asked)),

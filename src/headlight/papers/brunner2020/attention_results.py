@@ -149,7 +149,9 @@ def _tried(study: Study, layer: int, method: str) -> dict[str, Any]:
     if method == "farthest":
         chosen = np.linspace(0, whole.exists.size - 1, ROWS).astype(int)
         settings = AlternativeSettings(
-            method=method, queries=tuple(dict.fromkeys(chosen.tolist())), seed=study.options.seed
+            method="farthest",
+            queries=tuple(dict.fromkeys(chosen.tolist())),
+            seed=study.options.seed,
         )
         whole = alternatives(
             study.model, *texts, place=(layer, 0), kind=study.kind, settings=settings
