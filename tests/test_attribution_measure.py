@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.analysis.settings import Settings
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture.attribution import attribute
 from headlight.encode import encode_one
@@ -18,8 +17,10 @@ from headlight.findings import average
 from headlight.measures import ATTRIBUTION, Scores
 from headlight.reading import read
 from headlight.studies.coreference.result import systems_table
-from headlight.studies.distances import head_distances
-from headlight.studies.heads.study import survey
+from headlight.studies.distances import study as distances
+from headlight.studies.distances.settings import DistanceSettings
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run
 from headlight.views import report, terminal_table
 from headlight.views.tables import head_table, layer_table
 from studies import dependency_naive, naive, test_coreference_heads as antecedents
@@ -73,8 +74,8 @@ def test_a_reading_of_some_layers_as_a_file(tmp_path):
 def ours():
     """A survey of contributions and weights, and the same text by text."""
     found, corpus = subject("bert"), texts(4, 9, seed=3)
-    settings = Settings(measures=(ATTRIBUTION, "weight"), attribution=EXACT, batch_tokens=60)
-    result = survey(corpus, found, settings, progress=False)
+    settings = SurveySettings(measures=(ATTRIBUTION, "weight"), attribution=EXACT, batch_tokens=60)
+    result = run(corpus, found, settings, progress=False)
     examples = examples_of(found, corpus)
     return result, [(contributions(found, one), list(one.categories)) for one in examples]
 
@@ -100,8 +101,8 @@ def test_only_the_first_head_of_a_survey_has_contributions(ours):
     others = result.sel(measure=ATTRIBUTION, head=[1, 2, 3])
     for name in ("total", "share", "neighbour", "entropy"):
         assert others[name].isnull().all()
-    weights = survey(
-        texts(4, 9, seed=3), subject("bert"), Settings(measures=("weight",)), progress=False
+    weights = run(
+        texts(4, 9, seed=3), subject("bert"), SurveySettings(measures=("weight",)), progress=False
     )
     for name in ("total", "entropy"):
         np.testing.assert_allclose(
@@ -131,8 +132,8 @@ def rendered(shown) -> str:
 
 def test_a_survey_of_contributions_and_gradients():
     found, corpus = with_head("bert"), texts(2, 6, seed=5)
-    settings = Settings(measures=("gradient", ATTRIBUTION), attribution=EXACT)
-    result = survey(corpus, found, settings, objective=MASKED, progress=False)
+    settings = SurveySettings(measures=("gradient", ATTRIBUTION), attribution=EXACT)
+    result = run(corpus, found, settings, objective=MASKED, progress=False)
     own = []
     for one in examples_of(found, corpus):
         prepared = MASKED.prepare(collate([one], 0))  # what the model sees, some tokens hidden
@@ -215,7 +216,7 @@ def test_one_kind_at_a_time():
 
 def test_heads_have_no_distance_by_contributions():
     with pytest.raises(UsageError, match="of a layer and not of a head"):
-        head_distances(["the sea"], subject("bert"), Settings(measures=(ATTRIBUTION,)))
+        distances.run(["the sea"], subject("bert"), DistanceSettings(measures=(ATTRIBUTION,)))
 
 
 def test_on_the_command_line(monkeypatch, capsys, tmp_path):

@@ -40,7 +40,7 @@ class TaskSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings, BootstrapSettings):
+class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, WordSettings):
     """Everything that the result depends on besides model, loss and corpus.
 
     What concerns the mentions themselves is in `TaskSettings`.

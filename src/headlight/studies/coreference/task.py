@@ -1,10 +1,9 @@
 """Which antecedent does this mention have?  What heads and baselines are asked, by windows."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -307,11 +306,11 @@ class AntecedentExamples:
     """The windows that are worth running, in order; they can be iterated again.
 
     Args:
-        spans: The windows, each an `EncodedSpan`; those of one document follow each other.
+        spans: The windows; those of one document follow each other.
         settings: Which mentions are evaluated.
     """
 
-    def __init__(self, spans: Examples, settings: TaskSettings) -> None:
+    def __init__(self, spans: Examples[EncodedSpan], settings: TaskSettings) -> None:
         self._spans = spans
         self._settings = settings
         self._counts = AntecedentCounts()
@@ -334,7 +333,7 @@ class AntecedentExamples:
 
     def _examples(self, counts: AntecedentCounts) -> Iterator[AntecedentExample]:
         reading: _Reading | None = None
-        for span in cast("Iterable[EncodedSpan]", self._spans):
+        for span in self._spans:
             if reading is None or not reading.goes_on(span):
                 if reading:
                     reading.close()

@@ -12,7 +12,7 @@ Offsets = Literal["notebook", "strict"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DependencySettings(MeasureSettings, SentenceSettings, BootstrapSettings):
+class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     """Everything that the result depends on besides model, loss and treebank.
 
     Attributes:

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import cast
 
 import xarray
 
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import (
-    CountedExamples,
     Pass,
     StudyPlan,
     check_repeatable,
@@ -92,7 +90,7 @@ def run(
         model=model,
         kind=kind,
         sites=sites,
-        examples=cast("CountedExamples[EncodedSentence]", examples),
+        examples=examples,
         settings=settings,
         passes=plan_passes(settings.measures, objective, settings.attribution),
         measures=settings.measures,
