@@ -173,7 +173,7 @@ def _notes(study: Study, result: xarray.Dataset, name: str) -> list[str]:
     attributes = result.attrs
     left_out = {
         "too_long": "sentences too long for the model",
-        "invalid": "sentences with invalid annotation",
+        "invalid": "sentences with broken annotation",
         "unencodable": "sentences with words that the tokenizer drops",
         "cut_words": "words whose governor was cut off",
     }
