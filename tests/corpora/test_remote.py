@@ -9,6 +9,7 @@ import zipfile
 import fsspec
 import pytest
 import zstandard
+from fsspec.registry import _registry
 from upath import UPath
 
 from headlight.corpora import (
@@ -214,3 +215,29 @@ def test_a_connection_that_breaks_is_a_refusal(texts, monkeypatch):
     )
     monkeypatch.setattr(type(texts), "glob", refuse)
     assert "memory://*.txt cannot be read: no such host" in complaint("memory://*.txt")
+
+
+def test_an_address_of_the_web_is_opened_and_never_listed(monkeypatch):
+    pages = {
+        "https://host/a.csv?key=1": b"text\none\n",
+        "https://host/b.txt.gz": gzip.compress(b"two\n"),
+    }
+
+    class Web(fsspec.AbstractFileSystem):
+        """To list a page is to download it; here it fails."""
+
+        protocol = ("http", "https")
+
+        @classmethod
+        def _strip_protocol(cls, path):
+            return path
+
+        def _open(self, path, *_, **__):
+            if path not in pages:
+                raise FileNotFoundError(path)
+            return io.BytesIO(pages[path])
+
+    monkeypatch.setitem(_registry, "https", Web)
+    assert words("https://host/a.csv?key=1") == ["one"]
+    assert words("https://host/b.txt.gz") == ["two"]
+    assert "https://host/none.txt cannot be opened" in complaint("https://host/none.txt")
