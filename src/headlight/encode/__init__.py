@@ -5,7 +5,7 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 """
 
 from headlight.encode.adjacent_segments import adjacent_segments
-from headlight.encode.examples import Counts, Encoded, Examples, length_batches
+from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
 from headlight.encode.sentence_pairs import sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.spans import EncodedSpan, documents, windows
@@ -18,6 +18,7 @@ __all__ = [
     "EncodedSpan",
     "Examples",
     "adjacent_segments",
+    "annotate",
     "documents",
     "encode_one",
     "length_batches",

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
 from headlight.corpora import CoreferenceDocument, Mention
-from headlight.encode import Encoded, EncodedSpan, Examples
+from headlight.encode import Encoded, EncodedSpan, Examples, annotate
 from headlight.studies.coreference.settings import Candidates, TaskSettings
 
 KINDS = ("pronoun", "proper", "nominal")
@@ -340,7 +340,7 @@ class AntecedentExamples:
                 reading = _Reading(span, self._settings, counts)
             task = reading.task(span)
             if len(task):
-                yield _example(span, task, reading.number)
+                yield annotate(span, AntecedentExample, task=task, number=reading.number)
         if reading:
             reading.close()
 
@@ -382,8 +382,3 @@ class _Reading:
         counts.opening += int(table.coreferent.sum()) - resolvable
         counts.cut += resolvable - self._met
         counts.documents_without += not self._asked
-
-
-def _example(span: EncodedSpan, task: AntecedentTask, number: int) -> AntecedentExample:
-    values = {each.name: getattr(span, each.name) for each in fields(Encoded)}
-    return AntecedentExample(**values, task=task, number=number)
