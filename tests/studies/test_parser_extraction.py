@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import definitions
+from headlight.analysis.settings import SentenceSettings
 from headlight.capture import CapturedModel
 from headlight.corpora import Sentence
 from headlight.encode import sentences as encode_sentences
@@ -17,7 +18,6 @@ from headlight.measures import MEASURES
 from headlight.studies.word_maps import extraction
 from headlight.studies.word_maps.extraction import extract
 from headlight.studies.word_maps.plan import plan_word_maps
-from headlight.studies.word_maps.settings import WordMapSettings
 from headlight.studies.word_maps.store import NO_HEAD, header_path
 from studies.models import WORDS, model, uneven
 
@@ -83,7 +83,7 @@ def naive_maps(made: CapturedModel, example, measure: str) -> np.ndarray:
 def test_maps_are_those_of_the_definition(tmp_path, family, measure):
     made = uneven() if family == "uneven" else model(family)
     sentences = treebank(4)
-    plan = plan_word_maps(sentences, made, WordMapSettings(batch_tokens=24))
+    plan = plan_word_maps(sentences, made, SentenceSettings(batch_tokens=24))
     word_maps = extract(plan, tmp_path, [measure], progress=False)[measure]
     examples = list(
         encode_sentences(sentences, made.tokenizer, max_length=plan.settings.max_length)
@@ -149,12 +149,12 @@ def test_norms_are_scaled_to_the_size_of_weights(tmp_path):
 def test_sentences_too_long_lose_words_and_heads_where_asked():
     sentences = [Sentence("one", ("sea", "lake", "hill"), (3, 1, 0), ("a", "b", "root"))]
     made = model("bert")
-    cut = plan_word_maps(sentences, made, WordMapSettings(max_length=4, overflow="truncate"))
+    cut = plan_word_maps(sentences, made, SentenceSettings(max_length=4, overflow="truncate"))
     assert cut.index.lengths.tolist() == [2]
     assert cut.index.heads.tolist() == [NO_HEAD, 1]
     assert cut.counts.truncated == 1
     with pytest.raises(CorpusError, match="no sentence"):
-        plan_word_maps(sentences, made, WordMapSettings(max_length=4))
+        plan_word_maps(sentences, made, SentenceSettings(max_length=4))
 
 
 def test_without_relations_characters_say_what_is_punctuation():
@@ -190,8 +190,8 @@ def test_maps_are_made_once_and_only_what_is_missing(tmp_path, monkeypatch):
     [
         ({"sentences": treebank(6)}, "corpus_digest"),
         ({"revision": "2"}, "revision"),
-        ({"settings": WordMapSettings(queries="first")}, "queries"),
-        ({"settings": WordMapSettings(max_length=20)}, "max_length"),
+        ({"settings": SentenceSettings(queries="first")}, "queries"),
+        ({"settings": SentenceSettings(max_length=20)}, "max_length"),
         ({"heads": True}, "annotation_digest"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -213,7 +213,7 @@ def test_batches_do_not_matter(tmp_path):
     made = model("bert")
     found = []
     for tokens in (1, 10_000):
-        plan = plan_word_maps(treebank(), made, WordMapSettings(batch_tokens=tokens))
+        plan = plan_word_maps(treebank(), made, SentenceSettings(batch_tokens=tokens))
         found.append(extract(plan, tmp_path, ["norm"], progress=False)["norm"])
         header_path(tmp_path, "norm").unlink()
     for number in range(len(found[0].index)):
@@ -231,7 +231,7 @@ def test_what_cannot_be_read_twice_or_has_no_heads_is_refused(tmp_path):
     with pytest.raises(UnknownNameError, match="norm"):
         extract(plan_word_maps(treebank(), made), tmp_path, ["nrom"], progress=False)
     with pytest.raises(UsageError, match="allow fewer"):
-        plan_word_maps(treebank(), made, WordMapSettings(max_length=10**6))
+        plan_word_maps(treebank(), made, SentenceSettings(max_length=10**6))
 
 
 def test_how_much_is_written_is_said_before(tmp_path, capsys):
@@ -254,3 +254,12 @@ def test_sentences_that_change_between_readings_leave_nothing(tmp_path):
     with pytest.raises(RunError, match="others"):
         extract(plan, tmp_path, progress=False)
     assert not list(tmp_path.glob("*weight*"))
+
+
+def test_layers_may_be_chosen(tmp_path):
+    whole = plan_word_maps(treebank(), model("bert"))
+    some = plan_word_maps(treebank(), model("bert"), SentenceSettings(layers=(1,)))
+    assert (whole.heads, some.heads) == (8, 4)
+    expected = extract(whole, tmp_path / "whole", progress=False)["weight"].maps([0])
+    found = extract(some, tmp_path / "some", progress=False)["weight"].maps([0])
+    torch.testing.assert_close(found, expected[..., 4:])

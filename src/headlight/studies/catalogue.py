@@ -7,6 +7,7 @@ from typing import Literal
 
 import xarray
 
+from headlight.analysis.settings import MeasureSettings
 from headlight.errors import UnknownNameError
 from headlight.settings import Settings
 
@@ -54,7 +55,7 @@ class Study:
     @property
     def takes_objective(self) -> bool:
         """Whether ``run`` can be given an objective, whose gradient is looked at."""
-        return self.name == "importance" or "measures" in self.settings.hints()
+        return self.name == "importance" or issubclass(self.settings, MeasureSettings)
 
 
 STUDIES: dict[str, Study] = {

@@ -1,11 +1,11 @@
 """Which probes are trained, and how; without torch."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from headlight.analysis.settings import SentenceSettings
 from headlight.errors import UsageError
 from headlight.settings import AtLeast1, Range, Settings, choices, require_choice
-from headlight.studies.word_maps.settings import WordMapSettings
 from headlight.vocabulary import MEASURES
 
 Probe = Literal[
@@ -59,7 +59,7 @@ AS_RELEASED = TrainingSettings(sentences=1, epochs=1, held_out=0.0, shuffle=Fals
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParserProbeSettings(WordMapSettings):
+class ParserProbeSettings(SentenceSettings):
     """What a table of probes depends on, besides model and treebank.
 
     Attributes:
@@ -100,11 +100,10 @@ class ParserProbeSettings(WordMapSettings):
             raise UsageError("probes of attention need at least one measure.")
 
     @property
-    def word_maps(self) -> WordMapSettings:
+    def sentence_settings(self) -> SentenceSettings:
         """The part that the word maps depend on."""
-        return WordMapSettings(
-            **{each.name: getattr(self, each.name) for each in fields(WordMapSettings)}
-        )
+        names = SentenceSettings.hints()
+        return SentenceSettings(**{name: getattr(self, name) for name in names})
 
     def rows(self) -> list[tuple[Probe, str]]:
         """Probe and measure of each row, in the order of `PROBES`; baselines have no measure."""

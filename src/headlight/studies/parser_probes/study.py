@@ -90,8 +90,8 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         RunError: the folder holds something else, or cannot be used.
     """
     settings = settings or ParserProbeSettings()
-    banks = _treebanks(source, settings.train if train is None else train, settings.max_sentences)
-    learning, testing = (plan_word_maps(bank, model, settings.word_maps) for bank in banks)
+    banks = _treebanks(source, settings.train if train is None else train, settings)
+    learning, testing = (plan_word_maps(bank, model, settings.sentence_settings) for bank in banks)
     names = [bank.source for bank in banks]
     signature = {
         **settings.signature(),
@@ -147,12 +147,17 @@ class TrainingData:
 
 
 def _treebanks(
-    source: TreebankSource, train: TreebankSource | None, limit: int | None
+    source: TreebankSource, train: TreebankSource | None, settings: ParserProbeSettings
 ) -> tuple[Corpus[Sentence], Corpus[Sentence]]:
     """What is learned from, and what is parsed."""
-    bank = open_treebank(source).take(limit)
+
+    def first(some: TreebankSource) -> Corpus[Sentence]:
+        bank = open_treebank(some, format=settings.format, invalid=settings.invalid)
+        return bank.take(settings.max_sentences)
+
+    bank = first(source)
     if train is not None:
-        return open_treebank(train).take(limit), bank
+        return first(train), bank
     return split_treebank(check_repeatable(bank))
 
 

