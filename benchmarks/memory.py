@@ -13,10 +13,10 @@ import torch
 
 from benchmarks.survey import THREADS, batch, captured, naive_norms, subject, whole_survey
 from headlight.analysis.allocator import keep_freed_memory
-from headlight.analysis.plan import SAMPLE
-from headlight.analysis.settings import Settings
+from headlight.analysis.text_plan import SAMPLE
 from headlight.capture import load_model
-from headlight.studies.heads.study import survey
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
 
 DOCUMENTS = 512
 
@@ -38,7 +38,7 @@ def measure(what: str) -> float:
         documents = SAMPLE.read_text(encoding="utf-8").split("\n\n")
         count = DOCUMENTS * int(what.removeprefix("corpus-"))
         texts = itertools.islice(itertools.cycle(documents), count)
-        survey(texts, load_model(), Settings(max_length=128), progress=False)
+        survey(texts, load_model(), SurveySettings(max_length=128), progress=False)
         return peak()
     model, texts = subject(), batch()
     assert model.sites  # noqa: S101 - traced before the peak is taken

@@ -13,14 +13,14 @@ from scipy.stats import spearmanr
 from benchmarks.survey import BATCH, LENGTH, THREADS, batch, captured, decoder, subject
 from benchmarks.timing import ratio, rounds
 from headlight.analysis.allocator import keep_freed_memory
+from headlight.analysis.batch_texts import Texts
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample, Tally
 from headlight.reduce.rank import pairs as rank_pairs
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
 from headlight.studies.norms.observer import NormsObserver
-from headlight.studies.norms.settings import NormOptions
-from headlight.studies.norms.texts import Texts
+from headlight.studies.norms.settings import NormSettings
 from headlight.vocabulary import CATEGORIES
 
 TYPES = 30522
@@ -33,7 +33,7 @@ def whole_study(subject: CapturedModel, batch: Batch, kind: Kind = "encoder") ->
     counts = np.bincount(batch.input_ids.numpy().ravel(), minlength=TYPES)
     occurrences = Occurrences(FrequencyRanks(np.arange(1.0, TYPES + 1), "ids"), counts)
     texts = Texts(batch.category >= 0, batch.category, batch.input_ids.numpy(), tuple(range(BATCH)))
-    sites, size = subject.sites_of(kind), NormOptions().sample
+    sites, size = subject.sites_of(kind), NormSettings().sample
     merged = Tally()
 
     def run() -> None:

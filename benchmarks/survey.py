@@ -13,7 +13,7 @@ from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
-from headlight.studies.heads.observer import Observer
+from headlight.studies.heads.observer import HeadsObserver
 
 BATCH, LENGTH, THREADS = 8, 128, 2
 
@@ -66,7 +66,7 @@ def whole_survey(
 
     def run() -> None:
         with subject.capture() as recorder:
-            observer = Observer(*Positions.for_kind(batch, kind), kind, "include")
+            observer = HeadsObserver(*Positions.for_kind(batch, kind), kind, "include")
             recorder.visit = observer.visit
             subject.run(batch)
         observer.tally()

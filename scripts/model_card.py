@@ -18,10 +18,10 @@ import torch
 from pretrain import HELD_OUT, Examples, Tokens, losses, training_files
 from transformers import BertForPreTraining, BertTokenizerFast
 
-from headlight.analysis.settings import Settings
 from headlight.capture import load_model
 from headlight.corpora import open_corpus
-from headlight.studies.heads.study import survey
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
 
 BATCHES, ROWS, LENGTH = 150, 16, 128
 
@@ -55,7 +55,7 @@ def heads(model: Path, held_out: list[Path]) -> dict[str, Any]:
     """What a survey of held-out text says about the heads."""
     subject = load_model(model, device="cpu")
     texts = open_corpus(held_out[0])
-    result = survey(texts, subject, Settings(pairs=True, max_examples=992), progress=False)
+    result = survey(texts, subject, SurveySettings(pairs=True, max_examples=992), progress=False)
     weight = result["share"].sel(measure="weight", query_category="all")
     norm = result["share"].sel(measure="norm", query_category="all")
     neighbour = result["neighbour"].sel(measure="weight")

@@ -7,12 +7,12 @@ import pandas
 import pytest
 import xarray
 
-from headlight.analysis.settings import Settings
 from headlight.capture import load_model
 from headlight.papers import find_paper
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.findings import findings_of
-from headlight.studies.heads.study import survey
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
 from papers.material import reproduced, saved_model
 from studies.models import saved
 
@@ -52,7 +52,7 @@ def test_every_exhibit_is_a_section_with_files_of_its_own(out):
 @pytest.mark.slow
 def test_dispersion_is_that_of_a_survey(out, model, text):
     found = pandas.read_csv(out / "table-1.csv").set_index("which")
-    settings = Settings(pairs=True, max_length=LENGTH, measures=("norm",))
+    settings = SurveySettings(pairs=True, max_length=LENGTH, measures=("norm",))
     result = survey(text, load_model(model), settings, progress=False)
     variation = result["vector_norm_cv"]
     assert found.loc["largest CV", "CV"] == pytest.approx(float(variation.max()))
@@ -147,8 +147,8 @@ def test_the_rules_of_the_findings():
             "vector_norm_cv": (("layer", "head"), [[0.3]]),
             "weight_total": by_category,
             "weighted_norm_total": norms,
-            "correlation": ("key_category", [-0.5, -0.5, -0.5, 0.0]),
-            "frequency_correlation": ("quantity", [-0.6, 0.5]),
+            "weight_norm_spearman": ("key_category", [-0.5, -0.5, -0.5, 0.0]),
+            "frequency_spearman": ("quantity", [-0.6, 0.5]),
             "token_count": ("key_category", [0, 2, 2, 2]),
         },
         coords={"key_category": list(names), "quantity": ["weight", "norm"]},

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.settings import Settings
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture.attribution import Attribution, attribute
 from headlight.corpora import Sentence
@@ -16,7 +15,7 @@ from headlight.encode import Encoded, Examples, encode_one, sentences
 from headlight.encode.batch import collate
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
-from headlight.studies.contributions.settings import ContributionOptions
+from headlight.studies.contributions.settings import ContributionSettings
 from headlight.studies.contributions.spread import MARKS, boxes
 from headlight.studies.contributions.statistics import (
     by_distance,
@@ -25,13 +24,13 @@ from headlight.studies.contributions.statistics import (
     is_not_largest,
     own,
 )
-from headlight.studies.contributions.study import contribution_study
+from headlight.studies.contributions.study import run
 from studies import contributions_naive as naive
 from studies.models import model, texts
 
 REACH = 7
 LAYERS = 2
-OPTIONS = ContributionOptions(reach=REACH, exact=0)
+SETTINGS = ContributionSettings(batch_tokens=100, reach=REACH, exact=0)
 EXACT = AttributionSettings(method="exact")
 
 
@@ -81,12 +80,9 @@ def examples_of(encoded) -> Examples:
     return Examples(lambda counts: iter(encoded))
 
 
-def study(encoded, found=None, options=OPTIONS, method=EXACT, **more):
-    settings = Settings(**{"attribution": method, "batch_tokens": 100, **more.pop("settings", {})})
-    return contribution_study(
-        examples_of(encoded), found or model("bert"), settings,
-        options=options, progress=False, **more,
-    )  # fmt: skip
+def study(encoded, found=None, settings=SETTINGS, method=EXACT, **more):
+    settings = settings.replace(attribution=method)
+    return run(examples_of(encoded), found or model("bert"), settings, progress=False, **more)
 
 
 def same(first, second, **tolerance):
@@ -139,8 +135,8 @@ def test_every_statistic_is_its_definition(injected):
 
 def test_batches_order_and_shards_change_nothing(injected, tmp_path):
     encoded = pairs_of(model("bert"))
-    once = study(encoded, settings={"batch_tokens": 10_000})
-    same(once, study(encoded, settings={"batch_tokens": 1}), rtol=1e-12, atol=1e-12)
+    once = study(encoded, settings=SETTINGS.replace(batch_tokens=10_000))
+    same(once, study(encoded, settings=SETTINGS.replace(batch_tokens=1)), rtol=1e-12, atol=1e-12)
     same(once, study(encoded[::-1]), rtol=1e-12, atol=1e-12)
     assert {shape[0] for _, _, shape in injected} == {1, 2, 3, len(encoded)}
     kept = study(encoded, folder=RunFolder(path=tmp_path / "run"))
@@ -148,9 +144,9 @@ def test_batches_order_and_shards_change_nothing(injected, tmp_path):
     calls = len(injected)
     same(kept, study(encoded, folder=RunFolder(path=tmp_path / "run", resume=True)), rtol=0)
     assert len(injected) == calls
-    with pytest.raises(RunError, match="contributions"):
+    with pytest.raises(RunError, match=r"other settings \(reach\)"):
         study(
-            encoded, options=replace(OPTIONS, reach=3),
+            encoded, settings=SETTINGS.replace(reach=3),
             folder=RunFolder(path=tmp_path / "run", resume=True),
         )  # fmt: skip
 
@@ -214,8 +210,8 @@ def test_only_short_examples_are_computed_exactly(injected):
     encoded = pairs_of(model("bert"))
     longest = max(len(one.ids) for one in encoded)
     for allowed, compared in ((1, 0), (longest - 1, None), (longest, 3)):
-        options = replace(OPTIONS, exact=3, exact_tokens=allowed)
-        result = study(encoded, options=options, method=AttributionSettings())
+        settings = SETTINGS.replace(exact=3, exact_tokens=allowed)
+        result = study(encoded, settings=settings, method=AttributionSettings())
         short = sum(len(one.ids) <= allowed for one in encoded)
         assert result.attrs["exact_examples"] == (min(3, short) if compared is None else compared)
         assert ("exact_relative" in result) == (result.attrs["exact_examples"] > 0)
@@ -223,15 +219,15 @@ def test_only_short_examples_are_computed_exactly(injected):
 
 def test_the_estimate_is_compared_with_what_is_exact(injected, tmp_path):
     encoded = pairs_of(model("bert"))
-    options = replace(OPTIONS, exact=3)
+    settings = SETTINGS.replace(exact=3)
     result = study(
         encoded,
-        options=options,
+        settings=settings,
         method=AttributionSettings(),
         folder=RunFolder(path=tmp_path / "run"),
     )
     assert result.attrs["exact_examples"] == 3
-    assert result.attrs["documents"] == len(encoded)
+    assert result.attrs["examples"] == len(encoded)
     first = encoded[:3]
     exact, guess = (
         np.concatenate([given(one, noise).reshape(LAYERS, -1) for one in first], axis=1)
@@ -249,10 +245,10 @@ def test_the_estimate_is_compared_with_what_is_exact(injected, tmp_path):
     np.testing.assert_allclose(result.exact_own_mean, naive.own(seen).mean(0), **tolerance)
     np.testing.assert_allclose(result.exact_not_largest, naive.not_largest(seen), **tolerance)
     errors = naive.own([(0.1 * given(one, 0.1), list(one.categories)) for one in encoded])
-    np.testing.assert_allclose(result.own_probe_error, np.sqrt((errors**2).mean(0)), **tolerance)
+    np.testing.assert_allclose(result.own_estimate_error, np.sqrt((errors**2).mean(0)), **tolerance)
     assert {method for method, *_ in injected} == {"exact", "estimate"}
     again = study(
-        encoded, options=options, method=AttributionSettings(),
+        encoded, settings=settings, method=AttributionSettings(),
         folder=RunFolder(path=tmp_path / "run", resume=True),
     )  # fmt: skip
     same(result, again, rtol=0)
@@ -277,7 +273,7 @@ def test_parts_of_speech(injected, tags, units):
     found = model("bert")
     encoded = list(sentences(TAGGED, found.tokenizer, max_length=32))
     assert any(encoded[0].words.count(word) == 3 for word in set(encoded[0].words))  # the - sea
-    result = study(encoded, found, replace(OPTIONS, tags=tags, units=units))
+    result = study(encoded, found, SETTINGS.replace(tags=tags, units=units))
     wanted = {}
     for one in encoded:
         c = given(one)
@@ -301,7 +297,7 @@ def test_parts_of_speech(injected, tags, units):
 def test_one_layer_of_the_model_itself():
     found = model("bert")
     encoded = pairs_of(found, 3, 6)
-    result = study(encoded, found, settings={"layers": (1,)})
+    result = study(encoded, found, settings=SETTINGS.replace(layers=(1,)))
     seen = []
     for one in encoded:
         c = attribute(found, collate([one], 0), EXACT).contribution[1:2, 0]
@@ -325,28 +321,28 @@ def test_a_decoder_has_nothing_from_what_comes_later():
     assert (result.neighbour_total.sel(offset=-1) > 0).all()
 
 
-def test_refusals(injected):
+def test_refusals(injected, unchecked):
     found = model("bert")
     encoded = pairs_of(found, 2)
     for options, kind, part in (
-        ({"tags": "pos"}, UnknownNameError, "kind of tags"),
-        ({"units": "letters"}, UnknownNameError, "kind of units"),
+        ({"tags": "pos"}, UnknownNameError, "no tags is called 'pos'"),
+        ({"units": "letters"}, UnknownNameError, "no units is called 'letters'"),
         ({"reach": 0}, UsageError, "at least 1"),
         ({"exact": -1}, UsageError, "at least 0"),
     ):
         with pytest.raises(kind, match=part):
-            ContributionOptions(**options)
+            ContributionSettings(**options)
     with pytest.raises(UsageError, match="treebank sentences alone"):
-        study(encoded, found, replace(OPTIONS, tags="upos"))
+        study(encoded, found, SETTINGS.replace(tags="upos"))
     bare = [replace(sentence, upos=()) for sentence in TAGGED]
     with pytest.raises(UsageError, match="no tags in 'upos'"):
         study(
             list(sentences(bare, found.tokenizer, max_length=32)), found,
-            replace(OPTIONS, tags="upos"),
+            SETTINGS.replace(tags="upos"),
         )  # fmt: skip
     bart = model("bart")
     with pytest.raises(UsageError, match="goes from one text to another"):
-        contribution_study(["the sea"], bart, Settings(kind="cross", pairs=True), progress=False)
+        run(["the sea"], bart, ContributionSettings(kind="cross", pairs=True), progress=False)
 
 
 def test_words_are_pooled_as_for_weights():

@@ -9,12 +9,12 @@ import torch
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.settings import Settings
 from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import CaptureError, MissingHeadError, RunError, UsageError
 from headlight.result import load, save_csv
-from headlight.studies.distances import head_distances
+from headlight.studies.distances.settings import DistanceSettings
+from headlight.studies.distances.study import run as head_distances
 from studies import naive
 from studies.models import documents, model, texts, uneven
 from studies.test_numbers import examples_of
@@ -75,14 +75,14 @@ def places(result: xarray.Dataset) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("smoothing", [0.0, SMOOTHING, 0.2])
 def test_an_encoder(smoothing):
     found, corpus = model("bert"), texts(5)
-    result = head_distances(corpus, found, smoothing=smoothing, progress=False)
+    result = head_distances(corpus, found, DistanceSettings(smoothing=smoothing), progress=False)
     examples = examples_of(found, corpus)
     assert len({len(example.ids) for example in examples}) > 2  # so there is padding
     agrees(result, by_definition(found, "bert", "encoder", examples, smoothing=smoothing))
     assert places(result) == [(layer, head) for layer in (0, 1) for head in range(4)]
     assert result.attrs["stage"] == "distances"
     assert result.attrs["smoothing"] == smoothing
-    assert result.attrs["documents"] == 5
+    assert result.attrs["examples"] == 5
 
 
 def test_a_decoder():
@@ -94,7 +94,7 @@ def test_a_decoder():
 @pytest.mark.parametrize("kind", ["cross", "decoder"])
 def test_an_encoder_decoder(kind):
     found, corpus = model("bart"), documents(3)
-    settings = Settings(pairs=True, kind=kind, max_length=32)
+    settings = DistanceSettings(pairs=True, kind=kind, max_length=32)
     result = head_distances(
         Corpus("memory", lambda _: iter(corpus)), found, settings, progress=False
     )
@@ -112,7 +112,7 @@ def test_layers_with_different_numbers_of_heads():
 def test_some_layers_and_measures_have_what_they_have_among_all():
     found, corpus = model("bert"), texts(4, seed=3)
     everything = head_distances(corpus, found, progress=False)
-    settings = Settings(layers=(1,), measures=("norm",))
+    settings = DistanceSettings(layers=(1,), measures=("norm",))
     one = head_distances(corpus, found, settings, progress=False)
     assert one["distance"].shape == (1, 4, 4)
     assert places(one) == [(1, head) for head in range(4)]
@@ -122,7 +122,7 @@ def test_some_layers_and_measures_have_what_they_have_among_all():
 
 def test_neither_batches_nor_the_order_of_texts_matter():
     found, corpus = model("bert"), texts(6, seed=4)
-    alone = head_distances(corpus, found, Settings(batch_tokens=1), progress=False)
+    alone = head_distances(corpus, found, DistanceSettings(batch_tokens=1), progress=False)
     together = head_distances(corpus[::-1], found, progress=False)
     np.testing.assert_allclose(together["distance"], alone["distance"], rtol=1e-4, atol=1e-6)
 
@@ -132,7 +132,7 @@ def test_long_texts_count_by_their_queries():
     found = model("bert")
     short, long = "the sea", "the old mill is near the river , and the town is full of snow ."
     one, other, both = (
-        head_distances(corpus, found, Settings(measures=("weight",)), progress=False)
+        head_distances(corpus, found, DistanceSettings(measures=("weight",)), progress=False)
         for corpus in ([short], [long], [short, long])
     )
     tokens = [each.attrs["tokens"] for each in (one, other)]
@@ -153,7 +153,7 @@ def test_a_finished_run_is_not_run_again_and_other_settings_are_refused(tmp_path
     second = head_distances(corpus, broken, folder=again, progress=False)
     xarray.testing.assert_identical(second["distance"], result["distance"])
     with pytest.raises(RunError, match=r"other settings \(smoothing\)"):
-        head_distances(corpus, found, smoothing=0.5, folder=again, progress=False)
+        head_distances(corpus, found, DistanceSettings(smoothing=0.5), folder=again, progress=False)
     table = next(path for path in save_csv(result, tmp_path) if "first" in path.name).read_text()
     assert table.splitlines()[0].startswith("measure,first,second,layer,head,second_layer")
 
@@ -161,15 +161,15 @@ def test_a_finished_run_is_not_run_again_and_other_settings_are_refused(tmp_path
 def test_what_cannot_be_compared_is_refused():
     found = model("bert")
     with pytest.raises(UsageError, match="smoothing must be at least 0 and below 1, not 2"):
-        head_distances(["the sea"], found, smoothing=2.0, progress=False)
+        DistanceSettings(smoothing=2.0)
     with pytest.raises(MissingHeadError, match="no language-model head"):
-        head_distances(["the sea"], found, Settings(measures=("gradient",)), progress=False)
+        head_distances(["the sea"], found, DistanceSettings(measures=("gradient",)), progress=False)
 
 
 def test_attention_that_is_not_finite_is_refused(monkeypatch):
     found = model("bert")
     monkeypatch.setattr(
-        "headlight.studies.distances_observer.distributions", lambda rows: rows * math.nan
+        "headlight.studies.distances.observer.distributions", lambda rows: rows * math.nan
     )
     with pytest.raises(CaptureError, match="not finite"):
         head_distances(["the sea"], found, progress=False)

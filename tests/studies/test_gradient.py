@@ -5,12 +5,13 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
-from headlight.analysis.settings import Settings
 from headlight.capture import CapturedModel, CausalLanguageModel, MaskedLanguageModel
 from headlight.encode.batch import collate
 from headlight.errors import MissingHeadError, UsageError
-from headlight.studies.distances import head_distances
-from headlight.studies.heads.study import survey
+from headlight.studies.distances.settings import DistanceSettings
+from headlight.studies.distances.study import run as head_distances
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
 from studies import naive
 from studies.models import SETTINGS, VOCABULARY, subject, texts, tokenizer
 from studies.test_distances import summed
@@ -69,7 +70,7 @@ def entropies(score, categories):
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_shares_neighbours_and_entropy(family):
     found, corpus, objective = with_head(family), texts(5, seed=5), HEADS[family][1]
-    settings = Settings(measures=("gradient", "weight"))
+    settings = SurveySettings(measures=("gradient", "weight"))
     result = survey(corpus, found, settings, objective=objective, progress=False)
     examples = examples_of(found, corpus)
     seen = list(gradients(found, examples, objective))
@@ -96,7 +97,7 @@ def test_shares_neighbours_and_entropy(family):
 
 def test_distances():
     found, corpus = with_head("llama"), texts(4, seed=6)
-    settings = Settings(measures=("gradient",))
+    settings = DistanceSettings(measures=("gradient",))
     result = head_distances(corpus, found, settings, objective=CAUSAL, progress=False)
     total, queries = 0.0, 0
     for gradient, _, _ in gradients(found, examples_of(found, corpus), CAUSAL):
@@ -111,9 +112,9 @@ def test_distances():
 def test_what_the_gradient_needs():
     found = subject("bert")
     with pytest.raises(MissingHeadError, match="no language-model head"):
-        survey(["the sea"], found, Settings(measures=("gradient",)), progress=False)
+        survey(["the sea"], found, SurveySettings(measures=("gradient",)), progress=False)
     with pytest.raises(UsageError, match="no measure needs it; add 'gradient'"):
         survey(["the sea"], found, objective=MASKED, progress=False)
-    bart, settings = subject("bart"), Settings(measures=("gradient",))
+    bart, settings = subject("bart"), SurveySettings(measures=("gradient",))
     with pytest.raises(UsageError, match="needs two texts per example"):
         survey(["the sea"], bart, settings, objective=MASKED, progress=False)

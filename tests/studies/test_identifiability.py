@@ -8,11 +8,11 @@ import xarray
 
 import definitions
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import plan_study
-from headlight.analysis.settings import Settings
+from headlight.analysis.text_plan import plan_text_study
 from headlight.errors import RunError, UsageError
 from headlight.result import load
-from headlight.studies.identifiability import IdentifiabilityOptions, identifiability_study
+from headlight.studies.identifiability.settings import IdentifiabilitySettings
+from headlight.studies.identifiability.study import run
 from studies.models import documents, model, texts, uneven
 from studies.naive import layers_of
 
@@ -29,7 +29,7 @@ NAMES = ("rank", "rank_with_ones", "null_dimension", "null_dimension_with_ones")
 
 def study(found: Any, corpus: Any = None, settings: Any = None, **more: Any) -> xarray.Dataset:
     corpus = texts(9, longest=24) if corpus is None else corpus
-    return identifiability_study(corpus, found, settings, progress=False, **more)
+    return run(corpus, found, settings, progress=False, **more)
 
 
 def naive(example: Any, made: Any, family: str, kind: str, bias: str) -> dict[str, np.ndarray]:
@@ -74,9 +74,11 @@ def case(request: Any) -> Any:
     family, kind, bias = CASES[request.param]
     found = model(family)
     corpus = PAIRS if family == "bart" else texts(9, longest=24)
-    settings = Settings(pairs=family == "bart", kind=kind, value_bias=bias, batch_tokens=60)
+    settings = IdentifiabilitySettings(
+        pairs=family == "bart", kind=kind, value_bias=bias, batch_tokens=60
+    )
     result = study(found, corpus, settings)
-    examples = list(plan_study(corpus, found, settings).examples)
+    examples = list(plan_text_study("identifiability", "", corpus, found, settings).examples)
     keys = [len(example.ids) for example in examples]
     each = [naive(example, found.transformer, family, kind, bias) for example in examples]
     return result, np.array(keys), each
@@ -108,11 +110,15 @@ def test_correlations_by_length_and_their_points(case: Any) -> None:
     result, keys, each = case
     for length in result["length"].values:
         here, chosen = result.sel(length=length), keys // 8 * 8 == length
-        np.testing.assert_allclose(here["correlation"], of(each, "whole", chosen).mean(), atol=1e-5)
+        np.testing.assert_allclose(
+            here["effective_correlation"], of(each, "whole", chosen).mean(), atol=1e-5
+        )
         by_head = of(each, "r", chosen)
         defined = np.isfinite(by_head).all(0)
         np.testing.assert_allclose(
-            here["correlation_by_head"].values[defined], by_head.mean(0)[defined], atol=2e-5
+            here["effective_correlation_by_head"].values[defined],
+            by_head.mean(0)[defined],
+            atol=2e-5,
         )
     points = result["points"].values
     wanted = sorted(zip(keys, (float(one["whole"]) for one in each), strict=True))
@@ -121,19 +127,22 @@ def test_correlations_by_length_and_their_points(case: Any) -> None:
 
 
 def test_points_of_heads() -> None:
-    options = IdentifiabilityOptions(sample=40, per_head=True)
-    result = study(model("bert"), options=options)
+    settings = IdentifiabilitySettings(sample=40, per_head=True)
+    result = study(model("bert"), settings=settings)
     points = result["points"].values
     assert len(points) == 40
     assert {*points[:, 2]} == {0.0, 1.0}
     assert {*points[:, 3]} == {0.0, 1.0, 2.0, 3.0}
-    every = study(model("bert"), options=IdentifiabilityOptions(sample=9 * 8, per_head=True))
+    every = study(model("bert"), settings=IdentifiabilitySettings(sample=9 * 8, per_head=True))
     rows = every["points"].values
     for layer in range(2):
         for head in range(4):
             at = (rows[:, 2] == layer) & (rows[:, 3] == head)
-            mean = (every["correlation_by_head"] * every["correlation_by_head_count"]).sum("length")
-            mean = mean / every["correlation_by_head_count"].sum("length")
+            mean = (
+                every["effective_correlation_by_head"]
+                * every["effective_correlation_by_head_count"]
+            ).sum("length")
+            mean = mean / every["effective_correlation_by_head_count"].sum("length")
             assert rows[at, 1].mean() == pytest.approx(float(mean.sel(layer=layer, head=head)))
 
 
@@ -146,8 +155,8 @@ def test_layers_may_have_different_numbers_of_heads() -> None:
 
 
 def test_batches_change_nothing() -> None:
-    alone = study(model("bert"), settings=Settings(batch_tokens=1))
-    together = study(model("bert"), settings=Settings(batch_tokens=4096))
+    alone = study(model("bert"), settings=IdentifiabilitySettings(batch_tokens=1))
+    together = study(model("bert"), settings=IdentifiabilitySettings(batch_tokens=4096))
     xarray.testing.assert_allclose(alone.drop_attrs(), together.drop_attrs(), rtol=1e-5, atol=1e-6)
 
 
@@ -156,14 +165,14 @@ def test_a_result_is_kept_and_goes_on_only_with_the_same_options(tmp_path: Any) 
     again = study(model("bert"), folder=RunFolder(path=tmp_path, resume=True))
     xarray.testing.assert_identical(first, again)
     assert load(tmp_path / "result.nc", stage="identifiability").equals(first)
-    with pytest.raises(RunError, match="identifiability"):
+    with pytest.raises(RunError, match=r"other settings \(per_head\)"):
         study(
             model("bert"),
-            options=IdentifiabilityOptions(per_head=True),
+            settings=IdentifiabilitySettings(per_head=True),
             folder=RunFolder(path=tmp_path, resume=True),
         )
 
 
 def test_a_sample_of_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="sample must be at least 1"):
-        IdentifiabilityOptions(sample=0)
+        IdentifiabilitySettings(sample=0)

@@ -20,7 +20,6 @@ from transformers import (
 )
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.settings import Settings
 from headlight.capture import (
     CapturedModel,
     CausalLanguageModel,
@@ -35,8 +34,9 @@ from headlight.encode import Encoded, adjacent_segments, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, RunError, UsageError
 from headlight.result import load
-from headlight.studies.importance import gradient_importance
-from headlight.studies.importance_observer import KEY_CATEGORIES, QUERY_CATEGORIES
+from headlight.studies.importance.observer import KEY_CATEGORIES, QUERY_CATEGORIES
+from headlight.studies.importance.settings import ImportanceSettings
+from headlight.studies.importance.study import run as gradient_importance
 from headlight.vocabulary import CATEGORIES
 from studies.models import SETTINGS, VOCABULARY, documents, subject, texts, tokenizer
 from tiny_models import randomise
@@ -164,7 +164,7 @@ def agrees(result: xarray.Dataset, wanted: dict[str, Any]) -> None:
                         np.mean(seen) if seen else np.nan, rel=1e-4, nan_ok=True
                     ), (layer, head, query, key)
                     if query == "all" and (int(layer), int(head), "all", "cls") in values:
-                        assert int(result["documents"].sel(key_category=key)) == len(seen)
+                        assert int(result["examples"].sel(key_category=key)) == len(seen)
                         one = float(result["importance"].sel(**place))
                         assert one == pytest.approx(found, rel=1e-12, nan_ok=True)
                         spread = float(result["importance_std"].sel(**place))
@@ -185,13 +185,13 @@ def encoded(corpus: list[str], found: CapturedModel) -> list[Encoded]:
 def test_a_masked_language_model(reduction: Any) -> None:
     found, corpus = with_head("bert"), texts(6, longest=12)
     objective = replace(MASKED, reduction=reduction)
-    result = gradient_importance(corpus, found, objective, progress=False)
+    result = gradient_importance(corpus, found, objective=objective, progress=False)
     agrees(result, naive(found, encoded(corpus, found), objective, "encoder"))
-    assert result.attrs["stage"] == "gradient"
+    assert result.attrs["stage"] == "importance"
     assert result.attrs["kind"] == "encoder"
     assert json.loads(result.attrs["objective"])["reduction"] == reduction
     assert 0 < int(result["masked_tokens"]) < int(result["predicted_tokens"])
-    assert 0 < int(result["documents"].sel(key_category="punctuation")) < 6
+    assert 0 < int(result["examples"].sel(key_category="punctuation")) < 6
 
 
 def test_a_causal_model_in_which_weights_that_cannot_be_are_not_counted() -> None:
@@ -206,7 +206,7 @@ def test_a_causal_model_in_which_weights_that_cannot_be_are_not_counted() -> Non
 @pytest.mark.parametrize("family", ["bart", "t5"])
 def test_an_encoder_decoder(family: str, kind: Any) -> None:
     found, corpus = with_head(family), documents(4)
-    settings = Settings(pairs=True, max_length=24, kind=kind)
+    settings = ImportanceSettings(pairs=True, max_length=24, kind=kind)
     result = gradient_importance(
         [" \n\n ".join(each.paragraphs) for each in corpus],
         found,
@@ -233,13 +233,13 @@ def test_texts_of_which_nothing_is_predicted_are_left_out_and_counted() -> None:
     never = VOCABULARY.index("sea")
     objective = replace(MASKED, special_ids=MASKED.special_ids | {never})
     corpus = [*texts(3, longest=8), "sea", "sea sea"]
-    result = gradient_importance(corpus, found, objective, progress=False)
+    result = gradient_importance(corpus, found, objective=objective, progress=False)
     agrees(result, naive(found, encoded(corpus, found), objective, "encoder"))
     assert result.attrs["unpredicted"] == 2
-    assert result.attrs["documents"] == 5
-    assert int(result["documents"].sel(key_category="cls")) == 3
+    assert result.attrs["examples"] == 5
+    assert int(result["examples"].sel(key_category="cls")) == 3
     with pytest.raises(CorpusError, match="nothing in it can be predicted"):
-        gradient_importance(["sea", "sea sea"], found, objective, progress=False)
+        gradient_importance(["sea", "sea sea"], found, objective=objective, progress=False)
 
 
 def test_a_loss_of_your_own_is_reported_as_it_is() -> None:
@@ -249,7 +249,7 @@ def test_a_loss_of_your_own_is_reported_as_it_is() -> None:
         return (output.logits.square().mean(-1) * batch.attention_mask).sum(-1)
 
     own = OwnObjective(squares, "squares")
-    result = gradient_importance(corpus, found, own, progress=False)
+    result = gradient_importance(corpus, found, objective=own, progress=False)
     agrees(result, naive(found, encoded(corpus, found), own, "encoder"))
     assert json.loads(result.attrs["objective"]) == {"objective": "own", "name": "squares"}
 
@@ -259,10 +259,12 @@ def test_layers_with_different_numbers_of_heads_and_layers_left_out() -> None:
     attention = found.transformer.bert.encoder.layer[1].attention.self
     attention.num_attention_heads, attention.attention_head_size = 2, 16
     attention.scaling = 16**-0.5
-    both = gradient_importance(corpus, found, MASKED, progress=False)
+    both = gradient_importance(corpus, found, objective=MASKED, progress=False)
     agrees(both, naive(found, encoded(corpus, found), MASKED, "encoder"))
     assert np.isnan(both["importance"].sel(layer=1, head=[2, 3])).all()
-    last = gradient_importance(corpus, found, MASKED, Settings(layers=(1,)), progress=False)
+    last = gradient_importance(
+        corpus, found, ImportanceSettings(layers=(1,)), objective=MASKED, progress=False
+    )
     assert last["layer"].values.tolist() == [1]
     np.testing.assert_allclose(
         last["importance"].sel(layer=1), both["importance"].sel(layer=1, head=[0, 1]), rtol=1e-5
@@ -283,8 +285,8 @@ def test_neither_batches_nor_the_order_of_documents_change_the_result(family: st
     found, corpus, objective = with_head(family), texts(6, longest=14), OBJECTIVES[family]
 
     def result(corpus: list[str], tokens: int) -> xarray.Dataset:
-        settings = Settings(batch_tokens=tokens)
-        return gradient_importance(corpus, found, objective, settings, progress=False)
+        settings = ImportanceSettings(batch_tokens=tokens)
+        return gradient_importance(corpus, found, settings, objective=objective, progress=False)
 
     alone = result(corpus, 1)
     for tokens in (40, 100_000):
@@ -302,9 +304,9 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
 ) -> None:
     passes = sys.modules["headlight.analysis.passes"]
     work = passes.BatchJob
-    monkeypatch.setattr(passes, "Work", lambda **options: work(**{**options, "shard_size": 3}))
+    monkeypatch.setattr(passes, "BatchJob", lambda **options: work(**{**options, "shard_size": 3}))
     found, corpus = with_head("bert"), texts(10, longest=8)
-    whole = gradient_importance(corpus, found, MASKED, progress=False)
+    whole = gradient_importance(corpus, found, objective=MASKED, progress=False)
     calls = []
 
     def loss(output: Any, batch: Prepared) -> torch.Tensor:
@@ -322,17 +324,17 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
     )
     folder = RunFolder(path=tmp_path / "run")
     with pytest.raises(Interruption):
-        gradient_importance(corpus, found, broken, folder=folder, progress=False)
+        gradient_importance(corpus, found, objective=broken, folder=folder, progress=False)
     again = RunFolder(path=tmp_path / "run", resume=True)
-    resumed = gradient_importance(corpus, found, MASKED, folder=again, progress=False)
+    resumed = gradient_importance(corpus, found, objective=MASKED, folder=again, progress=False)
     assert sum(calls) == 6
     xarray.testing.assert_equal(resumed, whole)
-    xarray.testing.assert_equal(load(tmp_path / "run" / "result.nc", stage="gradient"), whole)
-    finished = gradient_importance(corpus, found, MASKED, folder=again, progress=False)
+    xarray.testing.assert_equal(load(tmp_path / "run" / "result.nc", stage="importance"), whole)
+    finished = gradient_importance(corpus, found, objective=MASKED, folder=again, progress=False)
     xarray.testing.assert_equal(finished, whole)
     other = replace(MASKED, seed=1)
     with pytest.raises(RunError, match=r"other settings \(objective\)"):
-        gradient_importance(corpus, found, other, folder=again, progress=False)
+        gradient_importance(corpus, found, objective=other, folder=again, progress=False)
 
 
 # Refused
@@ -356,4 +358,6 @@ def test_gradients_that_are_no_numbers() -> None:
         return (output.logits.sum((1, 2)) * 0).abs().sqrt()
 
     with pytest.raises(CaptureError, match=r"layer\.1\.attention\.self: .* not finite in float32"):
-        gradient_importance(["the sea"], found, OwnObjective(steep, "steep"), progress=False)
+        gradient_importance(
+            ["the sea"], found, objective=OwnObjective(steep, "steep"), progress=False
+        )

@@ -9,16 +9,16 @@ import pytest
 import xarray
 
 from headlight.analysis.positions import Positions
-from headlight.analysis.settings import Settings
 from headlight.capture import CapturedModel
 from headlight.corpora import Document
 from headlight.encode import Encoded, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.reduce import Tally
 from headlight.run import BatchJob
-from headlight.studies.heads.observer import Observer
+from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.result import dataset
-from headlight.studies.heads.study import survey
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
 from studies.models import documents, model, texts
 
 
@@ -33,9 +33,9 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
 def test_neither_batches_nor_the_order_of_documents_change_the_result():
     found, corpus = model("llama"), texts(5, longest=14)
-    alone = survey(corpus, found, Settings(batch_tokens=1), progress=False)
+    alone = survey(corpus, found, SurveySettings(batch_tokens=1), progress=False)
     for tokens in (50, 100_000):
-        together = survey(corpus, found, Settings(batch_tokens=tokens), progress=False)
+        together = survey(corpus, found, SurveySettings(batch_tokens=tokens), progress=False)
         assert_equal(together, alone, **CLOSE)
         assert together.attrs["corpus_digest"] == alone.attrs["corpus_digest"]
     shuffled = [corpus[i] for i in np.random.default_rng(0).permutation(len(corpus))]
@@ -45,7 +45,7 @@ def test_neither_batches_nor_the_order_of_documents_change_the_result():
 def test_batches_of_two_texts_do_not_change_the_result():
     found, corpus = model("bart"), [" \n\n ".join(d.paragraphs) for d in documents(4)]
     for kind in ("decoder", "cross"):
-        settings = Settings(pairs=True, max_length=32, kind=kind, batch_tokens=1)
+        settings = SurveySettings(pairs=True, max_length=32, kind=kind, batch_tokens=1)
         alone = survey(corpus, found, settings, progress=False)
         together = survey(corpus, found, replace(settings, batch_tokens=10**6), progress=False)
         assert_equal(together, alone, **CLOSE)
@@ -54,7 +54,7 @@ def test_batches_of_two_texts_do_not_change_the_result():
 def test_the_size_of_shards_does_not_change_the_result(monkeypatch):
     found, corpus = model("bert"), texts(10, seed=4)
     whole = survey(corpus, found, progress=False)
-    monkeypatch.setattr(sys.modules["headlight.analysis.passes"], "Work", _with_shards_of(3))
+    monkeypatch.setattr(sys.modules["headlight.analysis.passes"], "BatchJob", _with_shards_of(3))
     assert_equal(survey(corpus, found, progress=False), whole, **CLOSE)
 
 
@@ -69,12 +69,12 @@ def observed(found: CapturedModel, examples: Sequence[Encoded], side: str) -> xa
     """One batch of them, padded on a side."""
     kind = found.kinds[0]
     batch = collate(examples, pad_id=0, side=side)
-    observer = Observer(*Positions.for_kind(batch, kind), kind, "include")
+    observer = HeadsObserver(*Positions.for_kind(batch, kind), kind, "include")
     with found.capture(found.sites_of(kind)) as recorder:
         recorder.visit = observer.visit
         found.run(batch, side=side)
     tally: Tally = observer.tally()
-    return dataset(tally, [0, 1], {})
+    return dataset(tally, [0, 1])
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "llama"])

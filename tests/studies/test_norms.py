@@ -9,9 +9,9 @@ import pytest
 import torch
 import xarray
 
+from headlight.analysis.batch_texts import Texts
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import plan_study
-from headlight.analysis.settings import Settings
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.errors import CorpusError, RunError
@@ -21,38 +21,37 @@ from headlight.result import load
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences, count_types
 from headlight.studies.norms.observer import NormsObserver
 from headlight.studies.norms.result import dataset
-from headlight.studies.norms.settings import NormOptions
+from headlight.studies.norms.settings import NormSettings
 from headlight.studies.norms.sinks import find_sinks
-from headlight.studies.norms.study import norm_study
-from headlight.studies.norms.texts import Texts
+from headlight.studies.norms.study import run
 from headlight.vocabulary import CATEGORIES
 from studies.models import VOCABULARY, documents, model, texts, uneven
 from studies.norms_naive import Study
 
 PAIRS = [" \n\n ".join(document.paragraphs) for document in documents(6)]
-SINKS = NormOptions(sinks="on", sink_multiple=1.1, sink_share=0.2)
+SINKS = NormSettings(sinks="on", sink_multiple=1.1, sink_share=0.2)
 CASES = {
-    "bert": ("bert", "encoder", NormOptions()),
+    "bert": ("bert", "encoder", NormSettings()),
     "llama": ("llama", "decoder", SINKS),
     "bart cross": ("bart", "cross", SINKS),
-    "bart decoder": ("bart", "decoder", NormOptions(sinks="off")),
+    "bart decoder": ("bart", "decoder", NormSettings(sinks="off")),
     "t5": ("t5", "encoder", SINKS),
 }
 
 
-def study(found: CapturedModel, corpus=None, settings=None, **options) -> xarray.Dataset:
+def study(found: CapturedModel, corpus=None, settings=None, **more) -> xarray.Dataset:
     corpus = texts(9, longest=12) if corpus is None else corpus
-    return norm_study(corpus, found, settings, progress=False, **options)
+    return run(corpus, found, settings, progress=False, **more)
 
 
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
-    family, kind, options = CASES[request.param]
+    family, kind, settings = CASES[request.param]
     found = model(family)
-    settings = Settings(pairs=family == "bart", kind=kind, batch_tokens=60)
-    result = study(found, PAIRS, settings, options=options)
-    plan = plan_study(PAIRS, found, settings, stage="norms")
-    sinks = find_sinks(plan, options) if "sink" in result["key_category"] else None
+    settings = settings.replace(pairs=family == "bart", kind=kind, batch_tokens=60)
+    result = study(found, PAIRS, settings)
+    plan = plan_text_study("norms", "", PAIRS, found, settings)
+    sinks = find_sinks(plan, settings) if "sink" in result["key_category"] else None
     examples = list(plan.examples)
     target = family == "bart" and kind == "decoder"
     ranks = FrequencyRanks.of_corpus(examples, found.tokenizer, target=target)
@@ -71,7 +70,7 @@ def test_weights_and_norms_by_category(case):
         means = np.where(count > 0, np.nansum(seen, axis=0) / np.maximum(count, 1), np.nan)
         np.testing.assert_allclose(result[variable], means, rtol=1e-5, atol=1e-6, err_msg=variable)
     there = np.isfinite(naive.totals["norm"]).sum(axis=0)[0, 0]
-    np.testing.assert_array_equal(result["documents_by_category"], there)
+    np.testing.assert_array_equal(result["examples_by_category"], there)
     np.testing.assert_array_equal(result["token_count"], naive.tokens)
     np.testing.assert_allclose(result["weight_total"].sum("key_category"), 1, rtol=1e-5)
 
@@ -99,13 +98,23 @@ def test_correlations_of_all_pairs(case):
     result, naive = case
     for category, name in enumerate(result["key_category"].values):
         here = result.sel(key_category=name)
-        check(here, "correlation", {}, *naive.correlation(None, None, category))
+        check(here, "weight_norm_spearman", {}, *naive.correlation(None, None, category))
         for layer in range(2):
             place = {"layer": layer}
-            check(here, "correlation_by_layer", place, *naive.correlation(layer, None, category))
+            check(
+                here,
+                "weight_norm_spearman_by_layer",
+                place,
+                *naive.correlation(layer, None, category),
+            )
             for head in range(4):
                 place = {"layer": layer, "head": head}
-                check(here, "correlation_by_head", place, *naive.correlation(layer, head, category))
+                check(
+                    here,
+                    "weight_norm_spearman_by_head",
+                    place,
+                    *naive.correlation(layer, head, category),
+                )
 
 
 def check(result: xarray.Dataset, name: str, place: dict[str, int], rho: float, count: int) -> None:
@@ -123,13 +132,13 @@ def test_correlations_with_frequency(case):
     for number, quantity in enumerate(("weight", "norm")):
         here = result.sel(quantity=quantity)
         count = len(naive.occurrences)
-        check(here, "frequency_correlation", {}, naive.frequency(number, None, None), count)
+        check(here, "frequency_spearman", {}, naive.frequency(number, None, None), count)
         for layer, head in product(range(2), range(4)):
             place = {"layer": layer}
             rho = naive.frequency(number, layer, None)
-            check(here, "frequency_correlation_by_layer", place, rho, count)
+            check(here, "frequency_spearman_by_layer", place, rho, count)
             rho = naive.frequency(number, layer, head)
-            check(here, "frequency_correlation_by_head", {**place, "head": head}, rho, count)
+            check(here, "frequency_spearman_by_head", {**place, "head": head}, rho, count)
 
 
 CLOSE = {"rtol": 1e-4, "atol": 2e-3}
@@ -145,18 +154,18 @@ def assert_equal(one: xarray.Dataset, other: xarray.Dataset) -> None:
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_neither_batches_nor_the_order_of_texts_change_the_result(family):
     found, corpus = model(family), texts(7, longest=14)
-    options = NormOptions(sample=50)
-    alone = study(found, corpus, Settings(batch_tokens=1), options=options)
-    together = study(found, corpus, Settings(batch_tokens=100_000), options=options)
+    settings = NormSettings(sample=50)
+    alone = study(found, corpus, settings.replace(batch_tokens=1))
+    together = study(found, corpus, settings.replace(batch_tokens=100_000))
     assert_equal(together, alone)
-    backwards = study(found, corpus[::-1], options=options)
+    backwards = study(found, corpus[::-1], settings)
     renamed = ["pairs_sample", "frequency_sample"]  # texts are named by their place
     assert_equal(backwards.drop_vars(renamed), alone.drop_vars(renamed))
 
 
 def test_parts_merge_to_the_whole_in_any_order():
     found = model("bert")
-    plan = plan_study(texts(6), found, Settings(), stage="norms")
+    plan = plan_text_study("norms", "", texts(6), found, NormSettings())
     examples = list(plan.examples)
     counts = count_types(examples, len(VOCABULARY))
     occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
@@ -188,7 +197,7 @@ def observed(
     kind = found.kinds[0]
     batch = collate(examples, pad_id=0, side=side)
     made = NormsObserver(
-        Texts.of(batch, examples, kind, None),
+        Texts.of(batch, examples, kind),
         occurrences,
         len(CATEGORIES),
         found.sites_of(kind),
@@ -204,12 +213,12 @@ def observed(
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_padding_on_either_side_changes_nothing(family):
     found = model(family)
-    examples = list(plan_study(texts(5), found, Settings(), stage="norms").examples)
+    examples = list(plan_text_study("norms", "", texts(5), found, NormSettings()).examples)
     counts = count_types(examples, len(VOCABULARY))
     occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
     left, right = (
         dataset(
-            observed(found, examples, occurrences, side), occurrences, [0, 1], CATEGORIES, {},
+            observed(found, examples, occurrences, side), occurrences, [0, 1], CATEGORIES,
             sample=40,
         )
         for side in ("left", "right")
@@ -255,21 +264,21 @@ def test_heads_that_a_layer_does_not_have_are_missing_and_change_nothing():
     found, corpus = uneven(), texts(6)
     result = study(found, corpus)
     missing = result.sel(layer=1, head=[2, 3])
-    for name in ("weight_total", "vector_norm_mean", "correlation_by_head"):
+    for name in ("weight_total", "vector_norm_mean", "weight_norm_spearman_by_head"):
         assert np.isnan(missing[name]).all()
         assert np.isfinite(result[name].sel(layer=0, head=0)).any()
-    assert (missing["correlation_by_head_count"] == 0).all()
-    assert (missing["frequency_correlation_by_head_count"] == 0).all()
-    plan = plan_study(corpus, found, Settings(), stage="norms")
+    assert (missing["weight_norm_spearman_by_head_count"] == 0).all()
+    assert (missing["frequency_spearman_by_head_count"] == 0).all()
+    plan = plan_text_study("norms", "", corpus, found, NormSettings())
     examples = list(plan.examples)
     ranks = FrequencyRanks.of_corpus(examples, found.tokenizer)
     naive = Study(found.transformer, "bert", "encoder", examples, ranks.rank, heads=(4, 2))
     for category, name in enumerate(CATEGORIES):
         here = result.sel(key_category=name)
-        check(here, "correlation", {}, *naive.correlation(None, None, category))
+        check(here, "weight_norm_spearman", {}, *naive.correlation(None, None, category))
     for number, quantity in enumerate(("weight", "norm")):
         rho, count = naive.frequency(number, None, None), len(naive.occurrences)
-        check(result.sel(quantity=quantity), "frequency_correlation", {}, rho, count)
+        check(result.sel(quantity=quantity), "frequency_spearman", {}, rho, count)
 
 
 def test_vectors_of_length_zero_give_no_nan_but_where_there_is_nothing_to_rank():
@@ -281,29 +290,29 @@ def test_vectors_of_length_zero_give_no_nan_but_where_there_is_nothing_to_rank()
     silent = result.sel(layer=0, head=0)
     for name in ("vector_norm_mean", "vector_norm_std", "weighted_norm_total"):
         assert (silent[name].fillna(0) == 0).all()
-    assert np.isnan(silent["correlation_by_head"]).all()  # a constant has no ranks
+    assert np.isnan(silent["weight_norm_spearman_by_head"]).all()  # a constant has no ranks
     assert np.isfinite(silent["weight_total"]).all()
     assert np.isfinite(
-        result["correlation_by_layer"].sel(key_category=["cls", "sep", "other"])
+        result["weight_norm_spearman_by_layer"].sel(key_category=["cls", "sep", "other"])
     ).all()
-    assert np.isfinite(result["frequency_correlation"]).all()
+    assert np.isfinite(result["frequency_spearman"]).all()
     assert not no_op(result).query("layer == 0 and head == 0")["no_op"].any()
 
 
 def test_types_without_a_rank_are_left_out_and_counted():
     found, corpus = model("bert"), texts(8)
     ranks = FrequencyRanks.of_ids(found.tokenizer)
-    result = study(found, corpus, ranks=ranks)
-    examples = list(plan_study(corpus, found, Settings(), stage="norms").examples)
+    result = study(found, corpus, NormSettings(frequency_ranks="ids"))
+    examples = list(plan_text_study("norms", "", corpus, found, NormSettings()).examples)
     ids = [token for example in examples for token in example.ids]
     left_out = sum(np.isnan(ranks.rank[token]) for token in ids)
     assert result.attrs["frequency_left_out"] == left_out > 0
-    assert (result["frequency_correlation_count"] == len(ids) - left_out).all()
+    assert (result["frequency_spearman_count"] == len(ids) - left_out).all()
     naive = Study(found.transformer, "bert", "encoder", examples, ranks.rank)
     for number, quantity in enumerate(("weight", "norm")):
         rho = naive.frequency(number, None, None)
         here = result.sel(quantity=quantity)
-        check(here, "frequency_correlation", {}, rho, len(ids) - left_out)
+        check(here, "frequency_spearman", {}, rho, len(ids) - left_out)
     rows = result["frequency_sample"].dropna("occurrence", how="all")
     assert len(rows) == len(ids) - left_out
     assert np.isfinite(rows).all()
@@ -312,11 +321,11 @@ def test_types_without_a_rank_are_left_out_and_counted():
 
 def test_sinks_are_named_in_the_result_and_taken_out_of_their_category():
     found, corpus = model("llama"), texts(12)
-    result = study(found, corpus, options=SINKS)
+    result = study(found, corpus, SINKS)
     sinks = json.loads(result.attrs["sinks"])
     assert sinks["tokens"]
     assert list(result["key_category"].values) == [*CATEGORIES, "sink"]
-    plain = study(found, corpus, options=NormOptions(sinks="off"))
+    plain = study(found, corpus, NormSettings(sinks="off"))
     assert "sinks" not in plain.attrs
     assert result["token_count"].sum() == plain["token_count"].sum()
     assert result["token_count"].sel(key_category="sink") > 0
@@ -331,18 +340,18 @@ def test_a_finished_run_is_read_and_another_is_refused(tmp_path):
     (tmp_path / "result.nc").unlink()  # from what the checkpoint holds
     assert_equal(study(found, corpus, folder=RunFolder(path=tmp_path, resume=True)), first)
     for changed in (
-        {"options": NormOptions(sample=3)},
-        {"ranks": FrequencyRanks.of_ids(found.tokenizer)},
+        NormSettings(sample=3),
+        NormSettings(frequency_ranks="ids"),
     ):
         with pytest.raises(RunError):
-            study(found, corpus, folder=RunFolder(path=tmp_path, resume=True), **changed)
+            study(found, corpus, changed, folder=RunFolder(path=tmp_path, resume=True))
 
 
 def test_no_more_examples_than_allowed_are_looked_at_or_counted():
     found, corpus = model("bert"), texts(9)
-    few = study(found, corpus, Settings(max_examples=4))
+    few = study(found, corpus, NormSettings(max_examples=4))
     assert_equal(few, study(found, corpus[:4]))
-    assert few.attrs["documents"] == 4
+    assert few.attrs["examples"] == 4
 
 
 def test_a_corpus_that_can_be_read_only_once_is_refused():

@@ -7,17 +7,21 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from headlight.analysis.plan import SAMPLE, plan_study
-from headlight.analysis.settings import Settings
+from headlight.analysis.text_plan import SAMPLE, plan_text_study
 from headlight.capture import load_model
 from headlight.corpora import open_corpus
 from headlight.encode.batch import collate
 from headlight.measures import Scores
-from headlight.studies.norms.study import norm_study
+from headlight.studies.norms.settings import NormSettings
+from headlight.studies.norms.study import run
 from headlight.vocabulary import CATEGORIES
 
 EXAMPLES = 6
-ALLOWED = {"correlation": 1e-4, "correlation_by_layer": 5e-4, "correlation_by_head": 3e-2}
+ALLOWED = {
+    "weight_norm_spearman": 1e-4,
+    "weight_norm_spearman_by_layer": 5e-4,
+    "weight_norm_spearman_by_head": 3e-2,
+}
 """All heads together, one layer, one head: the fewer the pairs, the coarser the ranks."""
 
 
@@ -29,14 +33,14 @@ def model():
 @pytest.fixture(scope="module")
 def settings():
     # One text at a time, so that both see the very same float32 numbers, ties included.
-    return Settings(pairs=True, max_length=96, max_examples=EXAMPLES, batch_tokens=1)
+    return NormSettings(pairs=True, max_length=96, max_examples=EXAMPLES, batch_tokens=1)
 
 
 @pytest.fixture(scope="module")
 def pairs(model, settings):
     """(layer, category) -> α and ‖f(x)‖, each [head, pair]."""
     stored: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray]]] = {}
-    plan = plan_study(open_corpus(SAMPLE), model, settings, stage="norms")
+    plan = plan_text_study("norms", "", open_corpus(SAMPLE), model, settings)
     for example in islice(plan.examples, EXAMPLES):
         batch = collate([example], pad_id=0)
         with model.capture() as recorder:
@@ -60,20 +64,22 @@ def keep(stored, record, category) -> None:
 
 @pytest.mark.slow
 def test_the_ranks_of_all_pairs_are_scipys(model, settings, pairs):
-    result = norm_study(None, model, settings, progress=False)
+    result = run(None, model, settings, progress=False)
     layers = range(result.sizes["layer"])
     for number, category in enumerate(CATEGORIES):
         here = result.sel(key_category=category)
         first, second = (
             np.stack([pairs[layer, number][side] for layer in layers]) for side in (0, 1)
         )
-        compare(here, "correlation", {}, first, second)
+        compare(here, "weight_norm_spearman", {}, first, second)
         for layer in layers:
-            compare(here, "correlation_by_layer", {"layer": layer}, first[layer], second[layer])
+            compare(
+                here, "weight_norm_spearman_by_layer", {"layer": layer}, first[layer], second[layer]
+            )
             for head in range(first.shape[1]):
                 place = {"layer": layer, "head": head}
                 one, two = first[layer, head], second[layer, head]
-                compare(here, "correlation_by_head", place, one, two)
+                compare(here, "weight_norm_spearman_by_head", place, one, two)
 
 
 def compare(here, name, place, first, second) -> None:

@@ -7,12 +7,12 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.settings import Settings
 from headlight.corpora import Corpus, Document
 from headlight.encode import adjacent_segments, texts as encode_texts
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
-from headlight.studies.heads.study import survey
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
 from headlight.views import report
 from studies import naive
 from studies.models import documents, subject, texts, transformer, uneven
@@ -27,7 +27,7 @@ NAMES_OF_AXES = {
 
 def examples_of(found, corpus, settings=None):
     """The examples that such a survey reads."""
-    settings = settings or Settings()
+    settings = settings or SurveySettings()
     if not settings.pairs:
         given = [Document(f"text {number}", (text,)) for number, text in enumerate(corpus)]
         return list(encode_texts(given, found.tokenizer, max_length=64))
@@ -52,7 +52,7 @@ def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None
 @pytest.mark.parametrize("value_bias", ["include", "exclude"])
 def test_every_number_of_an_encoder(value_bias):
     found, corpus = subject("bert"), texts(7)
-    settings = Settings(value_bias=value_bias)
+    settings = SurveySettings(value_bias=value_bias)
     result = survey(corpus, found, settings, progress=False)
     examples = examples_of(found, corpus, settings)
     expected = naive.survey(found.transformer, "bert", "encoder", examples, value_bias=value_bias)
@@ -81,7 +81,7 @@ def test_every_number_of_a_decoder_with_grouped_heads():
 )
 def test_every_number_of_an_encoder_decoder(family, kind):
     found, corpus = subject(family), documents(3)
-    settings = Settings(pairs=True, kind=kind, max_length=32)
+    settings = SurveySettings(pairs=True, kind=kind, max_length=32)
     result = survey(_corpus(corpus), found, settings, progress=False)
     examples = examples_of(found, corpus, settings)
     assert all(example.target for example in examples) == (kind != "encoder")
@@ -98,14 +98,14 @@ def test_an_encoder_decoder_without_pairs_shows_its_encoder_alone():
     assert_same(result, naive.survey(found.transformer, "bart", "encoder", examples))
     for kind in ("decoder", "cross"):
         with pytest.raises(UsageError, match=f"{kind} attention of bart needs two texts"):
-            survey(corpus, found, Settings(kind=kind), progress=False)
+            survey(corpus, found, SurveySettings(kind=kind), progress=False)
 
 
 @pytest.mark.parametrize("kind", ["decoder", "cross"])
 def test_two_texts_of_the_same_length_do_not_confuse_the_kinds(kind):
     found = subject("bart")
     corpus = [Document("one", ("the sea is near", "the old mill is"))] * 2
-    settings = Settings(pairs=True, kind=kind, max_length=32)
+    settings = SurveySettings(pairs=True, kind=kind, max_length=32)
     examples = examples_of(found, corpus, settings)
     assert [(len(example.ids), len(example.target)) for example in examples] == [(6, 6)] * 2
     result = survey(_corpus(corpus), found, settings, progress=False)
@@ -127,7 +127,7 @@ def test_layers_with_different_numbers_of_heads_are_filled_up_with_nan():
 def test_some_layers_have_the_numbers_that_they_have_among_all():
     found, corpus = subject("bert"), texts(5, seed=3)
     everything = survey(corpus, found, progress=False)
-    one = survey(corpus, found, Settings(layers=(1,)), progress=False)
+    one = survey(corpus, found, SurveySettings(layers=(1,)), progress=False)
     assert list(one["layer"].values) == [1]
     among = everything.sel(layer=[1])
     for name in one.data_vars:
@@ -140,7 +140,7 @@ def test_some_layers_have_the_numbers_that_they_have_among_all():
 
 def test_pairs_of_segments():
     found, corpus = subject("bert"), documents(5, paragraphs=4)
-    settings = Settings(pairs=True, max_length=24)
+    settings = SurveySettings(pairs=True, max_length=24)
     result = survey(_corpus(corpus), found, settings, progress=False)
     examples = examples_of(found, corpus, settings)
     assert any(1 in example.segments for example in examples)
@@ -176,10 +176,12 @@ def test_uniform_attention_by_hand():
     assert float(result["entropy_uniform"]) == pytest.approx(uniform, rel=1e-12)
     np.testing.assert_array_equal(result["rank"], np.full((2, 4), 4.0))  # five rows, and three
     np.testing.assert_allclose(result["token_share"], [2 / 8, 2 / 8, 1 / 8, 3 / 8])
-    assert result["correlation"].isnull().all()  # what is constant correlates with nothing
-    assert result["correlation_by_head"].isnull().all()
-    assert result["correlation_count"].values.tolist() == [0]
-    assert result.attrs["documents"] == 2
+    assert (
+        result["effective_correlation"].isnull().all()
+    )  # what is constant correlates with nothing
+    assert result["effective_correlation_by_head"].isnull().all()
+    assert result["effective_correlation_count"].values.tolist() == [0]
+    assert result.attrs["examples"] == 2
     assert result.attrs["tokens"] == 8
 
 
@@ -191,7 +193,7 @@ def test_some_measures_have_the_numbers_that_they_have_among_all():
     found, corpus = subject("bert"), texts(5, seed=3)
     everything = survey(corpus, found, progress=False)
     for measures in (("weight",), ("norm", "weight"), ("effective",)):
-        some = survey(corpus, found, Settings(measures=measures), progress=False)
+        some = survey(corpus, found, SurveySettings(measures=measures), progress=False)
         assert list(some["measure"].values) == list(measures)
         among = everything.sel(measure=list(measures))
         for name in some.data_vars:
@@ -199,17 +201,17 @@ def test_some_measures_have_the_numbers_that_they_have_among_all():
                 some[name], among[name], rtol=1e-6, atol=1e-7, err_msg=str(name)
             )
         assert ("merged_total" in some) == ("vector_norm_mean" in some) == ("norm" in measures)
-        assert ("rank" in some) == ("correlation" in some) == ("effective" in measures)
+        assert ("rank" in some) == ("effective_correlation" in some) == ("effective" in measures)
         assert highlights(some)
         assert "</html>" in report(some)
 
 
 def test_measures_that_are_unknown_or_named_twice_are_refused():
     with pytest.raises(UnknownNameError, match="no measure is called 'weigt'"):
-        Settings(measures=("weigt",))
+        SurveySettings(measures=("weigt",))
     for measures in ((), ("norm", "norm")):
         with pytest.raises(UsageError, match="name at least one, and each of them once"):
-            Settings(measures=measures)
+            SurveySettings(measures=measures)
 
 
 def test_separators_and_all_others_make_up_the_whole():

@@ -7,10 +7,10 @@ import pytest
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import SAMPLE
-from headlight.analysis.settings import Settings, sample_settings
+from headlight.analysis.text_plan import SAMPLE, plan_text_study
 from headlight.reports import write_report
-from headlight.studies.heads.study import survey
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
 from studies.models import model
 from views.pages import Page
 
@@ -52,7 +52,7 @@ def test_text_of_the_corpus_and_its_name_stay_text(folder):
 
 def test_the_result_opens_elsewhere(folder):
     with xarray.open_dataset(folder / "out" / "result.nc") as result:
-        assert result.attrs["documents"] == 3
+        assert result.attrs["examples"] == 3
         assert NAME in result.attrs["corpus"]
         frame = result["share"].to_dataframe()
         assert list(frame.index.names) == list(result["share"].dims)
@@ -74,10 +74,12 @@ def test_the_tables_hold_the_numbers_of_the_result(folder):
 
 def test_the_sample_corpus(tmp_path):
     found = model("bert", vocab_size=99)
-    settings = sample_settings(Settings(max_examples=5), found)
-    assert (settings.pairs, settings.max_length) == (True, 64)
-    assert sample_settings(Settings(max_length=20), found).max_length == 20
+    settings = SurveySettings(max_examples=5)
+    planned = plan_text_study("survey", "Survey", None, found, settings).settings
+    assert (planned.pairs, planned.max_length) == (True, 64)
+    shorter = SurveySettings(max_length=20)
+    assert plan_text_study("survey", "Survey", None, found, shorter).settings.max_length == 20
     result = survey(None, found, settings, progress=False)
     assert SAMPLE.exists()
     assert result.attrs["corpus"] == "the sample corpus"
-    assert result.attrs["documents"] == 5
+    assert result.attrs["examples"] == 5

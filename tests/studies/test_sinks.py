@@ -6,27 +6,26 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.plan import plan_study
-from headlight.analysis.settings import Settings
+from headlight.analysis.batch_texts import key_ids
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.errors import UnknownNameError, UsageError
-from headlight.studies.norms.settings import NormOptions
+from headlight.studies.norms.settings import NormSettings
 from headlight.studies.norms.sinks import (
     SINK,
     Sinks,
     SinkType,
-    demanded,
     find_sinks,
     kept_categories,
-    key_ids,
+    looks_for_sinks,
 )
 from studies.models import VOCABULARY, documents, subject, texts, tokenizer, transformer
 from studies.naive import layers_of
 
 DOT, COMMA = VOCABULARY.index("."), VOCABULARY.index(",")
 PAIRS = [" \n\n ".join(document.paragraphs) for document in documents(10)]
-ALL = NormOptions(sinks="on", sink_multiple=1.0001, sink_share=0.0001, sink_occurrences=1)
+ALL = NormSettings(sinks="on", sink_multiple=1.0001, sink_share=0.0001, sink_occurrences=1)
 
 
 def drawing(*, dot: bool = False, first: bool = False, family: str = "bert") -> CapturedModel:
@@ -51,15 +50,14 @@ def drawing(*, dot: bool = False, first: bool = False, family: str = "bert") -> 
     return CapturedModel(made, tokenizer(family), "drawing", "1")
 
 
-def found(made: CapturedModel, options: NormOptions, **settings) -> Sinks:
-    plan = plan_study(
-        [f"{text} ." for text in texts(40)], made, Settings(layers=(0,), **settings), stage="norms"
-    )
-    return find_sinks(plan, options)
+def found(made: CapturedModel, settings: NormSettings, **more) -> Sinks:
+    settings = settings.replace(layers=(0,), **more)
+    plan = plan_text_study("norms", "", [f"{text} ." for text in texts(40)], made, settings)
+    return find_sinks(plan, settings)
 
 
 def test_a_type_that_draws_attention_is_found_and_nothing_else():
-    sinks = found(drawing(dot=True), NormOptions())
+    sinks = found(drawing(dot=True), NormSettings())
     assert [each.token for each in sinks.tokens] == ["."]
     assert sinks.tokens[0].share == 1
     assert sinks.tokens[0].multiple > 5
@@ -69,16 +67,16 @@ def test_a_type_that_draws_attention_is_found_and_nothing_else():
 
 
 def test_a_beginning_that_draws_attention_is_found_if_it_is_no_class_token():
-    sinks = found(drawing(first=True, family="llama"), NormOptions())
+    sinks = found(drawing(first=True, family="llama"), NormSettings())
     assert sinks.first
     assert sinks.multiple > 5
     assert sinks.share == 1
     assert sinks.tokens == ()  # types are judged elsewhere than at the beginning
-    assert not found(drawing(first=True), NormOptions()).first
+    assert not found(drawing(first=True), NormSettings()).first
 
 
 def test_without_sinks_none_is_found():
-    sinks = found(subject("bert"), NormOptions())
+    sinks = found(subject("bert"), NormSettings())
     assert not sinks.first
     assert sinks.tokens == ()
 
@@ -89,9 +87,9 @@ def test_without_sinks_none_is_found():
 )
 def test_multiples_of_even_attention_are_those_of_loops(family, kind):
     made = subject(family)
-    settings = Settings(batch_tokens=64, pairs=family == "bart", kind=kind)
-    plan = plan_study(PAIRS, made, settings, stage="norms")
-    sinks = find_sinks(plan, ALL)
+    settings = ALL.replace(batch_tokens=64, pairs=family == "bart", kind=kind)
+    plan = plan_text_study("norms", "", PAIRS, made, settings)
+    sinks = find_sinks(plan, settings)
     firsts, types = [], {}
     for example in plan.examples:
         seen = layers_of(made.transformer, family, plan.kind, example, [0, 1])
@@ -123,8 +121,8 @@ def multiple(layer, key: int, head: int) -> float:
 
 def test_only_the_first_documents_and_types_that_are_frequent_enough_are_judged():
     every = found(subject("bert"), ALL)
-    few = found(subject("bert"), NormOptions(**{**vars(ALL), "sink_documents": 2}))
-    often = found(subject("bert"), NormOptions(**{**vars(ALL), "sink_occurrences": 12}))
+    few = found(subject("bert"), ALL.replace(sink_documents=2))
+    often = found(subject("bert"), ALL.replace(sink_occurrences=12))
     assert len(few.tokens) < len(every.tokens)
     assert 0 < len(often.tokens) < len(every.tokens)
     assert found(subject("bert"), ALL, max_examples=2) == few
@@ -151,18 +149,19 @@ def test_sinks_are_taken_out_of_their_category_but_not_out_of_those_that_are_kep
 
 
 def test_sinks_are_looked_for_where_nothing_else_marks_the_ends_of_a_text():
-    bert, llama, auto = tokenizer("bert"), tokenizer("llama"), NormOptions()
+    bert, llama, auto = tokenizer("bert"), tokenizer("llama"), NormSettings()
     assert kept_categories(bert) == (0, 1)
     assert kept_categories(llama) == ()
-    assert not demanded("encoder", bert, auto)
-    assert demanded("encoder", llama, auto)
-    assert demanded("decoder", bert, auto)
-    assert demanded("encoder", bert, NormOptions(sinks="on"))
-    assert not demanded("decoder", llama, NormOptions(sinks="off"))
+    assert not looks_for_sinks("encoder", bert, auto)
+    assert looks_for_sinks("encoder", llama, auto)
+    assert looks_for_sinks("decoder", bert, auto)
+    assert looks_for_sinks("encoder", bert, NormSettings(sinks="on"))
+    assert not looks_for_sinks("decoder", llama, NormSettings(sinks="off"))
 
 
 def test_ids_of_the_keys():
-    plan = plan_study(PAIRS, subject("bart"), Settings(pairs=True, kind="cross"), stage="n")
+    settings = NormSettings(pairs=True, kind="cross")
+    plan = plan_text_study("norms", "", PAIRS, subject("bart"), settings)
     batch = collate(list(plan.examples), pad_id=0)
     assert key_ids(batch, "cross") is batch.input_ids
     assert key_ids(batch, "encoder") is batch.input_ids
@@ -182,9 +181,9 @@ def test_ids_of_the_keys():
 )
 def test_options_that_mean_nothing_are_refused(options, said):
     with pytest.raises(UsageError, match=said):
-        NormOptions(**options)
+        NormSettings(**options)
 
 
-def test_an_unknown_way_to_look_is_refused():
+def test_an_unknown_way_to_look_is_refused(unchecked):
     with pytest.raises(UnknownNameError, match="sinks"):
-        NormOptions(sinks="never")
+        NormSettings(sinks="never")
