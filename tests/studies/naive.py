@@ -172,9 +172,9 @@ def survey(
     }
     edges = sorted(by_length)
     result["length"] = np.array(edges)
-    result["correlation"] = np.array([np.mean(by_length[edge]) for edge in edges])
-    result["correlation_std"] = np.array([np.std(by_length[edge]) for edge in edges])
-    result["correlation_count"] = np.array([len(by_length[edge]) for edge in edges])
+    result["effective_correlation"] = np.array([np.mean(by_length[edge]) for edge in edges])
+    result["effective_correlation_std"] = np.array([np.std(by_length[edge]) for edge in edges])
+    result["effective_correlation_count"] = np.array([len(by_length[edge]) for edge in edges])
     return result
 
 
@@ -204,7 +204,7 @@ def _document(seen, scores, query_class, key_class, shape, kind) -> dict[str, Ar
             correlation[index, head] = pearson(*pairs)
     return {
         "total": total, "neighbour": neighbour, "entropy": entropy, "merged_total": merged,
-        "rank": rank, "correlation_by_head": correlation,
+        "rank": rank, "effective_correlation_by_head": correlation,
     }  # fmt: skip
 
 
