@@ -14,7 +14,7 @@ from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, UsageError
 from headlight.findings import average
-from headlight.measures import ATTRIBUTION, Scores
+from headlight.measures import Scores
 from headlight.reading import read
 from headlight.studies.coreference.result import systems_table
 from headlight.studies.distances import study as distances
@@ -23,6 +23,7 @@ from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run
 from headlight.views import report, terminal_table
 from headlight.views.tables import head_table, layer_table
+from headlight.vocabulary import ATTRIBUTION
 from studies import dependency_naive, naive, test_coreference_heads as antecedents
 from studies.command import Command
 from studies.models import saved, subject, texts

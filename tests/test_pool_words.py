@@ -1,5 +1,7 @@
 """Words instead of pieces, against loops over one text and by hand."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,8 @@ from hypothesis import example, given, settings, strategies as st
 from torch import Tensor
 
 from headlight.errors import UnknownNameError, UsageError
-from headlight.pool import QUERIES, Words
+from headlight.pool import Words
+from headlight.vocabulary import QueryPooling
 from word_numbers import (
     PADDING,
     batches,
@@ -19,7 +22,7 @@ from word_numbers import (
     units,
 )
 
-hows = st.sampled_from(QUERIES)
+hows = st.sampled_from(get_args(QueryPooling))
 
 
 def weights(word: Tensor, seed: int, heads: int = 2) -> Tensor:
@@ -136,7 +139,7 @@ def test_three_words_by_hand(how, wanted):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("how", QUERIES)
+@pytest.mark.parametrize("how", get_args(QueryPooling))
 @pytest.mark.parametrize("text", [[-1, 0, 0, 1, -1], [-1, 0, 1, 2, -1]])
 def test_pooling_keeps_the_precision_of_the_score(dtype, how, text):
     found = Words.of(torch.tensor([text]), queries=how).pool(BY_HAND.to(dtype))

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from definitions import Array, Mask
 from headlight.capture import AttentionSite, LayerRecord, Projection
-from headlight.measures import Scores, ValueBias
+from headlight.measures import Scores
+from headlight.vocabulary import ValueBias
 
 DTYPES = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 

@@ -1,6 +1,7 @@
 """Measures between words: every one against its definition, by loops in float64."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings, strategies as st
 import definitions
 from definitions import Array
 from headlight.errors import UnknownNameError
-from headlight.measures import NORM_POOLINGS, Scores, word_score
-from headlight.pool import QUERIES, Words
+from headlight.measures import Scores, word_score
+from headlight.pool import Words
+from headlight.vocabulary import NormPooling, QueryPooling
 from measures.layers import DTYPES, Layer, Sizes, keeps_promise, random_layer, softmax, wide
 from word_numbers import (
     PADDING,
@@ -24,7 +26,7 @@ from word_numbers import (
     units,
 )
 
-hows = st.sampled_from(QUERIES)
+hows = st.sampled_from(get_args(QueryPooling))
 
 
 def layer_of(word: torch.Tensor, seed: int, sharing: int = 1, causal: bool = False) -> Layer:
@@ -88,7 +90,7 @@ def test_norms_of_words(texts, side, seed, how, special, sharing, causal, dtype)
 
 
 @settings(max_examples=20, deadline=None)
-@given(batches, sides, seeds, hows, st.booleans(), st.sampled_from(NORM_POOLINGS))
+@given(batches, sides, seeds, hows, st.booleans(), st.sampled_from(get_args(NormPooling)))
 def test_weights_effective_weights_and_gradients_of_words(texts, side, seed, how, special, pooling):
     word = padded(texts, side)
     layer = layer_of(word, seed)
@@ -147,7 +149,7 @@ def test_what_moves_is_never_more_than_its_parts(texts, side, seed, special):
 def test_a_model_in_float32_gives_float32():
     word = torch.tensor([[-1, 0, 0, 1, -1]])
     scores = layer_of(word, 0).to(torch.float32).scores()
-    for pooling in NORM_POOLINGS:
+    for pooling in get_args(NormPooling):
         assert word_score(scores, "norm", Words.of(word), pooling).dtype == torch.float32
 
 

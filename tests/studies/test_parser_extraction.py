@@ -14,11 +14,11 @@ from headlight.corpora import Sentence
 from headlight.encode import sentences as encode_sentences
 from headlight.encode.batch import collate
 from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
-from headlight.measures import MEASURES
 from headlight.studies.word_maps import extraction
 from headlight.studies.word_maps.extraction import extract
 from headlight.studies.word_maps.plan import plan_word_maps
 from headlight.studies.word_maps.store import NO_HEAD, header_path
+from headlight.vocabulary import MEASURES
 from studies.models import WORDS, model, uneven
 
 

@@ -6,27 +6,16 @@ from headlight.measures.entropy import entropy
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
 from headlight.measures.null_space import NullSpaces, null_spaces
 from headlight.measures.scores import Scores, register_measure, unregister_measure
-from headlight.measures.words import NORM_POOLINGS, word_score
-from headlight.vocabulary import (
-    ATTRIBUTION,
-    GRADIENT,
-    MEASURES,
-    NormPooling,
-    ValueBias,
-    check_measures,
-)
+from headlight.measures.words import word_score
+from headlight.vocabulary import GRADIENT, MEASURES, ValueBias
 
 __all__ = [
-    "ATTRIBUTION",
     "GRADIENT",
     "MEASURES",
-    "NORM_POOLINGS",
     "Effective",
-    "NormPooling",
     "NullSpaces",
     "Scores",
     "ValueBias",
-    "check_measures",
     "distributions",
     "divergence",
     "effective",

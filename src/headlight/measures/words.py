@@ -1,6 +1,6 @@
 """Measures between words instead of pieces (Clark et al. 2019, Section 4.1)."""
 
-from typing import Protocol, get_args, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -11,8 +11,6 @@ from headlight.measures.scores import Scores
 from headlight.settings import require_choice
 from headlight.shapes import Score
 from headlight.vocabulary import NormPooling
-
-NORM_POOLINGS: tuple[str, ...] = get_args(NormPooling)
 
 WordScore = Float[Tensor, "batch head word other_word"]
 

@@ -11,13 +11,10 @@ from headlight.pool.categories import (
     over_queries,
     with_all,
 )
-from headlight.pool.words import QUERIES, Words
-from headlight.vocabulary import QueryPooling as Queries
+from headlight.pool.words import Words
 
 __all__ = [
-    "QUERIES",
     "Membership",
-    "Queries",
     "Words",
     "membership",
     "over_keys",

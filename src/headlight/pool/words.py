@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import get_args
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -13,8 +12,6 @@ from headlight.errors import UsageError
 from headlight.settings import require_choice
 from headlight.shapes import Score
 from headlight.vocabulary import QueryPooling
-
-QUERIES: tuple[str, ...] = get_args(QueryPooling)
 
 NO_UNIT = -1
 

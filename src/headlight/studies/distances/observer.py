@@ -10,11 +10,12 @@ from torch import Tensor
 from headlight.analysis.positions import Positions
 from headlight.capture import LayerRecord
 from headlight.errors import CaptureError
-from headlight.measures import Scores, ValueBias
+from headlight.measures import Scores
 from headlight.measures.divergence import distributions, divergence
 from headlight.measures.precision import single
 from headlight.reduce import Moments, Tally
 from headlight.shapes import Score
+from headlight.vocabulary import ValueBias
 
 
 class DistancesObserver:

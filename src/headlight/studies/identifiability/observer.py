@@ -8,9 +8,10 @@ from torch import Tensor
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.positions import LENGTH_BIN, array, stacked
 from headlight.capture import LayerRecord
-from headlight.measures import Scores, ValueBias
+from headlight.measures import Scores
 from headlight.measures.effective_correlation import comoments, correlation
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample, Tally
+from headlight.vocabulary import ValueBias
 
 RANKS = ("rank", "rank_with_ones", "dimension", "dimension_with_ones")
 BOUNDS = ("bound", "bound_with_ones")

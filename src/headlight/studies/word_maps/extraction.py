@@ -15,7 +15,6 @@ from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.passes import observe
 from headlight.encode.batch import Batch
 from headlight.errors import RunError, UnknownNameError
-from headlight.measures import MEASURES
 from headlight.reduce import Moments
 from headlight.run.checkpoint import locked
 from headlight.studies.word_maps.observer import Maps, MapsObserver, NumberedSentence, Use
@@ -29,6 +28,7 @@ from headlight.studies.word_maps.store import (
     open_word_maps,
     require_space,
 )
+from headlight.vocabulary import MEASURES
 
 CALIBRATION = 64
 """Sentences whose norms set the scale of each head."""
