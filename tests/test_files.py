@@ -136,9 +136,3 @@ def test_nothing_that_only_posix_has_is_needed() -> None:
         [sys.executable, "-c", ON_WINDOWS], capture_output=True, text=True, check=False
     )
     assert finished.returncode == 0, finished.stderr
-
-
-def test_files_that_are_mapped_must_be_on_this_machine(tmp_path: Path) -> None:
-    assert files.on_this_machine(tmp_path) is tmp_path
-    with pytest.raises(RunError, match="memory://a is not on this machine"):
-        files.on_this_machine(files.location("memory://a"), error=RunError)

@@ -58,20 +58,6 @@ def location(path: str | Location, *, error: type[HeadlightError] = ResultError)
     return Path(found.path) if protocol == "file" else found
 
 
-def on_this_machine(path: Location, *, error: type[HeadlightError] = ResultError) -> Path:
-    """A folder whose files can be mapped into memory.
-
-    Raises:
-        HeadlightError: of class `error`, when it is in a store.
-    """
-    if isinstance(path, Path):
-        return path
-    raise error(
-        f"{path} is not on this machine, and files in it are read piece by piece while the study "
-        "runs; choose a folder of this machine."
-    )
-
-
 def read(path: Location, *, error: type[HeadlightError] = ResultError) -> bytes:
     """All of a file.
 
