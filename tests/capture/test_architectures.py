@@ -67,7 +67,7 @@ class Observed:
 
 
 @cache
-def subject_of(name: str) -> CapturedModel:
+def model_of(name: str) -> CapturedModel:
     architecture = next(row for row in ARCHITECTURES if row.name == name)
     return CapturedModel(architecture.build())
 
@@ -79,35 +79,35 @@ def generator() -> torch.Generator:
 @cache
 def observed(architecture_name: str, padding: Padding) -> Observed:
     architecture = next(row for row in ARCHITECTURES if row.name == architecture_name)
-    subject = subject_of(architecture_name)
-    model = subject.transformer
+    model = model_of(architecture_name)
+    transformer = model.transformer
     inputs = architecture.inputs(generator(), padding)
-    implementation = model.config._attn_implementation
-    output = run(model, inputs)
+    implementation = transformer.config._attn_implementation
+    output = run(transformer, inputs)
     records: list[LayerRecord] = []
     given: list[Tensor] = []
     projected: list[Tensor] = []
     hooks = [
         module.register_forward_pre_hook(lambda *call: given.append(read(*call)), with_kwargs=True)
-        for module in {site.module for site in subject.sites}
+        for module in {site.module for site in model.sites}
     ]
     hooks += [
         module.register_forward_hook(lambda _, __, result: projected.append(result))
-        for module in {site.projection.module for site in subject.sites}
+        for module in {site.projection.module for site in model.sites}
     ]
-    with subject.capture() as recorder:
+    with model.capture() as recorder:
         recorder.visit = records.append
-        captured = run(model, inputs)
+        captured = run(transformer, inputs)
     for hook in hooks:
         hook.remove()
-    reference = eager_attention(model, inputs)
-    model.set_attn_implementation("eager")
-    eager = run(model, inputs)
-    model.set_attn_implementation(implementation)
+    reference = eager_attention(transformer, inputs)
+    transformer.set_attn_implementation("eager")
+    eager = run(transformer, inputs)
+    transformer.set_attn_implementation(implementation)
     return Observed(
-        model,
+        transformer,
         inputs,
-        subject.sites,
+        model.sites,
         records,
         given,
         projected,
@@ -194,7 +194,7 @@ def test_the_table_says_who_sees_whom(architecture: Architecture, padding: Paddi
 
 @every_architecture
 def test_modules_are_found_as_configured(architecture: Architecture) -> None:
-    sites = subject_of(architecture.name).sites
+    sites = model_of(architecture.name).sites
     found = [(site.kind, site.heads, site.kv_heads, site.head_dim) for site in sites]
     assert found == [
         (e.kind, e.heads, e.key_value_heads, e.head_dim) for e in architecture.attentions
@@ -391,7 +391,7 @@ def test_padding_changes_nothing(architecture: Architecture) -> None:
         if name.endswith("input_ids")
     }
     records: list[LayerRecord] = []
-    with subject_of(architecture.name).capture() as recorder:
+    with model_of(architecture.name).capture() as recorder:
         recorder.visit = records.append
         run(padded.model, alone)
     for batched, single in zip(padded.records, records, strict=True):
@@ -407,12 +407,12 @@ def test_padding_changes_nothing(architecture: Architecture) -> None:
 @pytest.mark.parametrize("name", ["Llama", "Mistral", "ModernBERT", "Gemma 2", "T5"])
 def test_repeated_words_lower_the_rank(name: str) -> None:
     """Where positions enter after the values, a repeated word has the same f(x) in layer 0."""
-    subject = subject_of(name)
+    model = model_of(name)
     side = {"T5": {"decoder_input_ids": torch.tensor([[7, 8, 9]])}}.get(name, {})
     records: list[LayerRecord] = []
-    with subject.capture(subject.sites[:1]) as recorder:
+    with model.capture(model.sites[:1]) as recorder:
         recorder.visit = records.append
-        run(subject.transformer, {"input_ids": torch.tensor([[5, 6, 5, 5, 6, 6]]), **side})
+        run(model.transformer, {"input_ids": torch.tensor([[5, 6, 5, 5, 6, 6]]), **side})
     scores = Scores(records[0])
     assert int(scores.rank.max()) == 2
     visible = torch.ones(1, 6, 6) if records[0].visible is None else records[0].visible
@@ -432,7 +432,7 @@ def test_repeated_words_lower_the_rank(name: str) -> None:
     ids=name_of,
 )
 def test_an_encoder_can_be_taken_alone(architecture: Architecture) -> None:
-    sites = subject_of(architecture.name).encoder().sites
+    sites = model_of(architecture.name).encoder().sites
     wanted = [site for site in architecture.attentions if site.kind == "encoder"]
     assert [(site.kind, site.heads) for site in sites] == [(e.kind, e.heads) for e in wanted]
 

@@ -130,12 +130,12 @@ def hidden_of(model: Any, text: Encoded, kind: str) -> tuple[Tensor, Callable[..
     return embedded.detach(), lambda x: torch.stack(states(x)[1:])[:, 0]
 
 
-def derivatives(subject: CapturedModel, text: Encoded, kind: str) -> Tensor:
+def derivatives(model: CapturedModel, text: Encoded, kind: str) -> Tensor:
     """∂e_j/∂x_i as autograd has it: [layer, query, d_model, key, dimension]."""
-    model = copy.deepcopy(subject.transformer)
-    model.set_attn_implementation("eager")
-    model.set_experts_implementation("eager")
-    embedded, hidden = hidden_of(model, text, kind)
+    transformer = copy.deepcopy(model.transformer)
+    transformer.set_attn_implementation("eager")
+    transformer.set_experts_implementation("eager")
+    embedded, hidden = hidden_of(transformer, text, kind)
     found = jacobian(hidden, embedded, vectorize=True)
     assert isinstance(found, Tensor)
     return found[:, :, :, 0]
@@ -158,11 +158,11 @@ def contributions_to_sums(derivative: Tensor) -> Tensor:
 
 @every_case
 def test_every_contribution_is_that_of_its_definition(case: Case) -> None:
-    subject, batch = known(case.name), batch_of(case.name)
-    found = [attribute(subject, batch, settings, kind=case.kind) for settings in (EXACT, SUMMED)]
+    model, batch = known(case.name), batch_of(case.name)
+    found = [attribute(model, batch, settings, kind=case.kind) for settings in (EXACT, SUMMED)]
     assert all(one.standard_error is None for one in found)
     for row, text in enumerate(texts(case.name in PAIRED)):
-        derivative = derivatives(subject, text, case.kind)
+        derivative = derivatives(model, text, case.kind)
         for one, wanted in zip(
             found, (contributions(derivative), contributions_to_sums(derivative)), strict=True
         ):
@@ -206,11 +206,11 @@ def blocks_of_bart(model: Any) -> tuple[Callable[[Tensor], Tensor], list[Any]]:
 def test_the_output_of_the_embeddings_is_what_the_first_block_is_given(
     name: str, taken_apart: Callable[..., Any]
 ) -> None:
-    subject = architecture(name)
+    model = architecture(name)
     settings = replace(EXACT, embeddings="output")
-    found = attribute(subject, batch_of(name), settings, kind="encoder").contribution
-    subject.transformer.set_attn_implementation("eager")
-    embeddings, blocks = taken_apart(subject.transformer)
+    found = attribute(model, batch_of(name), settings, kind="encoder").contribution
+    model.transformer.set_attn_implementation("eager")
+    embeddings, blocks = taken_apart(model.transformer)
 
     def hidden(x: Tensor) -> Tensor:
         states = []
@@ -225,20 +225,20 @@ def test_the_output_of_the_embeddings_is_what_the_first_block_is_given(
         assert isinstance(derivative, Tensor)
         wanted, length = contributions(derivative[:, :, :, 0]), len(text.ids)
         torch.testing.assert_close(found[:, row, :length, :length], wanted, rtol=0, atol=1e-9)
-    other = attribute(subject, batch_of(name), EXACT, kind="encoder").contribution
+    other = attribute(model, batch_of(name), EXACT, kind="encoder").contribution
     assert (other - found).abs().max() > 1e-3
 
 
 def test_a_first_block_without_attention_is_found() -> None:
-    subject = architecture("LFM2")
-    output = attribute(subject, batch_of("LFM2"), replace(EXACT, embeddings="output"))
-    plain = attribute(subject, batch_of("LFM2"), EXACT)  # nothing lies between the two in it
+    model = architecture("LFM2")
+    output = attribute(model, batch_of("LFM2"), replace(EXACT, embeddings="output"))
+    plain = attribute(model, batch_of("LFM2"), EXACT)  # nothing lies between the two in it
     torch.testing.assert_close(output.contribution, plain.contribution, rtol=0, atol=1e-6)
 
 
 def test_both_definitions_differ() -> None:
-    subject, batch = known("BERT"), batch_of("BERT")
-    one, other = attribute(subject, batch, EXACT), attribute(subject, batch, SUMMED)
+    model, batch = known("BERT"), batch_of("BERT")
+    one, other = attribute(model, batch, EXACT), attribute(model, batch, SUMMED)
     assert (one.contribution - other.contribution).abs().max() > 1e-2
 
 
@@ -246,11 +246,10 @@ def test_both_definitions_differ() -> None:
 
 
 def test_estimates_are_unbiased_within_their_own_errors() -> None:
-    subject, batch = known("BERT"), batch_of("BERT", lengths=(6,))
-    truth = attribute(subject, batch, EXACT).contribution
+    model, batch = known("BERT"), batch_of("BERT", lengths=(6,))
+    truth = attribute(model, batch, EXACT).contribution
     runs = [
-        attribute(subject, batch, AttributionSettings(directions=12, seed=seed))
-        for seed in range(40)
+        attribute(model, batch, AttributionSettings(directions=12, seed=seed)) for seed in range(40)
     ]
     errors = torch.stack([run.contribution - truth for run in runs])
     told = torch.stack([run.standard_error for run in runs if run.standard_error is not None])
@@ -262,19 +261,19 @@ def test_estimates_are_unbiased_within_their_own_errors() -> None:
 
 
 def test_with_as_many_probes_as_dimensions_an_estimate_is_exact() -> None:
-    subject, batch = known("BERT"), batch_of("BERT")
+    model, batch = known("BERT"), batch_of("BERT")
     for probes in (32, 40):  # there are 32 dimensions
-        found = attribute(subject, batch, AttributionSettings(directions=probes))
-        truth = attribute(subject, batch, EXACT).contribution
+        found = attribute(model, batch, AttributionSettings(directions=probes))
+        truth = attribute(model, batch, EXACT).contribution
         torch.testing.assert_close(found.contribution, truth, rtol=0, atol=1e-12)
         assert found.standard_error is not None
         assert not found.standard_error.any()
 
 
 def test_the_seed_decides() -> None:
-    subject, batch = known("BERT"), batch_of("BERT")
-    first, again = attribute(subject, batch), attribute(subject, batch)
-    other = attribute(subject, batch, AttributionSettings(seed=1))
+    model, batch = known("BERT"), batch_of("BERT")
+    first, again = attribute(model, batch), attribute(model, batch)
+    other = attribute(model, batch, AttributionSettings(seed=1))
     assert torch.equal(first.contribution, again.contribution)
     assert (first.contribution - other.contribution).abs().max() > 1e-4
 
@@ -310,13 +309,11 @@ def test_probes_have_no_preferred_direction() -> None:
 def test_rows_sum_to_one_and_padding_and_batching_change_nothing(
     case: Case, settings: AttributionSettings
 ) -> None:
-    subject = known(case.name)
-    right = attribute(subject, batch_of(case.name), settings, kind=case.kind)
-    left = attribute(
-        subject, batch_of(case.name, side="left"), settings, kind=case.kind, side="left"
-    )
+    model = known(case.name)
+    right = attribute(model, batch_of(case.name), settings, kind=case.kind)
+    left = attribute(model, batch_of(case.name, side="left"), settings, kind=case.kind, side="left")
     for row, text in enumerate(texts(case.name in PAIRED)):
-        alone = attribute(subject, collate([text], pad_id=0), settings, kind=case.kind)
+        alone = attribute(model, collate([text], pad_id=0), settings, kind=case.kind)
         one = alone.contribution[:, 0]
         torch.testing.assert_close(one.sum(-1), torch.ones_like(one[..., 0]))
         _, queries, keys = one.shape
@@ -337,11 +334,11 @@ def test_rows_sum_to_one_and_padding_and_batching_change_nothing(
 def test_memory_only_decides_how_much_is_done_at_once(
     settings: AttributionSettings, memory: int
 ) -> None:
-    subject, batch = known("BERT"), batch_of("BERT")
-    with prepared(subject, collate(texts(pairs=False)[:1], pad_id=0), "encoder") as run:
+    model, batch = known("BERT"), batch_of("BERT")
+    with prepared(model, collate(texts(pairs=False)[:1], pad_id=0), "encoder") as run:
         assert len(list(portions(run, 5 * 5, memory))) > 1
-    whole = attribute(subject, batch, settings)
-    parts = attribute(subject, batch, replace(settings, memory=memory))
+    whole = attribute(model, batch, settings)
+    parts = attribute(model, batch, replace(settings, memory=memory))
     torch.testing.assert_close(parts.contribution, whole.contribution, rtol=0, atol=1e-12)
 
 
@@ -375,55 +372,56 @@ def test_a_model_with_a_head_is_its_base() -> None:
 
 def warmed(name: str) -> tuple[CapturedModel, Batch]:
     """Transformers hangs hooks of its own on a model when hidden states are first asked for."""
-    subject, batch = architecture(name), batch_of(name)
-    subject.transformer(**subject.inputs(batch), output_hidden_states=True)
-    return subject, batch
+    model, batch = architecture(name), batch_of(name)
+    model.transformer(**model.inputs(batch), output_hidden_states=True)
+    return model, batch
 
 
-def state(subject: CapturedModel) -> tuple[Any, ...]:
-    model = subject.transformer
+def state(model: CapturedModel) -> tuple[Any, ...]:
+    transformer = model.transformer
     hooks = [
-        (len(module._forward_hooks), len(module._forward_pre_hooks)) for module in model.modules()
+        (len(module._forward_hooks), len(module._forward_pre_hooks))
+        for module in transformer.modules()
     ]
-    wanted = [parameter.requires_grad for parameter in model.parameters()]
-    grads = [parameter.grad for parameter in model.parameters()]
-    config = model.config
+    wanted = [parameter.requires_grad for parameter in transformer.parameters()]
+    grads = [parameter.grad for parameter in transformer.parameters()]
+    config = transformer.config
     return hooks, wanted, grads, config._attn_implementation, config._experts_implementation
 
 
 @pytest.mark.parametrize("embeddings", ["sum", "output"])
 @pytest.mark.parametrize("name", ["BERT", "T5", "Mixtral"])
 def test_the_model_is_left_as_it_was(name: str, embeddings: Any) -> None:
-    subject, batch = warmed(name)
-    before = state(subject)
+    model, batch = warmed(name)
+    before = state(model)
     for settings in (EXACT, AttributionSettings(), SUMMED):
-        attribute(subject, batch, replace(settings, embeddings=embeddings))
-    assert state(subject) == before
+        attribute(model, batch, replace(settings, embeddings=embeddings))
+    assert state(model) == before
     assert not _patched
-    assert not any(module in _listeners for module in subject.transformer.modules())
+    assert not any(module in _listeners for module in model.transformer.modules())
 
 
 def test_the_model_is_left_as_it_was_after_an_error() -> None:
-    subject, batch = warmed("BERT")
-    before = state(subject)
+    model, batch = warmed("BERT")
+    before = state(model)
 
     def fail(*_: Any) -> None:
         raise ValueError("no")
 
-    assert subject.sites
-    hook = subject.transformer.encoder.layer[1].register_forward_hook(fail)
+    assert model.sites
+    hook = model.transformer.encoder.layer[1].register_forward_hook(fail)
     with pytest.raises(ValueError, match="no"):
-        attribute(subject, batch)
+        attribute(model, batch)
     hook.remove()
-    assert state(subject) == before
+    assert state(model) == before
     assert not _patched
 
 
 def test_inference_mode_around_it_does_not_matter() -> None:
-    subject, batch = known("BERT"), batch_of("BERT")
-    outside = [attribute(subject, batch, settings) for settings in (EXACT, SUMMED)]
+    model, batch = known("BERT"), batch_of("BERT")
+    outside = [attribute(model, batch, settings) for settings in (EXACT, SUMMED)]
     with torch.inference_mode():
-        inside = [attribute(subject, batch, settings) for settings in (EXACT, SUMMED)]
+        inside = [attribute(model, batch, settings) for settings in (EXACT, SUMMED)]
     for one, other in zip(outside, inside, strict=True):
         assert torch.equal(one.contribution, other.contribution)
 
@@ -437,23 +435,23 @@ def test_an_operation_without_forward_derivative_is_named() -> None:
             )[0][:, 0]
             return found
 
-    subject = architecture("BERT")
-    assert subject.sites
-    subject.transformer.encoder.layer[1].intermediate.intermediate_act_fn = Fused().eval()
+    model = architecture("BERT")
+    assert model.sites
+    model.transformer.encoder.layer[1].intermediate.intermediate_act_fn = Fused().eval()
     with pytest.raises(UnsupportedModelError, match=r"BERT uses an operation .*scaled_dot_product"):
-        attribute(subject, batch_of("BERT"))
+        attribute(model, batch_of("BERT"))
 
 
 def test_a_sum_that_never_changes_is_refused() -> None:
-    subject = architecture("OLMo")
+    model = architecture("OLMo")
     with pytest.raises(CaptureError, match="use 'jacobian'"):
-        attribute(subject, batch_of("OLMo"), SUMMED)
+        attribute(model, batch_of("OLMo"), SUMMED)
 
 
 def test_requests_that_do_not_fit_are_refused() -> None:
-    subject, batch = architecture("BERT"), batch_of("BERT")
+    model, batch = architecture("BERT"), batch_of("BERT")
     with pytest.raises(UsageError, match="no cross attention"):
-        attribute(subject, batch, kind="cross")
+        attribute(model, batch, kind="cross")
     with pytest.raises(UsageError, match="no text for the decoder"):
         attribute(architecture("T5"), batch, kind="cross")
     with pytest.raises(UsageError, match="bfloat16 is too coarse"):
@@ -462,13 +460,13 @@ def test_requests_that_do_not_fit_are_refused() -> None:
         AttributionSettings(directions=1)
     with pytest.raises(UsageError, match="memory must be at least 1"):
         AttributionSettings(memory=0)
-    assert subject.sites
-    subject.transformer.train()
+    assert model.sites
+    model.transformer.train()
     with pytest.raises(UsageError, match="training mode"):
-        attribute(subject, batch)
+        attribute(model, batch)
 
 
 def test_it_does_not_run_within_a_capture() -> None:
-    subject, batch = architecture("BERT"), batch_of("BERT")
-    with subject.capture(), pytest.raises(CaptureError, match="captured already"):
-        attribute(subject, batch)
+    model, batch = architecture("BERT"), batch_of("BERT")
+    with model.capture(), pytest.raises(CaptureError, match="captured already"):
+        attribute(model, batch)

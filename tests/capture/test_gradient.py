@@ -106,7 +106,7 @@ def batched(name: str, side: str = "right") -> Batch:
 
 
 def gradients(
-    subject: CapturedModel,
+    model: CapturedModel,
     batch: Batch,
     objective: Objective,
     sites: list[AttentionSite] | None = None,
@@ -114,10 +114,10 @@ def gradients(
 ) -> dict[int, LayerRecord]:
     """The records by the number of the site, in the order in which they came."""
     found: dict[int, LayerRecord] = {}
-    number = {site: index for index, site in enumerate(subject.sites)}
-    with subject.capture(sites) as recorder:
+    number = {site: index for index, site in enumerate(model.sites)}
+    with model.capture(sites) as recorder:
         recorder.visit = lambda record: found.__setitem__(number[record.site], record)
-        subject.run_backward(batch, objective, side=side)
+        model.run_backward(batch, objective, side=side)
     return found
 
 
@@ -125,9 +125,9 @@ def gradients(
 
 
 @contextmanager
-def disturbed(subject: CapturedModel, changes: dict[int, Tensor]) -> Iterator[None]:
+def disturbed(model: CapturedModel, changes: dict[int, Tensor]) -> Iterator[None]:
     """The model in eager mode; `changes` are added to the weights of the calls so numbered."""
-    files = {sys.modules[type(site.module).__module__] for site in subject.sites}
+    files = {sys.modules[type(site.module).__module__] for site in model.sites}
     originals = {file: file.eager_attention_forward for file in files}
     calls = iter(range(10**6))
 
@@ -147,9 +147,9 @@ def disturbed(subject: CapturedModel, changes: dict[int, Tensor]) -> Iterator[No
         values = value.repeat_interleave(weight.shape[1] // value.shape[1], dim=1)
         return torch.einsum("bhqk,bhkd->bqhd", weight, values), weight
 
-    model = subject.transformer
-    before = model.config._attn_implementation
-    model.set_attn_implementation("eager")
+    transformer = model.transformer
+    before = transformer.config._attn_implementation
+    transformer.set_attn_implementation("eager")
     for file, original in originals.items():
         file.eager_attention_forward = lambda *a, original=original, **o: changed(original, *a, **o)
     try:
@@ -157,24 +157,24 @@ def disturbed(subject: CapturedModel, changes: dict[int, Tensor]) -> Iterator[No
     finally:
         for file, original in originals.items():
             file.eager_attention_forward = original
-        model.set_attn_implementation(before)
+        transformer.set_attn_implementation(before)
 
 
-def total_loss(subject: CapturedModel, batch: Prepared, objective: Objective, side: str) -> Tensor:
-    return objective.loss(subject.transformer(**subject.inputs(batch, side=side)), batch).sum()
+def total_loss(model: CapturedModel, batch: Prepared, objective: Objective, side: str) -> Tensor:
+    return objective.loss(model.transformer(**model.inputs(batch, side=side)), batch).sum()
 
 
 def by_autograd(
-    subject: CapturedModel, batch: Prepared, objective: Objective, shapes: dict[int, Any], side: str
+    model: CapturedModel, batch: Prepared, objective: Objective, shapes: dict[int, Any], side: str
 ) -> dict[int, Tensor]:
     """∂L/∂δ at δ = 0, where δ is added to the weights."""
     changes = {
-        number: torch.zeros(shape, dtype=subject.transformer.dtype, requires_grad=True)
+        number: torch.zeros(shape, dtype=model.transformer.dtype, requires_grad=True)
         for number, shape in shapes.items()
     }
-    with disturbed(subject, changes):
-        total_loss(subject, batch, objective, side).backward()
-    subject.transformer.zero_grad()
+    with disturbed(model, changes):
+        total_loss(model, batch, objective, side).backward()
+    model.transformer.zero_grad()
     return {number: change.grad for number, change in changes.items() if change.grad is not None}
 
 
@@ -185,16 +185,16 @@ def seen(record: LayerRecord) -> Tensor:
     return record.visible[:, None].expand_as(record.weight)
 
 
-def agrees(subject: CapturedModel, batch: Batch, objective: Objective, side: str = "right") -> None:
+def agrees(model: CapturedModel, batch: Batch, objective: Objective, side: str = "right") -> None:
     """To rounding; some models compute their norms and softmax in float32, whatever they are."""
-    tolerance = 1e-10 if subject.transformer.dtype == torch.float64 else 2e-5
-    if subject.transformer.config.model_type in ("t5", "llama"):
+    tolerance = 1e-10 if model.transformer.dtype == torch.float64 else 2e-5
+    if model.transformer.config.model_type in ("t5", "llama"):
         tolerance = 2e-5
-    found = gradients(subject, batch, objective, side=side)
+    found = gradients(model, batch, objective, side=side)
     shapes = {number: record.weight.shape for number, record in found.items()}
     prepared = objective.prepare(batch)
-    wanted = by_autograd(subject, prepared, objective, shapes, side)
-    assert set(found) == set(wanted) == set(range(len(subject.sites)))
+    wanted = by_autograd(model, prepared, objective, shapes, side)
+    assert set(found) == set(wanted) == set(range(len(model.sites)))
     for number, record in found.items():
         expected = wanted[number].where(seen(record), 0.0)
         assert expected.abs().max() > 1e-6
@@ -212,10 +212,10 @@ SEVERAL = (
 
 @pytest.mark.parametrize("name", SEVERAL)
 def test_as_autograd_has_it_for_a_model_changed_by_hand(name: str) -> None:
-    subject = architecture(name, torch.float32 if name in FLOAT32 else torch.float64)
-    agrees(subject, batched(name), OWN)
-    if subject.kinds == ("decoder",):
-        agrees(subject, batched(name, "left"), OWN, "left")
+    model = architecture(name, torch.float32 if name in FLOAT32 else torch.float64)
+    agrees(model, batched(name), OWN)
+    if model.kinds == ("decoder",):
+        agrees(model, batched(name, "left"), OWN, "left")
 
 
 @pytest.mark.parametrize("name", HEADS)
@@ -228,30 +228,30 @@ def test_the_loss_of_a_head(name: str) -> None:
 def test_as_finite_differences_have_it(name: str) -> None:
     """[L(α + ε) − L(α − ε)] / 2ε for single weights, one at a time."""
     make, objective = HEADS[name]
-    subject, prepared = make(), objective.prepare(batched(name))
+    model, prepared = make(), objective.prepare(batched(name))
     step, generator = 1e-5, torch.Generator().manual_seed(0)
-    for number, record in gradients(subject, prepared, objective).items():
+    for number, record in gradients(model, prepared, objective).items():
         cells = seen(record).nonzero()
         for cell in cells[torch.randperm(len(cells), generator=generator)[:6]].tolist():
             change = torch.zeros_like(record.weight)
             change[tuple(cell)] = step
             losses = []
             for sign in (1, -1):
-                with disturbed(subject, {number: sign * change}), torch.no_grad():
-                    losses.append(float(total_loss(subject, prepared, objective, "right")))
+                with disturbed(model, {number: sign * change}), torch.no_grad():
+                    losses.append(float(total_loss(model, prepared, objective, "right")))
             assert record.gradient is not None
             found = float(record.gradient[tuple(cell)])
             assert found == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-4, abs=1e-7)
 
 
 def test_records_are_those_of_the_forward_pass_from_the_last_layer_to_the_first() -> None:
-    subject, batch = architecture("BART", torch.float32), batched("BART")
+    model, batch = architecture("BART", torch.float32), batched("BART")
     forward: list[LayerRecord] = []
-    with subject.capture() as recorder:
+    with model.capture() as recorder:
         recorder.visit = forward.append
-        subject.run(batch)
-    backward = gradients(subject, batch, OWN)
-    assert list(backward) == list(range(len(subject.sites)))[::-1]
+        model.run(batch)
+    backward = gradients(model, batch, OWN)
+    assert list(backward) == list(range(len(model.sites)))[::-1]
     for number, record in enumerate(forward):
         other = backward[number]
         assert torch.equal(record.weight, other.weight)
@@ -267,18 +267,18 @@ def test_records_are_those_of_the_forward_pass_from_the_last_layer_to_the_first(
 
 
 def test_layers_left_out_change_nothing_and_need_no_graph() -> None:
-    subject, batch = architecture("BERT"), batched("BERT")
-    every = gradients(subject, batch, OWN)
-    for number, site in enumerate(subject.sites):
-        alone = gradients(subject, batch, OWN, [site])
+    model, batch = architecture("BERT"), batched("BERT")
+    every = gradients(model, batch, OWN)
+    for number, site in enumerate(model.sites):
+        alone = gradients(model, batch, OWN, [site])
         assert list(alone) == [number]
         torch.testing.assert_close(alone[number].gradient, every[number].gradient)
     graph: list[bool] = []
-    layers = subject.transformer.encoder.layer
+    layers = model.transformer.encoder.layer
     hook = layers[0].register_forward_hook(
         lambda _, __, out: graph.append(_first(out).requires_grad)
     )
-    gradients(subject, batch, OWN, subject.sites[1:])
+    gradients(model, batch, OWN, model.sites[1:])
     hook.remove()
     assert graph == [False]
 
@@ -291,12 +291,12 @@ def _first(output: Any) -> Tensor:
 @pytest.mark.parametrize("name", ["bert", "gpt2", "t5"])
 def test_neither_the_batch_nor_its_padding_changes_the_gradients_of_a_text(name: str) -> None:
     make, objective = HEADS[name]
-    subject, examples = make(), texts(name == "t5")
+    model, examples = make(), texts(name == "t5")
     sides = ("right", "left") if name == "gpt2" else ("right",)
     for side in sides:
-        together = gradients(subject, collate(examples, 0, side), objective, side=side)
+        together = gradients(model, collate(examples, 0, side), objective, side=side)
         for row, example in enumerate(examples):
-            alone = gradients(subject, collate([example], 0), objective)
+            alone = gradients(model, collate([example], 0), objective)
             for number, record in alone.items():
                 wanted = Scores(record).gradient[0]
                 queries, keys = wanted.shape[1:]
@@ -312,13 +312,13 @@ def test_neither_the_batch_nor_its_padding_changes_the_gradients_of_a_text(name:
 
 def test_the_losses_of_the_sequences_are_given_back() -> None:
     make, objective = HEADS["gpt2"]
-    subject, batch = make(), batched("gpt2")
-    with subject.capture() as recorder:
+    model, batch = make(), batched("gpt2")
+    with model.capture() as recorder:
         recorder.visit = lambda _: None
-        losses = subject.run_backward(batch, objective)
+        losses = model.run_backward(batch, objective)
     prepared = objective.prepare(batch)
     with torch.no_grad():
-        logits = subject.transformer(**subject.inputs(batch)).logits.log_softmax(-1)
+        logits = model.transformer(**model.inputs(batch)).logits.log_softmax(-1)
     for row, length in enumerate(prepared.lengths.tolist()):
         ids = batch.input_ids[row].tolist()
         wanted = -sum(float(logits[row, i, ids[i + 1]]) for i in range(length - 1))
@@ -337,29 +337,29 @@ def raising(*_: Any) -> Tensor:
     raise Trouble
 
 
-def as_asked(subject: CapturedModel, batch: Batch) -> None:
-    gradients(subject, batch, OWN)
+def as_asked(model: CapturedModel, batch: Batch) -> None:
+    gradients(model, batch, OWN)
 
 
-def with_trouble_in_the_visit(subject: CapturedModel, batch: Batch) -> None:
+def with_trouble_in_the_visit(model: CapturedModel, batch: Batch) -> None:
     def block() -> None:
-        with subject.capture() as recorder:
+        with model.capture() as recorder:
             recorder.visit = raising
-            subject.run_backward(batch, OWN)
+            model.run_backward(batch, OWN)
 
     with pytest.raises(Trouble):
         block()
 
 
-def with_trouble_in_the_loss(subject: CapturedModel, batch: Batch) -> None:
+def with_trouble_in_the_loss(model: CapturedModel, batch: Batch) -> None:
     with pytest.raises(Trouble):
-        gradients(subject, batch, OwnObjective(raising, "trouble"))
+        gradients(model, batch, OwnObjective(raising, "trouble"))
 
 
-def with_trouble_in_the_model(subject: CapturedModel, batch: Batch) -> None:
-    hook = subject.sites[-1].module.register_forward_pre_hook(raising)
+def with_trouble_in_the_model(model: CapturedModel, batch: Batch) -> None:
+    hook = model.sites[-1].module.register_forward_pre_hook(raising)
     with pytest.raises(Trouble):
-        gradients(subject, batch, OWN)
+        gradients(model, batch, OWN)
     hook.remove()
 
 
@@ -373,48 +373,50 @@ ENDINGS = (
 
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.__name__)
 def test_parameters_are_left_as_they_were(ending: Callable[[CapturedModel, Batch], None]) -> None:
-    subject, batch = architecture("BERT", torch.float32), batched("BERT")
-    model = subject.transformer
-    parameters = dict(model.named_parameters())
+    model, batch = architecture("BERT", torch.float32), batched("BERT")
+    transformer = model.transformer
+    parameters = dict(transformer.named_parameters())
     for number, parameter in enumerate(parameters.values()):
         parameter.requires_grad_(number % 3 != 0)
         if number % 2 and parameter.requires_grad:
             parameter.grad = torch.full_like(parameter, 0.5)
     before = {name: (p.requires_grad, p.grad, p.detach().clone()) for name, p in parameters.items()}
-    ending(subject, batch)
-    for name, parameter in model.named_parameters():
+    ending(model, batch)
+    for name, parameter in transformer.named_parameters():
         wants, gradient, value = before[name]
         assert parameter.requires_grad == wants
         assert parameter.grad is gradient
         assert gradient is None or bool((gradient == 0.5).all())
         assert torch.equal(parameter, value)
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
-    assert not any(module in _listeners for module in model.modules())
+    assert not any(
+        module._forward_hooks or module._forward_pre_hooks for module in transformer.modules()
+    )
+    assert not any(module in _listeners for module in transformer.modules())
     assert not _patched
     # The recorder of a next capture knows nothing of it either.
-    assert list(gradients(subject, batch, OWN)) == [1, 0]
+    assert list(gradients(model, batch, OWN)) == [1, 0]
 
 
 def test_a_forward_pass_after_a_failed_backward_pass_gives_records_at_once() -> None:
-    subject, batch = architecture("BERT"), batched("BERT")
+    model, batch = architecture("BERT"), batched("BERT")
     records: list[LayerRecord] = []
-    with subject.capture() as recorder:
+    with model.capture() as recorder:
         recorder.visit = records.append
         with pytest.raises(Trouble):
-            subject.run_backward(batch, OwnObjective(raising, "trouble"))
+            model.run_backward(batch, OwnObjective(raising, "trouble"))
         assert not records
-        subject.run(batch)
+        model.run(batch)
         assert [record.gradient for record in records] == [None, None]
-        subject.run_backward(batch, OWN)
+        model.run_backward(batch, OWN)
         assert [record.site.layer for record in records] == [0, 1, 1, 0]
 
 
 @pytest.mark.parametrize("outer", [torch.no_grad, torch.inference_mode, torch.enable_grad])
 def test_it_does_not_matter_whether_gradients_are_switched_on(outer: Any) -> None:
-    subject, batch = architecture("BERT"), batched("BERT")
-    wanted = gradients(subject, batch, OWN)
+    model, batch = architecture("BERT"), batched("BERT")
+    wanted = gradients(model, batch, OWN)
     with outer():
-        found = gradients(subject, batch, OWN)
+        found = gradients(model, batch, OWN)
         assert torch.is_grad_enabled() == (outer is torch.enable_grad)
     for number, record in found.items():
         assert torch.equal(record.gradient, wanted[number].gradient)
@@ -425,8 +427,8 @@ def test_it_does_not_matter_whether_gradients_are_switched_on(outer: Any) -> Non
 
 def test_no_graph_survives_the_batch_and_records_die_as_they_are_visited() -> None:
     """Without the help of the collector of cycles: what is left must die by itself."""
-    subject, batch = architecture("BART", torch.float32), batched("BART")
-    assert subject.sites
+    model, batch = architecture("BART", torch.float32), batched("BART")
+    assert model.sites
     alive: list[weakref.ref[Any]] = []
     at_the_last: list[int] = []
 
@@ -442,13 +444,13 @@ def test_no_graph_survives_the_batch_and_records_die_as_they_are_visited() -> No
         assert _first(output).grad_fn is not None
         context.append(weakref.ref(_first(output)))
 
-    hook = subject.sites[-1].module.register_forward_hook(notice)
+    hook = model.sites[-1].module.register_forward_hook(notice)
     gc.collect()
     gc.disable()
     try:
-        with subject.capture() as recorder:
+        with model.capture() as recorder:
             recorder.visit = visit
-            subject.run_backward(batch, OWN)
+            model.run_backward(batch, OWN)
             assert len(alive) == 6 * 4
             assert len(context) == 1
             assert not any(reference() is not None for reference in (*alive, *context))
@@ -460,14 +462,14 @@ def test_no_graph_survives_the_batch_and_records_die_as_they_are_visited() -> No
 
 def test_no_parameter_is_differentiated() -> None:
     """Autograd is not even asked for it: the linear maps do not keep their inputs."""
-    subject, batch = architecture("BERT", torch.float32), batched("BERT")
+    model, batch = architecture("BERT", torch.float32), batched("BERT")
     wanted: list[bool] = []
 
     def loss(output: Any, batch: Prepared) -> Tensor:
-        wanted.extend(p.requires_grad for p in subject.transformer.parameters())
+        wanted.extend(p.requires_grad for p in model.transformer.parameters())
         return direction(output, batch)
 
-    gradients(subject, batch, OwnObjective(loss, "curious"))
+    gradients(model, batch, OwnObjective(loss, "curious"))
     assert wanted
     assert not any(wanted)
 
@@ -476,27 +478,27 @@ def test_no_parameter_is_differentiated() -> None:
 
 
 def test_a_loss_that_does_not_depend_on_a_layer_is_refused_by_its_name() -> None:
-    subject, batch = architecture("BERT"), batched("BERT")
+    model, batch = architecture("BERT"), batched("BERT")
     kept: list[Tensor] = []
-    hook = subject.transformer.encoder.layer[0].register_forward_hook(
+    hook = model.transformer.encoder.layer[0].register_forward_hook(
         lambda _, __, output: kept.append(_first(output))
     )
     early = OwnObjective(lambda _, __: kept.pop().tanh().sum((1, 2)), "of the first layer")
     with pytest.raises(CaptureError, match=r"^encoder\.layer\.1\.attention\.self: the loss does"):
-        gradients(subject, batch, early)
-    assert list(gradients(subject, batch, early, subject.sites[:1])) == [0]
+        gradients(model, batch, early)
+    assert list(gradients(model, batch, early, model.sites[:1])) == [0]
     hook.remove()
     constant = OwnObjective(lambda _, batch: torch.ones(len(batch.lengths)), "constant")
     with pytest.raises(CaptureError, match=r"^encoder\.layer\.1\.attention\.self: .* out\.$"):
-        gradients(subject, batch, constant)
+        gradients(model, batch, constant)
 
 
 def test_weights_that_are_only_a_copy_of_those_used_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An eager function that returns weights which its context does not depend on."""
-    subject, batch = architecture("BERT"), batched("BERT")
-    file = sys.modules[type(subject.sites[0].module).__module__]
+    model, batch = architecture("BERT"), batched("BERT")
+    file = sys.modules[type(model.sites[0].module).__module__]
     original = file.eager_attention_forward
 
     def copied(*arguments: Any, **options: Any) -> tuple[Tensor, Tensor]:
@@ -510,15 +512,15 @@ def test_weights_that_are_only_a_copy_of_those_used_are_refused(
     for function in (copied, detached):
         monkeypatch.setattr(file, "eager_attention_forward", function)
         with pytest.raises(CaptureError, match="weights that this attention returned"):
-            gradients(subject, batch, OWN)
+            gradients(model, batch, OWN)
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
 def test_a_loss_that_is_no_number_is_refused(value: float) -> None:
-    subject, batch = architecture("BERT"), batched("BERT")
+    model, batch = architecture("BERT"), batched("BERT")
     broken = OwnObjective(lambda output, batch: direction(output, batch) * value, "broken")
     with pytest.raises(CaptureError, match="not a finite number"):
-        gradients(subject, batch, broken)
+        gradients(model, batch, broken)
 
 
 @pytest.mark.parametrize(
@@ -535,14 +537,14 @@ def test_a_model_without_a_head_has_no_language_model_loss() -> None:
 
 
 def test_running_backward_needs_an_open_capture() -> None:
-    subject, batch = architecture("BERT"), batched("BERT")
+    model, batch = architecture("BERT"), batched("BERT")
     with pytest.raises(UsageError, match=r"is not being captured; run it backward within"):
-        subject.run_backward(batch, OWN)
+        model.run_backward(batch, OWN)
 
 
 def test_the_gradient_is_a_measure() -> None:
-    subject, batch = architecture("BERT", torch.bfloat16), batched("BERT")
-    for record in gradients(subject, batch, OWN).values():
+    model, batch = architecture("BERT", torch.bfloat16), batched("BERT")
+    for record in gradients(model, batch, OWN).values():
         scores = Scores(record)
         score: Score = scores.of("gradient")
         assert record.gradient is not None
@@ -558,10 +560,10 @@ def test_a_base_shares_the_weights_and_gives_the_same_attention() -> None:
     assert all(id(parameter) in weights for parameter in base.transformer.parameters())
     assert (base.name, base.revision) == (whole.name, whole.revision)
     records: list[LayerRecord] = []
-    for subject in (whole, base):
-        with subject.capture() as recorder:
+    for model in (whole, base):
+        with model.capture() as recorder:
             recorder.visit = records.append
-            subject.run(batch)
+            model.run(batch)
     assert [record.site.name for record in records[2:]] == [site.name for site in base.sites]
     for one, two in zip(records[:2], records[2:], strict=True):
         assert torch.equal(one.weight, two.weight)
@@ -569,5 +571,5 @@ def test_a_base_shares_the_weights_and_gives_the_same_attention() -> None:
 
 def test_a_model_without_a_separate_base_stays_what_it_is() -> None:
     make, _ = HEADS["t5"]
-    subject = make()
-    assert subject.base().transformer is subject.transformer
+    model = make()
+    assert model.base().transformer is model.transformer

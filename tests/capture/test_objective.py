@@ -343,7 +343,7 @@ def saved(model: Any, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("model", "wanted"),
+    ("transformer", "wanted"),
     [
         (lambda: BertForMaskedLM(SMALL), MaskedLanguageModel),
         (lambda: BertForPreTraining(SMALL), MaskedLanguageModel),
@@ -351,18 +351,18 @@ def saved(model: Any, folder: Path) -> Path:
         (lambda: T5ForConditionalGeneration(T5), SequenceToSequence),
     ],
 )
-def test_the_head_of_a_checkpoint_is_loaded(model: Any, wanted: type, tmp_path: Path) -> None:
-    made = model().eval()
-    subject = load_model(saved(made, tmp_path), device="cpu", head="language_model")
-    objective = default_objective(subject, reduction="mean", seed=3)
+def test_the_head_of_a_checkpoint_is_loaded(transformer: Any, wanted: type, tmp_path: Path) -> None:
+    made = transformer().eval()
+    model = load_model(saved(made, tmp_path), device="cpu", head="language_model")
+    objective = default_objective(model, reduction="mean", seed=3)
     assert isinstance(objective, wanted)
     assert objective.reduction == "mean"
-    for name, value in subject.transformer.state_dict().items():
+    for name, value in model.transformer.state_dict().items():
         assert torch.equal(made.state_dict()[name], value), name
-    assert subject.name == str(tmp_path)
-    assert subject.revision == load_model(tmp_path, device="cpu").revision
-    assert not subject.transformer.training
-    assert len(subject.sites) == (3 if wanted is SequenceToSequence else 1)
+    assert model.name == str(tmp_path)
+    assert model.revision == load_model(tmp_path, device="cpu").revision
+    assert not model.transformer.training
+    assert len(model.sites) == (3 if wanted is SequenceToSequence else 1)
 
 
 def test_the_options_of_the_masked_language_model_are_those_of_the_tokenizer(
@@ -428,11 +428,11 @@ def test_a_subject_without_a_head_has_no_default_objective() -> None:
 
 def test_the_embedded_model_has_its_head() -> None:
     """With every weight, and better than chance: less than half of ln 8000 = 9 nats."""
-    subject = load_model(device="cpu", head="language_model")
-    objective = default_objective(subject)
-    ids = subject.tokenizer("the king of england was crowned in london .")["input_ids"]
+    model = load_model(device="cpu", head="language_model")
+    objective = default_objective(model)
+    ids = model.tokenizer("the king of england was crowned in london .")["input_ids"]
     text = Encoded("text", tuple(ids), (0,) * len(ids), (OTHER,) * len(ids), (0,) * len(ids))
     prepared = objective.prepare(collate([text], 0))
     with torch.no_grad():
-        loss = objective.loss(subject.transformer(**subject.inputs(prepared)), prepared)
+        loss = objective.loss(model.transformer(**model.inputs(prepared)), prepared)
     assert float(loss) / int(prepared.predicted) < 4.5

@@ -26,7 +26,7 @@ from tiny_models import Inputs, eager_attention, real_tokens
 SOME = ("BERT", "ALBERT", "Llama", "Gemma 2", "T5", "ViT", "Whisper")
 
 
-def subject_of(name: str) -> CapturedModel:
+def model_of(name: str) -> CapturedModel:
     """Built anew, so that no test can spoil another."""
     return CapturedModel(architecture(name).build(), name=name)
 
@@ -40,16 +40,16 @@ def inputs_of(name: str, padding: str = "none") -> Inputs:
     return made
 
 
-def run(subject: CapturedModel, inputs: Inputs) -> Tensor:
+def run(model: CapturedModel, inputs: Inputs) -> Tensor:
     with torch.no_grad():
-        output: Tensor = subject.transformer(**inputs).last_hidden_state
+        output: Tensor = model.transformer(**inputs).last_hidden_state
     return output
 
 
 @contextmanager
-def recorded(subject: CapturedModel, *sites: Any) -> Iterator[list[LayerRecord]]:
+def recorded(model: CapturedModel, *sites: Any) -> Iterator[list[LayerRecord]]:
     records: list[LayerRecord] = []
-    with subject.capture(sites or None) as recorder:
+    with model.capture(sites or None) as recorder:
         recorder.visit = records.append
         yield records
 
@@ -90,43 +90,43 @@ def raising(*_: Any) -> None:
     raise Trouble
 
 
-def ends_well(subject: CapturedModel, inputs: Inputs) -> None:
-    with recorded(subject) as records:
-        run(subject, inputs)
+def ends_well(model: CapturedModel, inputs: Inputs) -> None:
+    with recorded(model) as records:
+        run(model, inputs)
     assert records
 
 
-def is_not_used(subject: CapturedModel, inputs: Inputs) -> None:
-    with subject.capture():
+def is_not_used(model: CapturedModel, inputs: Inputs) -> None:
+    with model.capture():
         pass
 
 
-def raises_in_the_block(subject: CapturedModel, inputs: Inputs) -> None:
+def raises_in_the_block(model: CapturedModel, inputs: Inputs) -> None:
     def block() -> None:
-        with recorded(subject):
-            run(subject, inputs)
+        with recorded(model):
+            run(model, inputs)
             raise Trouble
 
     with pytest.raises(Trouble):
         block()
 
 
-def raises_in_the_visit(subject: CapturedModel, inputs: Inputs) -> None:
+def raises_in_the_visit(model: CapturedModel, inputs: Inputs) -> None:
     def block() -> None:
-        with subject.capture(subject.sites[1:2]) as recorder:
+        with model.capture(model.sites[1:2]) as recorder:
             recorder.visit = raising
-            run(subject, inputs)
+            run(model, inputs)
 
     with pytest.raises(Trouble):
         block()
 
 
-def raises_in_the_model(subject: CapturedModel, inputs: Inputs) -> None:
+def raises_in_the_model(model: CapturedModel, inputs: Inputs) -> None:
     """Within the last attention: every other layer has been seen by then."""
-    hook = subject.sites[-1].module.register_forward_pre_hook(raising)
+    hook = model.sites[-1].module.register_forward_pre_hook(raising)
     try:
-        with pytest.raises(Trouble), recorded(subject):
-            run(subject, inputs)
+        with pytest.raises(Trouble), recorded(model):
+            run(model, inputs)
     finally:
         hook.remove()
 
@@ -139,47 +139,47 @@ ENDINGS = (ends_well, is_not_used, raises_in_the_block, raises_in_the_visit, rai
 def test_the_model_is_left_as_it_was(
     name: str, ending: Callable[[CapturedModel, Inputs], None]
 ) -> None:
-    subject, inputs = subject_of(name), inputs_of(name)
-    wanted = eager_attention(subject.transformer, inputs)
-    before = state(subject.transformer)
-    output = run(subject, inputs)
-    ending(subject, inputs)
-    assert state(subject.transformer) == before
-    assert torch.equal(run(subject, inputs), output)
-    with recorded(subject) as records:  # and can be captured again
-        run(subject, inputs)
+    model, inputs = model_of(name), inputs_of(name)
+    wanted = eager_attention(model.transformer, inputs)
+    before = state(model.transformer)
+    output = run(model, inputs)
+    ending(model, inputs)
+    assert state(model.transformer) == before
+    assert torch.equal(run(model, inputs), output)
+    with recorded(model) as records:  # and can be captured again
+        run(model, inputs)
     weights_are_right(records, wanted)
-    assert state(subject.transformer) == before
+    assert state(model.transformer) == before
 
 
 @pytest.mark.parametrize("implementation", ["eager", "sdpa"])
 def test_whatever_attention_the_model_had_comes_back(implementation: str) -> None:
-    subject = subject_of("BERT")
-    subject.transformer.set_attn_implementation(implementation)
-    ends_well(subject, inputs_of("BERT"))
-    assert subject.transformer.config._attn_implementation == implementation
+    model = model_of("BERT")
+    model.transformer.set_attn_implementation(implementation)
+    ends_well(model, inputs_of("BERT"))
+    assert model.transformer.config._attn_implementation == implementation
 
 
 def test_a_pass_that_failed_does_not_disturb_the_next() -> None:
-    subject, inputs = subject_of("BERT"), inputs_of("BERT")
-    with recorded(subject) as records:
+    model, inputs = model_of("BERT"), inputs_of("BERT")
+    with recorded(model) as records:
         with pytest.raises((IndexError, RuntimeError)):
-            run(subject, {"input_ids": torch.full((2, 5), 10_000)})
-        hook = subject.sites[1].module.register_forward_pre_hook(raising)
+            run(model, {"input_ids": torch.full((2, 5), 10_000)})
+        hook = model.sites[1].module.register_forward_pre_hook(raising)
         with pytest.raises(Trouble):
-            run(subject, inputs)
+            run(model, inputs)
         hook.remove()
         records.clear()
-        run(subject, inputs)
-    weights_are_right(records, eager_attention(subject.transformer, inputs))
+        run(model, inputs)
+    weights_are_right(records, eager_attention(model.transformer, inputs))
 
 
 def test_several_passes_are_recorded_one_after_the_other() -> None:
-    subject, inputs = subject_of("T5"), inputs_of("T5")
-    with recorded(subject) as records:
-        run(subject, inputs)
-        run(subject, inputs)
-    weights_are_right(records, eager_attention(subject.transformer, inputs) * 2)
+    model, inputs = model_of("T5"), inputs_of("T5")
+    with recorded(model) as records:
+        run(model, inputs)
+        run(model, inputs)
+    weights_are_right(records, eager_attention(model.transformer, inputs) * 2)
 
 
 # Nested captures
@@ -187,8 +187,8 @@ def test_several_passes_are_recorded_one_after_the_other() -> None:
 
 def refused_while_captured(outer: CapturedModel, inner: CapturedModel, name: str) -> None:
     inputs = inputs_of(name)
-    for subject in (outer, inner):
-        assert subject.sites
+    for model in (outer, inner):
+        assert model.sites
     before = state(outer.transformer)
     with recorded(outer) as records:
         with pytest.raises(CaptureError, match=r"^this \w+ is being captured already; .*\.$"):
@@ -202,26 +202,26 @@ def refused_while_captured(outer: CapturedModel, inner: CapturedModel, name: str
 
 
 def test_a_second_capture_is_refused_and_leaves_the_first() -> None:
-    subject = subject_of("BERT")
-    refused_while_captured(subject, subject, "BERT")
-    refused_while_captured(subject, CapturedModel(subject.transformer), "BERT")
+    model = model_of("BERT")
+    refused_while_captured(model, model, "BERT")
+    refused_while_captured(model, CapturedModel(model.transformer), "BERT")
 
 
 def test_a_part_of_a_captured_model_is_refused() -> None:
-    subject = subject_of("T5")
-    refused_while_captured(subject, subject.encoder(), "T5")
+    model = model_of("T5")
+    refused_while_captured(model, model.encoder(), "T5")
 
 
 def test_the_whole_of_a_captured_part_is_refused() -> None:
-    subject = subject_of("T5")
-    refused_while_captured(subject.encoder(), subject, "T5")
+    model = model_of("T5")
+    refused_while_captured(model.encoder(), model, "T5")
 
 
 # Several models
 
 
 def test_two_models_at_once() -> None:
-    first, second = subject_of("BERT"), subject_of("T5")
+    first, second = model_of("BERT"), model_of("T5")
     with recorded(first) as of_first, recorded(second) as of_second:
         run(first, inputs_of("BERT"))
         run(second, inputs_of("T5"))
@@ -233,7 +233,7 @@ def test_two_models_at_once() -> None:
 
 def twins() -> tuple[CapturedModel, CapturedModel]:
     """Two models with weights of their own and one configuration object."""
-    first = subject_of("BERT")
+    first = model_of("BERT")
     second = BertModel(first.transformer.config).eval()
     assert second.config is first.transformer.config
     return first, CapturedModel(second, name="twin")
@@ -243,18 +243,18 @@ def twins() -> tuple[CapturedModel, CapturedModel]:
 def test_models_that_share_a_configuration(first_to_close: int) -> None:
     pair, inputs = twins(), inputs_of("BERT")
     config = pair[0].transformer.config
-    wanted = [eager_attention(subject.transformer, inputs) for subject in pair]
+    wanted = [eager_attention(model.transformer, inputs) for model in pair]
     captures = [ExitStack(), ExitStack()]
     records = [
-        capture.enter_context(recorded(subject))
-        for capture, subject in zip(captures, pair, strict=True)
+        capture.enter_context(recorded(model))
+        for capture, model in zip(captures, pair, strict=True)
     ]
-    for subject in pair:
-        run(subject, inputs)
+    for model in pair:
+        run(model, inputs)
     captures[first_to_close].close()
     still_open = 1 - first_to_close
-    for subject in pair:
-        run(subject, inputs)
+    for model in pair:
+        run(model, inputs)
     captures[still_open].close()
     assert config._attn_implementation == "sdpa"
     assert not _patched
@@ -286,20 +286,20 @@ def in_a_thread(work: Callable[[], Tensor]) -> Tensor:
 
 @pytest.mark.parametrize("name", ["BERT", "Llama", "T5", "Gemma 2"])
 def test_a_pass_in_another_thread_is_right_and_unseen(name: str) -> None:
-    subject, inputs = subject_of(name), inputs_of(name)
+    model, inputs = model_of(name), inputs_of(name)
     other = architecture(name).inputs(torch.Generator().manual_seed(8), "none")
-    before = run(subject, other)
+    before = run(model, other)
     found: list[Tensor] = []
     records: list[LayerRecord] = []
 
     def visit(record: LayerRecord) -> None:
         records.append(record)
-        found.append(in_a_thread(lambda: run(subject, other)))
+        found.append(in_a_thread(lambda: run(model, other)))
 
-    with subject.capture() as recorder:
+    with model.capture() as recorder:
         recorder.visit = visit
-        run(subject, inputs)
-    weights_are_right(records, eager_attention(subject.transformer, inputs))
+        run(model, inputs)
+    weights_are_right(records, eager_attention(model.transformer, inputs))
     scale = float(before.abs().max())
     for output in found:
         torch.testing.assert_close(output, before, rtol=0, atol=1e-5 * scale)
@@ -311,25 +311,25 @@ def test_a_capture_may_begin_or_end_in_the_middle_of_another_threads_pass(
     name: str, padding: str
 ) -> None:
     """That pass has made its masks for one attention function, and then meets another."""
-    subject, inputs = subject_of(name), inputs_of(name, padding)
+    model, inputs = model_of(name), inputs_of(name, padding)
     side = "target" if "decoder_input_ids" in inputs else "source"
-    before = run(subject, inputs)
+    before = run(model, inputs)
     real = torch.ones(before.shape[:2], dtype=torch.bool)
     if padding != "none":
-        real = real_tokens(subject.transformer, inputs, side, before.shape[1])
+        real = real_tokens(model.transformer, inputs, side, before.shape[1])
     captures = ExitStack()
-    second = subject.sites[1].module  # the first has run when it does
+    second = model.sites[1].module  # the first has run when it does
 
     def begin() -> None:
-        captures.enter_context(recorded(subject))
+        captures.enter_context(recorded(model))
 
     for step in (begin, captures.close):
         hook = second.register_forward_pre_hook(lambda *_, step=step: main_thread(step))
-        output = beside(lambda: run(subject, inputs))
+        output = beside(lambda: run(model, inputs))
         hook.remove()
         scale = float(before[real].abs().max())
         torch.testing.assert_close(output[real], before[real], rtol=0, atol=1e-5 * scale)
-    assert subject.transformer.config._attn_implementation == "sdpa"
+    assert model.transformer.config._attn_implementation == "sdpa"
 
 
 errands: list[tuple[Callable[[], None], threading.Event]] = []
@@ -382,68 +382,68 @@ def sdpa_calls(monkeypatch: pytest.MonkeyPatch) -> list[nn.Module]:
 def test_only_the_layers_asked_for_leave_sdpa(
     name: str, padding: str, sdpa_calls: list[nn.Module]
 ) -> None:
-    subject, inputs = subject_of(name), inputs_of(name, padding)
-    asked = subject.sites[1]
+    model, inputs = model_of(name), inputs_of(name, padding)
+    asked = model.sites[1]
     sdpa_calls.clear()
-    with recorded(subject, asked) as records:
-        run(subject, inputs)
+    with recorded(model, asked) as records:
+        run(model, inputs)
     assert [record.site for record in records] == [asked]
-    assert sdpa_calls == [site.module for site in subject.sites if site is not asked]
+    assert sdpa_calls == [site.module for site in model.sites if site is not asked]
     sdpa_calls.clear()
-    wanted = eager_attention(subject.transformer, inputs)[1]
+    wanted = eager_attention(model.transformer, inputs)[1]
     record = records[0]
     real = torch.ones(wanted.shape[::2], dtype=torch.bool)
     if padding != "none":
-        real = real_tokens(subject.transformer, inputs, "source", wanted.shape[2])
+        real = real_tokens(model.transformer, inputs, "source", wanted.shape[2])
     rows = real[:, None].expand(wanted.shape[:3])
     torch.testing.assert_close(record.weight[rows], wanted[rows], rtol=0, atol=1e-5)
 
 
 def test_without_a_visitor_every_layer_keeps_sdpa(sdpa_calls: list[nn.Module]) -> None:
-    subject = subject_of("BERT")
-    assert subject.sites
+    model = model_of("BERT")
+    assert model.sites
     sdpa_calls.clear()
-    with subject.capture():
-        run(subject, inputs_of("BERT"))
-    assert sdpa_calls == [site.module for site in subject.sites]
+    with model.capture():
+        run(model, inputs_of("BERT"))
+    assert sdpa_calls == [site.module for site in model.sites]
 
 
 def test_a_shared_module_gives_one_record_per_layer() -> None:
-    subject, inputs = subject_of("ALBERT"), inputs_of("ALBERT")
-    assert len({site.module for site in subject.sites}) == 1 < len(subject.sites)
-    wanted = eager_attention(subject.transformer, inputs)
-    with recorded(subject) as records:
-        run(subject, inputs)
+    model, inputs = model_of("ALBERT"), inputs_of("ALBERT")
+    assert len({site.module for site in model.sites}) == 1 < len(model.sites)
+    wanted = eager_attention(model.transformer, inputs)
+    with recorded(model) as records:
+        run(model, inputs)
     weights_are_right(records, wanted)
     assert [record.site.layer for record in records] == [0, 1]
     assert not torch.equal(records[0].weight, records[1].weight)
-    with recorded(subject, *subject.sites_of("encoder", [1])) as records:
-        run(subject, inputs)
+    with recorded(model, *model.sites_of("encoder", [1])) as records:
+        run(model, inputs)
     assert [record.site.layer for record in records] == [1]
     torch.testing.assert_close(records[0].weight, wanted[1], rtol=0, atol=1e-5)
 
 
 def test_sites_of_a_kind_and_some_layers() -> None:
-    subject = subject_of("T5")
-    assert subject.kinds == ("encoder", "decoder", "cross")
-    assert [site.layer for site in subject.sites_of("cross")] == [0, 1]
-    assert [site.kind for site in subject.sites_of("decoder", [1])] == ["decoder"]
+    model = model_of("T5")
+    assert model.kinds == ("encoder", "decoder", "cross")
+    assert [site.layer for site in model.sites_of("cross")] == [0, 1]
+    assert [site.kind for site in model.sites_of("decoder", [1])] == ["decoder"]
     with pytest.raises(UsageError, match=r"T5 has no decoder layer 2: its layers are 0 to 1\.$"):
-        subject.sites_of("decoder", [0, 2])
+        model.sites_of("decoder", [0, 2])
     with pytest.raises(UsageError, match=r"BERT has no cross attention; it has: encoder\.$"):
-        subject_of("BERT").sites_of("cross")
+        model_of("BERT").sites_of("cross")
 
 
 def test_sites_of_another_model_are_refused() -> None:
     with pytest.raises(UsageError, match=r"belongs to another model or trace; .* BERT itself\.$"):
-        subject_of("BERT").capture(subject_of("BERT").sites).__enter__()
+        model_of("BERT").capture(model_of("BERT").sites).__enter__()
 
 
 # Every pass is counted
 
 
-def layers_of(subject: CapturedModel) -> nn.ModuleList:
-    found: nn.ModuleList = subject.transformer.encoder.layer
+def layers_of(model: CapturedModel) -> nn.ModuleList:
+    found: nn.ModuleList = model.transformer.encoder.layer
     return found
 
 
@@ -461,25 +461,25 @@ def test_a_pass_with_other_attention_than_traced_is_refused(
     order: list[int], sentence: str, asked: slice
 ) -> None:
     """In any pass of a capture, whichever layers are asked for."""
-    subject, inputs = subject_of("BERT"), inputs_of("BERT")
-    layers = layers_of(subject)
-    with recorded(subject, *subject.sites[asked]) as records:
-        run(subject, inputs)
-        assert len(records) == len(subject.sites[asked])
-        subject.transformer.encoder.layer = nn.ModuleList([layers[number] for number in order])
+    model, inputs = model_of("BERT"), inputs_of("BERT")
+    layers = layers_of(model)
+    with recorded(model, *model.sites[asked]) as records:
+        run(model, inputs)
+        assert len(records) == len(model.sites[asked])
+        model.transformer.encoder.layer = nn.ModuleList([layers[number] for number in order])
         with pytest.raises(CaptureError, match=sentence + r".*\.$"):
-            run(subject, inputs)
-    assert subject.transformer.config._attn_implementation == "sdpa"
+            run(model, inputs)
+    assert model.transformer.config._attn_implementation == "sdpa"
 
 
 def test_attention_that_leaves_the_interface_is_noticed() -> None:
     """Someone sets another implementation while the capture is open."""
-    subject, inputs = subject_of("BERT"), inputs_of("BERT")
-    with recorded(subject):
-        subject.transformer.set_attn_implementation("eager")
+    model, inputs = model_of("BERT"), inputs_of("BERT")
+    with recorded(model):
+        model.transformer.set_attn_implementation("eager")
         with pytest.raises(CaptureError, match=r"^the model ran 0 attention modules"):
-            run(subject, inputs)
-    assert subject.transformer.config._attn_implementation == "sdpa"
+            run(model, inputs)
+    assert model.transformer.config._attn_implementation == "sdpa"
 
 
 # Precision, padding, batches
@@ -489,10 +489,10 @@ def test_attention_that_leaves_the_interface_is_noticed() -> None:
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_measures_keep_their_promise_in_every_precision(name: str, dtype: torch.dtype) -> None:
     """As defined in float64 from the tensors that the model of that precision computed with."""
-    subject, inputs = CapturedModel(architecture(name).build().to(dtype)), inputs_of(name)
-    with recorded(subject) as records:
-        run(subject, inputs)
-    weights_are_right(records, eager_attention(subject.transformer, inputs))
+    model, inputs = CapturedModel(architecture(name).build().to(dtype)), inputs_of(name)
+    with recorded(model) as records:
+        run(model, inputs)
+    weights_are_right(records, eager_attention(model.transformer, inputs))
     for record in records:
         assert record.weight.dtype == record.value.dtype == dtype
         scores = Scores(record)
@@ -523,7 +523,7 @@ PER_QUERY, PER_KEY = ("entropy",), ("vector_norm", "input_norm")
 
 
 def scored(
-    subject: CapturedModel, texts: list[Encoded], side: str
+    model: CapturedModel, texts: list[Encoded], side: str
 ) -> dict[str, list[dict[str, Tensor]]]:
     """By the name of the text, layer by layer: every measure, without padding."""
     batch = collate(texts, pad_id=0, side=side)
@@ -538,20 +538,20 @@ def scored(
             one |= {name: getattr(scores, name)[number][..., kept] for name in PER_QUERY + PER_KEY}
             found[text.name].append(one)
 
-    with subject.capture(subject.sites_of(subject.kinds[0])) as recorder:
+    with model.capture(model.sites_of(model.kinds[0])) as recorder:
         recorder.visit = visit
-        subject.run(batch, side=side)
+        model.run(batch, side=side)
     return found
 
 
 @pytest.mark.parametrize("name", ["BERT", "RoBERTa", "ModernBERT", "GPT-2", "Llama", "Mistral"])
 def test_batches_their_order_and_padding_change_nothing(name: str) -> None:
     """Each text scores as it does alone, to 1e-5 of the largest of a measure in its layer."""
-    subject = subject_of(name)
-    alone = {text.name: scored(subject, [text], "right")[text.name] for text in TEXTS}
+    model = model_of(name)
+    alone = {text.name: scored(model, [text], "right")[text.name] for text in TEXTS}
     for texts in (TEXTS, TEXTS[::-1], TEXTS[1:3], [TEXTS[3], TEXTS[0]]):
         for side in ("right", "left"):
-            for text, layers in scored(subject, texts, side).items():
+            for text, layers in scored(model, texts, side).items():
                 assert len(layers) == len(alone[text]) == 2
                 for found, wanted in zip(layers, alone[text], strict=True):
                     for measure, score in wanted.items():
@@ -571,17 +571,17 @@ def test_positions_behind_the_padding_id_are_not_counted_as_room_for_text() -> N
         max_position_embeddings=20,
         pad_token_id=1,
     )
-    subject = CapturedModel(RobertaModel(config).eval())
-    assert subject.longest == 18
+    model = CapturedModel(RobertaModel(config).eval())
+    assert model.longest == 18
     with torch.no_grad():
-        subject.transformer(torch.full((1, 18), 5))  # as many as fit
+        model.transformer(torch.full((1, 18), 5))  # as many as fit
         with pytest.raises((IndexError, RuntimeError)):
-            subject.transformer(torch.full((1, 19), 5))
+            model.transformer(torch.full((1, 19), 5))
 
 
 def test_a_decoder_without_a_beginning_is_a_usage_error() -> None:
     config = T5Config(d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, vocab_size=40)
     config.decoder_start_token_id = None
-    subject = CapturedModel(T5Model(config).eval(), name="t5")
+    model = CapturedModel(T5Model(config).eval(), name="t5")
     with pytest.raises(UsageError, match="t5 has no decoder_start_token_id; set it"):
-        _ = subject.decoder_start
+        _ = model.decoder_start

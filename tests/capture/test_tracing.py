@@ -152,66 +152,66 @@ def test_a_layer_that_computes_attention_by_itself() -> None:
 @pytest.mark.parametrize("part", [None, "encoder.layer.0.attention.self"])
 def test_a_model_in_training_mode_is_refused(part: str | None) -> None:
     """Also if only a part of it is: dropout there would change attention at random."""
-    model = model_of("BERT")
-    subject = CapturedModel(model, name="tiny")
-    assert subject.sites
-    (model if part is None else model.get_submodule(part)).train()
+    transformer = model_of("BERT")
+    model = CapturedModel(transformer, name="tiny")
+    assert model.sites
+    (transformer if part is None else transformer.get_submodule(part)).train()
     sentence = r"^tiny is in training mode, where .*; call model\.eval\(\) first\.$"
     with pytest.raises(UsageError, match=sentence):
-        _ = CapturedModel(model, name="tiny").sites
+        _ = CapturedModel(transformer, name="tiny").sites
     with pytest.raises(UsageError, match=sentence):
-        subject.trace(IDS)
+        model.trace(IDS)
     with pytest.raises(UsageError, match=sentence):
-        subject.capture().__enter__()
-    model.eval()
-    with subject.capture():
+        model.capture().__enter__()
+    transformer.eval()
+    with model.capture():
         pass
 
 
-def captured(subject: CapturedModel, inputs: Inputs) -> list[LayerRecord]:
+def captured(model: CapturedModel, inputs: Inputs) -> list[LayerRecord]:
     records: list[LayerRecord] = []
-    with subject.capture() as recorder, torch.no_grad():
+    with model.capture() as recorder, torch.no_grad():
         recorder.visit = records.append
-        subject.transformer(**inputs)
+        model.transformer(**inputs)
     return records
 
 
 def test_a_model_of_other_inputs_is_traced_with_its_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = model_of("BERT")
-    subject = CapturedModel(model)
-    monkeypatch.setattr(type(model), "main_input_name", "smells")
+    transformer = model_of("BERT")
+    model = CapturedModel(transformer)
+    monkeypatch.setattr(type(transformer), "main_input_name", "smells")
     with pytest.raises(UnsupportedModelError, match=r"takes 'smells', .* inputs of your own\.$"):
-        _ = subject.sites
-    given = subject.trace(IDS) or subject.sites
-    records = captured(subject, IDS)
-    assert [record.site for record in records] == given == subject.sites
-    wanted = eager_attention(model, IDS)
+        _ = model.sites
+    given = model.trace(IDS) or model.sites
+    records = captured(model, IDS)
+    assert [record.site for record in records] == given == model.sites
+    wanted = eager_attention(transformer, IDS)
     for record, weight in zip(records, wanted, strict=True):
         assert torch.equal(record.weight, weight)
 
 
 def test_a_model_that_does_not_run_on_the_trial_input_is_refused_in_a_sentence() -> None:
-    model = model_of("BERT")
-    model.embeddings.word_embeddings = nn.Embedding(10, 32)
-    subject = CapturedModel(model.eval(), name="small words")
+    transformer = model_of("BERT")
+    transformer.embeddings.word_embeddings = nn.Embedding(10, 32)
+    model = CapturedModel(transformer.eval(), name="small words")
     with pytest.raises(UnsupportedModelError, match=r"^small words does not run on a trial input"):
-        _ = subject.sites
-    subject.trace(IDS)
-    assert len(captured(subject, IDS)) == 2
+        _ = model.sites
+    model.trace(IDS)
+    assert len(captured(model, IDS)) == 2
 
 
 def test_what_was_traced_is_what_later_captures_expect() -> None:
     """Traced without its last layer, the model is captured without it; and the other way round."""
-    model = model_of("Llama")
-    model.config.num_hidden_layers = 1
-    whole = model.layers
-    model.layers = nn.ModuleList(list(whole)[:1])
-    subject = CapturedModel(model.eval())
-    subject.trace(IDS)
-    assert len(captured(subject, IDS)) == 1
-    model.config.num_hidden_layers, model.layers = 2, whole
-    subject.trace(IDS)
-    assert len(captured(subject, IDS)) == 2
+    transformer = model_of("Llama")
+    transformer.config.num_hidden_layers = 1
+    whole = transformer.layers
+    transformer.layers = nn.ModuleList(list(whole)[:1])
+    model = CapturedModel(transformer.eval())
+    model.trace(IDS)
+    assert len(captured(model, IDS)) == 1
+    transformer.config.num_hidden_layers, transformer.layers = 2, whole
+    model.trace(IDS)
+    assert len(captured(model, IDS)) == 2
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
