@@ -191,7 +191,7 @@ class MentionTable:
         return AntecedentTask(
             words=self.document.words[first:stop],
             tags=self.tags[first:stop],
-            mentions=tuple(_shifted(self.mentions[place], first) for place in here),
+            mentions=tuple(_shift(self.mentions[place], first) for place in here),
             evaluated=asked,
             other=pairs.other[asked],
             earlier=pairs.earlier[asked],
@@ -221,7 +221,7 @@ def _tags(document: CoreferenceDocument) -> tuple[str, ...]:
     )
 
 
-def _shifted(mention: Mention, first: int) -> Mention:
+def _shift(mention: Mention, first: int) -> Mention:
     return replace(
         mention,
         first=mention.first - first,

@@ -150,7 +150,7 @@ def gold_of(
     return Gold(
         governor=padded((governor for governor, _ in rows), NO_GOVERNOR),
         relation=padded((relation for _, relation in rows), NO_RELATION),
-        possessor=_marked(possessors, width, device),
+        possessor=_mark(possessors, width, device),
         lengths=numbers(kept),
         cut=numbers(relation.count(NO_RELATION) for _, relation in rows),
         lost=numbers(
@@ -183,7 +183,7 @@ def _possessors(sentence: Sentence, kept: int) -> list[int]:
     ]
 
 
-def _marked(
+def _mark(
     words: Sequence[Sequence[int]], width: int, device: torch.device | str
 ) -> Bool[Tensor, "batch word"]:
     marked = torch.zeros(len(words), width, dtype=torch.bool)
