@@ -17,7 +17,7 @@ import transformers
 
 from headlight.capture.loading import EMBEDDED_NAME
 from headlight.papers import find_paper
-from headlight.papers.plan import Plan
+from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import Options, open_study
 from headlight.papers.sources import Sources
@@ -34,9 +34,9 @@ def main() -> None:
     sources = Sources.found_in(arguments.data)
     arguments.out.mkdir(parents=True, exist_ok=True)
     made: list[Exhibit] = []
-    missing: list[Plan] = []
+    missing: list[ExhibitSpec] = []
 
-    def tell(plan: Plan, exhibit: Exhibit | None) -> None:
+    def tell(plan: ExhibitSpec, exhibit: Exhibit | None) -> None:
         print(plan.name, "made" if exhibit else "left out", flush=True)
         if exhibit:
             made.append(exhibit)
@@ -44,8 +44,8 @@ def main() -> None:
             missing.append(plan)
 
     options = Options(segment_ids=paper.segment_ids)
-    study = open_study(None, sources, options, arguments.out, compared=arguments.compare)
-    reproduce(paper, study, told=tell, command=f"python scripts/reproduction.py {paper.name} DATA")
+    reproduction = open_study(None, sources, options, arguments.out, compared=arguments.compare)
+    reproduce(paper, reproduction, told=tell, command=f"python scripts/reproduction.py {paper.name} DATA")
     text = "\n".join(_page(paper.title, paper.name, made, missing, compared=arguments.compare))
     path = DOCS / f"{paper.name}.md"
     fresh = path.with_suffix(".new")
@@ -64,7 +64,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _page(
-    title: str, name: str, made: list[Exhibit], missing: list[Plan], *, compared: str | None
+    title: str, name: str, made: list[Exhibit], missing: list[ExhibitSpec], *, compared: str | None
 ) -> Iterator[str]:
     make, option = (" COMPARE=fine-tuned", " --compare fine-tuned") if compared else ("", "")
     yield f"# {title}, on the embedded model\n"
@@ -99,7 +99,7 @@ def _section(exhibit: Exhibit) -> Iterator[str]:
     yield ""
 
 
-def _compared(comparison: Comparison) -> str:
+def _comparisons(comparison: Comparison) -> str:
     published, ours, _ = comparison.texts
     cells = (comparison.quantity, published, ours, comparison.note)
     return f"| {' | '.join(map(_escaped, cells))} |"

@@ -6,11 +6,11 @@ import pandas
 import pytest
 
 from headlight.papers import find_paper
-from headlight.papers.plan import NEEDS
+from headlight.papers.exhibit import NEEDS
 from papers.material import reproduced, saved_model
 
-PLANS = find_paper("brunner2020").plans
-WITHOUT_MNLI = [plan for plan in PLANS if "mnli" not in plan.needs]
+EXHIBITS = find_paper("brunner2020").exhibits
+WITHOUT_MNLI = [spec for spec in EXHIBITS if "mnli" not in spec.needs]
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +36,16 @@ def out(tmp_path_factory, model, data) -> Path:
 def test_exhibits_are_listed_in_the_order_of_the_paper(headlight):
     code, said, _ = headlight("reproduce", "brunner2020", "--list")
     assert code == 0
-    assert [line.split()[0] for line in said.splitlines()] == [plan.name for plan in PLANS]
-    figures = [int(plan.name.partition("-")[2]) for plan in PLANS if plan.name[:6] == "figure"]
+    assert [line.split()[0] for line in said.splitlines()] == [spec.name for spec in EXHIBITS]
+    figures = [int(spec.name.partition("-")[2]) for spec in EXHIBITS if spec.name[:6] == "figure"]
     assert figures == sorted(set(figures))
     assert "figure-43" in said
     assert "(needs mnli)" in said
 
 
 def test_every_need_is_one_that_is_known():
-    for plan in PLANS:
-        assert set(plan.needs) <= set(NEEDS)
+    for spec in EXHIBITS:
+        assert set(spec.needs) <= set(NEEDS)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_every_need_is_one_that_is_known():
         (["--only", "figure-44"], "no exhibit of brunner2020 is called 'figure-44'", 2),
         (["--pairs", "none.tsv"], "there is no file or folder none.tsv", 1),
         (["--pairs", "broken.tsv"], "broken.tsv:1: the first line fits none of the formats", 1),
-        (["--pairs", "empty.tsv"], "empty.tsv holds no sentences", 1),
+        (["--pairs", "empty.tsv"], "empty.tsv holds no sentence", 1),
         (["--pairs", "hf:"], "hf:NAME", 2),
         (["--data", "nowhere"], "there is no folder nowhere", 1),
         (["--data", "."], "whose name says what it is", 1),
@@ -97,12 +97,12 @@ def test_without_pairs_what_needs_them_is_named_on_the_page(headlight, model, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plan", WITHOUT_MNLI, ids=lambda plan: plan.name)
-def test_every_exhibit_is_a_section_with_files_of_its_own(out, plan):
-    assert f'id="{plan.name}"' in (out / "index.html").read_text()
-    for suffix in ("svg", "png", "csv") if plan.name.startswith("figure") else ("csv",):
+@pytest.mark.parametrize("spec", WITHOUT_MNLI, ids=lambda spec: spec.name)
+def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
+    assert f'id="{spec.name}"' in (out / "index.html").read_text()
+    for suffix in ("svg", "png", "csv") if spec.name.startswith("figure") else ("csv",):
         found = [path for path in out.glob(f"*.{suffix}")
-                 if path.stem == plan.name or path.stem.startswith(f"{plan.name}-")]  # fmt: skip
+                 if path.stem == spec.name or path.stem.startswith(f"{spec.name}-")]  # fmt: skip
         assert found, suffix
         assert all(path.stat().st_size for path in found)
 

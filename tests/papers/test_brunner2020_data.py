@@ -5,16 +5,11 @@ from pathlib import Path
 import pytest
 
 from headlight.errors import ModelError, UnknownNameError, UsageError
-from headlight.papers.brunner2020.datasets import (
-    main_set,
-    pair_examples,
-    pair_note,
-    pair_sets,
-    pair_source,
-    pair_title,
-)
-from headlight.papers.plan import NEEDS, Plan
-from headlight.papers.reproduction import Options, Study, open_study
+from headlight.papers.brunner2020 import PAPER
+from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set, pair_sets
+from headlight.papers.exhibit import NEEDS
+from headlight.papers.reproduction import Reproduction, open_reproduction
+from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from papers.material import PAIRS, WORDS, folder_of_data, saved_model
 
@@ -30,74 +25,82 @@ def model(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def study(data, model, tmp_path) -> Study:
-    options = Options(measures=("weight",), max_length=16, max_pairs=10)
-    return open_study(model, Sources.found_in(data), options, tmp_path, compared=model)
+def reproduction(data, model, tmp_path) -> Reproduction:
+    settings = ReproductionSettings(measures=("weight",), max_length=16, max_pairs=10)
+    return open_reproduction(model, Sources.found_in(data), settings, tmp_path, compared=model)
 
 
-def test_sets_come_in_the_order_of_the_paper(study, data):
-    assert list(pair_sets(study)) == ["mrpc", "cola"]
-    assert pair_source(study, "cola") == str(data / "our_cola" / "dev.tsv")
+def test_sets_come_in_the_order_of_the_paper(reproduction, data):
+    assert list(pair_sets(reproduction)) == ["mrpc", "cola"]
+    assert find_pair_set(reproduction).name == "mrpc"
+    assert find_pair_set(reproduction, "cola").source == str(data / "our_cola" / "dev.tsv")
     with pytest.raises(UnknownNameError, match="cola, mrpc"):
-        pair_source(study, "mnli")
+        find_pair_set(reproduction, "mnli")
 
 
-def test_sets_of_one_name_are_told_apart(study, data, tmp_path):
+def test_sets_of_one_name_are_told_apart(reproduction, data, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text("first,second\nthe cat,a dog\n")
     mrpc, cola = (str(data / name) for name in ("our_mrpc/dev.txt", "our_cola/dev.tsv"))
-    study.sources = Sources(pairs=(str(other), cola, mrpc, cola))
-    sets = pair_sets(study)
-    assert list(sets.items()) == [
-        ("mrpc", mrpc), ("cola", cola), ("cola-2", cola), ("pairs", str(other)),
+    reproduction.sources = Sources(pairs=(str(other), cola, mrpc, cola))
+    sets = pair_sets(reproduction)
+    assert [(name, each.source, each.title) for name, each in sets.items()] == [
+        ("mrpc", mrpc, "MRPC"), ("cola", cola, "CoLA"), ("cola-2", cola, "CoLA (2)"),
+        ("pairs", str(other), "pairs"),
     ]  # fmt: skip
-    assert [pair_title(name) for name in sets] == ["MRPC", "CoLA", "CoLA (2)", "pairs"]
-    assert main_set(study) == "mrpc"
-    assert "none of the paper's sets" in pair_note(study, "pairs", 1, 7)
+    assert {each.task for each in sets.values()} == {"mrpc", "cola", "pairs"}
+    assert "none of the paper's sets" in sets["pairs"].note(1, 7)
 
 
-def test_the_first_pairs_are_read_again_and_again(study):
-    examples = pair_examples(study, "mrpc")
+def test_the_first_pairs_are_read_again_and_again(reproduction):
+    pairs, tokenizer = find_pair_set(reproduction), reproduction.tokenizer
+    assert (pairs.limit, pairs.length) == (10, 16)
+    examples = pairs.examples(tokenizer)
     names = [example.name for example in examples]
     assert len(names) == 10 < PAIRS
     assert [example.name for example in examples] == names
-    assert [example.name for example in pair_examples(study, "mrpc", limit=3)] == names[:3]
-    assert len(list(pair_examples(study, "mrpc", limit=1000))) == PAIRS
+    more = PairSet("mrpc", pairs.source, 1000, 16)
+    assert len(list(more.examples(tokenizer))) == PAIRS
+    assert more.state != pairs.state
     assert all(len(example.ids) <= 16 for example in examples)
     assert examples.counts.truncated == 10
     assert {max(example.segments) for example in examples} == {1}
-    assert {max(example.segments) for example in pair_examples(study, "cola")} == {0}
+    cola = find_pair_set(reproduction, "cola").examples(tokenizer)
+    assert {max(example.segments) for example in cola} == {0}
 
 
-def test_the_note_says_what_was_read_and_what_the_paper_reads(study):
-    note = pair_note(study, "mrpc", 10, 160)
+def test_the_note_says_what_was_read_and_what_the_paper_reads(reproduction):
+    note = find_pair_set(reproduction).note(10, 160)
     assert "10 examples of dev.txt, 160 tokens, 16 on average, cut off after 16" in note
     assert "408 of 26 to 92 tokens, 58 on average" in note
 
 
-def test_what_needs_pairs_or_a_second_model_says_so(study):
-    plan = Plan("figure-13", "", lambda study, desk: None, needs=("pairs", "compared"))  # type: ignore[arg-type,return-value]
-    assert plan.missing(study) is None
-    assert Plan("figure-38", "", plan.make, ("cola",)).missing(study) is None
-    assert Plan("figure-39", "", plan.make, ("mnli",)).missing(study) == NEEDS["mnli"]
-    study.compared = None
-    assert plan.missing(study) == NEEDS["compared"]
-    study.sources = Sources()
-    assert "--pairs" in str(plan.missing(study))
+def test_what_needs_pairs_or_a_second_model_says_so(reproduction):
+    specs = {spec.name: spec for spec in PAPER.exhibits}
+    assert specs["figure-13"].missing(reproduction) is None
+    assert specs["figure-38"].missing(reproduction) is None
+    assert specs["figure-39"].missing(reproduction) == NEEDS["mnli"]
+    reproduction.compared = None
+    assert specs["figure-13"].missing(reproduction) == NEEDS["compared"]
+    reproduction.sources = Sources()
+    assert "--pairs" in str(specs["figure-13"].missing(reproduction))
     with pytest.raises(UsageError, match="--pairs"):
-        main_set(study)
+        find_pair_set(reproduction)
 
 
 def test_a_second_model_has_the_vocabulary_of_the_first(model, tmp_path):
-    options, folder = Options(measures=("weight",)), tmp_path / "other"
+    settings, folder = ReproductionSettings(measures=("weight",)), tmp_path / "other"
     saved_model(folder, head=False)
-    assert open_study(model, Sources(), options, tmp_path, compared=folder).compared is not None
+    assert (
+        open_reproduction(model, Sources(), settings, tmp_path, compared=folder).compared
+        is not None
+    )
     from transformers import BertTokenizerFast
 
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
                                                  *reversed(WORDS)]))  # fmt: skip
     BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
     with pytest.raises(UsageError, match=r"another vocabulary .* --compare"):
-        open_study(model, Sources(), options, tmp_path, compared=folder)
+        open_reproduction(model, Sources(), settings, tmp_path, compared=folder)
     with pytest.raises(ModelError, match="nowhere"):
-        open_study(model, Sources(), options, tmp_path, compared=tmp_path / "nowhere")
+        open_reproduction(model, Sources(), settings, tmp_path, compared=tmp_path / "nowhere")

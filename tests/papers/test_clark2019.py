@@ -13,7 +13,7 @@ from headlight.studies.dependency.result import best_heads
 from headlight.studies.dependency.study import run
 from papers.material import reproduced, saved_model
 
-PLANS = find_paper("clark2019").plans
+EXHIBITS = find_paper("clark2019").exhibits
 QUICK = ("--max-examples", "6", "--max-length", "48")
 
 
@@ -33,14 +33,14 @@ def out(tmp_path_factory, model, data) -> Path:
 @pytest.mark.slow
 def test_every_exhibit_is_a_section_with_files_of_its_own(out):
     page = (out / "index.html").read_text()
-    for plan in PLANS:
-        assert f'id="{plan.name}"' in page
-        assert list(out.glob(f"{plan.name}*.svg")), plan.name
-        assert list(out.glob(f"{plan.name}*.png")), plan.name
-    for plan in PLANS:
-        if plan.name != "figure-5":  # which is drawings alone
-            tables = list(out.glob(f"{plan.name}*.csv"))
-            assert tables, plan.name
+    for spec in EXHIBITS:
+        assert f'id="{spec.name}"' in page
+        assert list(out.glob(f"{spec.name}*.svg")), spec.name
+        assert list(out.glob(f"{spec.name}*.png")), spec.name
+    for spec in EXHIBITS:
+        if spec.name != "figure-5":  # which is drawings alone
+            tables = list(out.glob(f"{spec.name}*.csv"))
+            assert tables, spec.name
             assert all(len(pandas.read_csv(table)) for table in tables)
 
 
@@ -118,7 +118,7 @@ def test_a_model_without_a_head_has_no_gradient(headlight, data, tmp_path):
 def test_the_exhibits_are_listed_with_their_needs(headlight):
     code, said, _ = headlight("reproduce", "clark2019", "--list")
     assert code == 0
-    assert [line.split()[0] for line in said.splitlines()] == [plan.name for plan in PLANS]
+    assert [line.split()[0] for line in said.splitlines()] == [spec.name for spec in EXHIBITS]
     assert "needs dependency" in said
 
 

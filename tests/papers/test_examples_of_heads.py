@@ -6,8 +6,8 @@ import xarray
 
 from headlight.errors import UsageError
 from headlight.papers.clark2019.examples_of_heads import ExampleHead, example_heads
+from headlight.studies.heads import study as heads
 from headlight.studies.heads.settings import SurveySettings
-from headlight.studies.heads.study import run as survey
 from studies.models import model, texts
 
 QUERIES = ["all", "cls", "sep", "punctuation", "other", "not_sep"]
@@ -80,7 +80,7 @@ def test_what_a_survey_does_not_know_of_has_no_example():
 
 
 def test_examples_from_a_model():
-    found = survey(texts(3), model("bert"), SurveySettings(measures=("norm",)), progress=False)
+    found = heads.run(texts(3), model("bert"), SurveySettings(measures=("norm",)), progress=False)
     for pattern, one in example_heads(found).items():
         if pattern == "sep":
             shares = found["share"].sel(query_category="all", key_category="sep", measure="norm")

@@ -10,13 +10,13 @@ import xarray
 from headlight.capture import load_model
 from headlight.papers import find_paper
 from headlight.papers.kobayashi2020 import published
-from headlight.papers.kobayashi2020.findings import findings_of
+from headlight.papers.kobayashi2020.claims import judge_claims
+from headlight.studies.heads import study as heads
 from headlight.studies.heads.settings import SurveySettings
-from headlight.studies.heads.study import run as survey
 from papers.material import reproduced, saved_model
 from studies.models import saved
 
-PLANS = find_paper("kobayashi2020").plans
+EXHIBITS = find_paper("kobayashi2020").exhibits
 LENGTH = 48
 
 
@@ -43,17 +43,17 @@ def out(tmp_path_factory, model, text) -> Path:
 @pytest.mark.slow
 def test_every_exhibit_is_a_section_with_files_of_its_own(out):
     page = (out / "index.html").read_text()
-    for plan in PLANS:
-        assert f'id="{plan.name}"' in page
+    for spec in EXHIBITS:
+        assert f'id="{spec.name}"' in page
         for suffix in ("svg", "png", "csv"):
-            assert list(out.glob(f"{plan.name}*.{suffix}")), (plan.name, suffix)
+            assert list(out.glob(f"{spec.name}*.{suffix}")), (spec.name, suffix)
 
 
 @pytest.mark.slow
 def test_dispersion_is_that_of_a_survey(out, model, text):
     found = pandas.read_csv(out / "table-1.csv").set_index("which")
     settings = SurveySettings(pairs=True, max_length=LENGTH, measures=("norm",))
-    result = survey(text, load_model(model), settings, progress=False)
+    result = heads.run(text, load_model(model), settings, progress=False)
     variation = result["vector_norm_cv"]
     assert found.loc["largest CV", "CV"] == pytest.approx(float(variation.max()))
     assert found.loc["smallest CV", "CV"] == pytest.approx(float(variation.min()))
@@ -153,5 +153,5 @@ def test_the_rules_of_the_findings():
         },
         coords={"key_category": list(names), "quantity": ["weight", "norm"]},
     )
-    verdicts = [each.verdict for each in findings_of(found)]
+    verdicts = [each.verdict for each in judge_claims(found)]
     assert verdicts == ["holds", "holds", "does not hold", "does not hold"]

@@ -2,9 +2,10 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from shutil import rmtree
 
 from headlight.errors import HeadlightError, RunError, UsageError
-from headlight.files import Location, location, reason
+from headlight.files import Location, location, on_this_machine, reason
 from headlight.run.checkpoint import FILE as CHECKPOINT, locked
 
 RESULT = "result.nc"
@@ -21,11 +22,13 @@ class RunFolder:
             second process out; None keeps nothing.
         resume: go on with the run in it, if there is one.
         overwrite: remove the run in it first; files that a run did not write stay.
+        holds: files and folders that say that there is a run.
     """
 
     path: Location | str | None = None
     resume: bool = False
     overwrite: bool = False
+    holds: tuple[str, ...] = (CHECKPOINT, RESULT, REPORT)
 
     def __post_init__(self) -> None:
         if self.resume and self.overwrite:
@@ -44,7 +47,7 @@ class RunFolder:
         try:
             if folder.exists() and not folder.is_dir():
                 raise RunError(f"{folder} is a file; choose another folder with --out.")
-            found = [name for name in (CHECKPOINT, RESULT, REPORT) if (folder / name).exists()]
+            found = [name for name in self.holds if (folder / name).exists()]
         except HeadlightError:
             raise
         except Exception as problem:  # drivers of stores raise errors of their own
@@ -70,15 +73,18 @@ class RunFolder:
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder) if self.overwrite else nullcontext():
                 if self.overwrite:
-                    _clear(folder)
+                    _clear(folder, self.holds)
         except OSError as problem:
             raise RunError(f"{folder} cannot be made: {reason(problem)}.") from problem
         return folder
 
 
-def _clear(folder: Location) -> None:
+def _clear(folder: Location, holds: tuple[str, ...]) -> None:
     """Remove what says that there was a run; tables are replaced when there are new ones."""
-    for name in (CHECKPOINT, RESULT, REPORT):
-        (folder / name).unlink(missing_ok=True)
+    for place in (folder / name for name in holds):
+        if place.is_dir():
+            rmtree(on_this_machine(place, error=RunError))
+        else:
+            place.unlink(missing_ok=True)
     for inner in folder.glob(f"*/{CHECKPOINT}"):  # of passes that have a folder of their own
         inner.unlink()

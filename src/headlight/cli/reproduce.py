@@ -20,7 +20,7 @@ from headlight.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from headlight.papers.plan import Paper, Plan
+    from headlight.papers.exhibit import ExhibitSpec, Paper
     from headlight.views.exhibits import Exhibit
 
 REPRODUCE_EXAMPLES = """
@@ -169,12 +169,30 @@ def reproduce(
         _list_exhibits(chosen)
         return
     wanted = None if only is None else tuple(names(only))
-    chosen.chosen(wanted)  # complains before anything slow
-    chosen.demand_kind(kind)
+    specs = chosen.select(wanted)  # complains before anything slow
 
-    from headlight.papers.reproduction import Options, Place
+    from headlight.papers.settings import ReproductionSettings
     from headlight.papers.sources import Sources
 
+    settings = chosen.resolve(
+        ReproductionSettings(
+            measures=tuple(names(measures)),
+            max_examples=max_examples,
+            max_length=max_length,
+            kind=kind.value if kind else None,
+            segment_ids=segment_ids.value if segment_ids else None,
+            max_sentences=max_sentences,
+            overlap=overlap,
+            invalid=broken.value,
+            seed=seed,
+            max_pairs=max_pairs,
+            directions=probes,
+            exact_pairs=exact_pairs,
+            folds=folds,
+            mlp_folds=mlp_folds,
+            solver=solver.value,
+        )
+    )
     found = Sources(
         text=text,
         dependency=tuple(dependency or ()),
@@ -185,35 +203,19 @@ def reproduce(
         pairs=tuple(pairs or ()),
     )
     sources = found if data is None else found.or_else(Sources.found_in(data))
-    options = Options(
-        measures=tuple(names(measures)),
-        max_examples=max_examples,
-        max_length=max_length,
-        kind=kind.value if kind else None,
-        segment_ids=segment_ids.value if segment_ids else chosen.segment_ids,
-        max_sentences=max_sentences,
-        overlap=overlap,
-        broken=broken.value,
-        seed=seed,
-        max_pairs=max_pairs,
-        attribution_probes=probes,
-        exact_pairs=exact_pairs,
-        folds=folds,
-        mlp_folds=mlp_folds,
-        solver=solver.value,
-    )
-    if any("pairs" in plan.needs for plan in chosen.chosen(wanted)):
+    if any("pairs" in spec.needs for spec in specs):
         _demand_pairs(sources.pairs)
-    place = Place(out or Path(f"headlight-{paper.value}"), resume=resume, overwrite=overwrite)
-    folder = place.made()
 
     from headlight.papers.reproduce import reproduce as reproduce_paper
-    from headlight.papers.reproduction import open_study
+    from headlight.papers.reproduction import create_folder, open_reproduction
 
-    study = open_study(
+    folder = create_folder(
+        out or Path(f"headlight-{paper.value}"), resume=resume, overwrite=overwrite
+    )
+    reproduction = open_reproduction(
         model,
         sources,
-        options,
+        settings,
         folder,
         compared=compare,
         revision=revision,
@@ -221,7 +223,9 @@ def reproduce(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
     )
-    page = reproduce_paper(chosen, study, wanted, command=command_line(), told=_tell_exhibit)
+    page = reproduce_paper(
+        chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit
+    )
     typer.echo(f"page: {printable(page)}")
 
 
@@ -233,18 +237,18 @@ def _demand_pairs(sources: tuple[str, ...]) -> None:
         next(iter(open_sentence_pairs(source)))
 
 
-def _tell_exhibit(plan: "Plan", exhibit: "Exhibit | None") -> None:
+def _tell_exhibit(spec: "ExhibitSpec", exhibit: "Exhibit | None") -> None:
     from rich.console import Console
 
     from headlight.views import comparison_table
 
     if exhibit is None:
-        typer.echo(f"{plan.name}: left out, see the page", err=True)
+        typer.echo(f"{spec.name}: left out, see the page", err=True)
     else:
         Console().print(comparison_table(exhibit))
 
 
 def _list_exhibits(paper: "Paper") -> None:
-    for plan in paper.plans:
-        needs = f" (needs {' and '.join(plan.needs)})" if plan.needs else ""
-        typer.echo(f"{plan.name:<12}  {plan.title}{needs}")
+    for spec in paper.exhibits:
+        needs = f" (needs {' and '.join(spec.needs)})" if spec.needs else ""
+        typer.echo(f"{spec.name:<12}  {spec.title}{needs}")

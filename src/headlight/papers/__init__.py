@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from headlight.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from headlight.papers.plan import Paper
+    from headlight.papers.exhibit import Paper
 
 __all__ = ["NAMES", "find_paper"]
 

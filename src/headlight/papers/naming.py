@@ -1,6 +1,10 @@
-"""Names of heads as papers print them: layer and head from 1, ``8-10``."""
+"""Layers and heads as papers print them, from 1: head ``8-10``; and tables that name them so."""
+
+from collections.abc import Mapping
 
 import numpy as np
+import pandas
+import xarray
 
 
 def head_name(layer: int, head: int) -> str:
@@ -8,9 +12,39 @@ def head_name(layer: int, head: int) -> str:
     return f"{layer + 1}-{head + 1}"
 
 
+def layer_names(found: xarray.Dataset | xarray.DataArray) -> list[str]:
+    """The layers of a result."""
+    return [str(int(layer) + 1) for layer in found["layer"].values]
+
+
+def head_numbers(found: xarray.Dataset | xarray.DataArray) -> list[str]:
+    """The heads of a layer."""
+    return [str(int(head) + 1) for head in found["head"].values]
+
+
+def frame_of(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
+    """One row for each place along the dimensions that the arrays share, one column for each.
+
+    A column ``layer`` counts from 1; where there are heads, ``head`` has their names instead.
+    """
+    cells = xarray.Dataset({name: one.reset_coords(drop=True) for name, one in columns.items()})
+    order = [str(name) for name in next(iter(columns.values())).dims]
+    frame = cells.to_dataframe(dim_order=order).reset_index()
+    if "head" in frame:
+        frame["head"] = list(map(head_name, frame.pop("layer"), frame["head"]))
+    elif "layer" in frame:
+        frame["layer"] += 1
+    return frame
+
+
 def percent(share: float) -> float | None:
     """A share in percent; None where nothing was observed."""
     return None if np.isnan(share) else 100 * float(share)
+
+
+def yes_or_no(found: object) -> str:
+    """What a comparison says of a claim."""
+    return "yes" if found else "no"
 
 
 def in_words(names: list[str], most: int = 12) -> str:

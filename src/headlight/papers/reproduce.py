@@ -8,9 +8,8 @@ from pathlib import Path
 
 from headlight import files
 from headlight.errors import ResultError
-from headlight.papers.plan import Paper, Plan
-from headlight.papers.reproduction import Study
-from headlight.papers.writer import ExhibitWriter
+from headlight.papers.exhibit import ExhibitSpec, Paper
+from headlight.papers.reproduction import Reproduction
 from headlight.result import versions
 from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
 
@@ -19,23 +18,23 @@ PAGE = "index.html"
 
 def reproduce(
     paper: Paper,
-    study: Study,
+    reproduction: Reproduction,
     only: Sequence[str] | None = None,
     *,
     command: str = "",
-    told: Callable[[Plan, Exhibit | None], object] = lambda plan, exhibit: None,
+    on_exhibit: Callable[[ExhibitSpec, Exhibit | None], object] = lambda spec, exhibit: None,
 ) -> Path:
     """Write every exhibit as pictures (SVG, PNG), CSV and a section of one HTML page.
 
-    What is finished is kept in the study's folder, so that an interrupted reproduction goes on
-    where it stopped.
+    What is finished is kept in its folder, so that an interrupted reproduction goes on where it
+    stopped.
 
     Args:
         paper: what to reproduce.
-        study: on which model and data.
+        reproduction: on which model and data.
         only: names of exhibits; by default all.
         command: how it was asked for, for the record.
-        told: is told of each exhibit, or of one that is missing (None).
+        on_exhibit: is called with each exhibit, or with None for one that is missing.
 
     Returns:
         The page.
@@ -46,31 +45,31 @@ def reproduce(
     """
     made: list[Exhibit] = []
     missing: list[tuple[str, str]] = []
-    for plan in paper.chosen(None if only is None else tuple(only)):
-        reason = plan.missing(study)
-        exhibit = None if reason else plan.make(study, ExhibitWriter(study.folder, plan.name))
+    for spec in paper.select(only):
+        reason = spec.missing(reproduction)
+        exhibit = None if reason else spec.create(reproduction)
         if exhibit is None:
-            missing.append((plan.title, reason or ""))
+            missing.append((spec.title, reason or ""))
         else:
             made.append(exhibit)
-        told(plan, exhibit)
+        on_exhibit(spec, exhibit)
     page = ExhibitsPage(
         title=paper.title,
         introduction=paper.introduction,
         exhibits=made,
-        facts=_facts(study),
+        facts=_facts(reproduction),
         missing=missing,
-        attributes=_attributes(study),
+        attributes=_attributes(reproduction),
         command=command,
     )
-    path = study.folder / PAGE
+    path = reproduction.folder / PAGE
     files.write(path, exhibits_page(page).encode(), error=ResultError)
     return path
 
 
-def _facts(study: Study) -> list[tuple[str, str]]:
+def _facts(reproduction: Reproduction) -> list[tuple[str, str]]:
     """What was read, in a few words."""
-    sources = study.sources
+    sources = reproduction.sources
     named = {
         "text": [sources.text] if sources.text else ["the sample corpus"],
         "treebanks": sources.dependency,
@@ -78,9 +77,9 @@ def _facts(study: Study) -> list[tuple[str, str]]:
         "sentence pairs": sources.pairs,
         "word vectors": [sources.word_vectors] if sources.word_vectors else ["the model's own"],
     }
-    compared = [("compared with", study.compared.name)] if study.compared else []
+    compared = [("compared with", reproduction.compared.name)] if reproduction.compared else []
     return [
-        ("model", study.model.name),
+        ("model", reproduction.model.name),
         *compared,
         *(
             (label, ", ".join(Path(name).name for name in names))
@@ -90,13 +89,16 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     ]
 
 
-def _attributes(study: Study) -> dict[str, object]:
-    settings = {**asdict(study.options), **asdict(study.sources)}
-    if study.compared:
-        settings |= {"compared": study.compared.name, "compared_revision": study.compared.revision}
+def _attributes(reproduction: Reproduction) -> dict[str, object]:
+    settings = {**asdict(reproduction.settings), **asdict(reproduction.sources)}
+    if reproduction.compared:
+        settings |= {
+            "compared": reproduction.compared.name,
+            "compared_revision": reproduction.compared.revision,
+        }
     return {
-        "model": study.model.name,
-        "revision": study.model.revision,
+        "model": reproduction.model.name,
+        "revision": reproduction.model.revision,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": json.dumps(versions()),
         "settings": json.dumps(settings),

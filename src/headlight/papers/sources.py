@@ -1,7 +1,7 @@
 """What a reproduction reads: text, annotated corpora and word vectors, and where they lie."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from headlight.corpora.compression import suffixes
 from headlight.corpora.files import COMPANIONS
 from headlight.corpora.pairs.pair_corpus import pair_task, task_of
 from headlight.errors import CorpusError
+from headlight.settings import Settings
 
 TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}
 COREFERENCE_SUFFIXES = {".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"}
@@ -23,7 +24,7 @@ VECTOR_NAMES = ("glove", "word2vec", "word_vectors", "fasttext")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sources:
+class Sources(Settings):
     """Files and folders; what is missing leaves out the exhibits that need it.
 
     Attributes:
@@ -65,12 +66,12 @@ class Sources:
         place = Path(folder).expanduser()
         if not place.is_dir():
             raise CorpusError(f"there is no folder {place}; name one with --data.")
-        treebanks = _named(place, TREEBANK_NAMES)
+        treebanks = _folders_named(place, TREEBANK_NAMES)
         found = cls(
-            text=_first(_named(place, TEXT_NAMES)),
-            dependency=_evaluated(treebanks, TREEBANK_SUFFIXES),
-            dependency_train=_trained(treebanks),
-            coreference=_evaluated(_children(place, lambda name: "coref" in name)),
+            text=_first(_folders_named(place, TEXT_NAMES)),
+            dependency=_for_evaluation(treebanks, TREEBANK_SUFFIXES),
+            dependency_train=_for_training(treebanks),
+            coreference=_for_evaluation(_children(place, lambda name: "coref" in name)),
             word_vectors=_first(_vectors(place)),
             pairs=_pairs(place),
         )
@@ -100,10 +101,10 @@ class Sources:
         }
         if self.dependency:  # a training part of some other treebank would be out of place
             missing.pop("dependency_train", None)
-        return replace(self, **missing)
+        return self.replace(**missing)
 
 
-def _named(folder: Path, beginnings: tuple[str, ...]) -> list[Path]:
+def _folders_named(folder: Path, beginnings: tuple[str, ...]) -> list[Path]:
     return _children(folder, lambda name: name.startswith(beginnings))
 
 
@@ -113,7 +114,9 @@ def _children(folder: Path, wanted: Callable[[str], bool]) -> list[Path]:
 
 def _vectors(folder: Path) -> list[Path]:
     return [
-        file for place in _named(folder, VECTOR_NAMES) for file in _data(place, VECTOR_SUFFIXES)
+        file
+        for place in _folders_named(folder, VECTOR_NAMES)
+        for file in _data_files(place, VECTOR_SUFFIXES)
     ]
 
 
@@ -125,30 +128,32 @@ def _pairs(folder: Path) -> tuple[str, ...]:
 
     chosen = []
     for place in _children(folder, is_wanted):
-        files = _data(place, PAIR_SUFFIXES)
+        files = _data_files(place, PAIR_SUFFIXES)
         parts = ([file for file in files if part in file.name] for part in PAIR_PARTS)
         chosen += next((found for found in parts if found), files)[:1]
     return tuple(map(str, chosen))
 
 
-def _evaluated(places: list[Path], suffixes: set[str] = COREFERENCE_SUFFIXES) -> tuple[str, ...]:
+def _for_evaluation(
+    places: list[Path], suffixes: set[str] = COREFERENCE_SUFFIXES
+) -> tuple[str, ...]:
     """For each place its part for development, else for testing, else all but the training."""
     chosen = []
     for place in places:
-        files = _data(place, suffixes)
+        files = _data_files(place, suffixes)
         parts = ([file for file in files if part in file.name] for part in ("dev", "test"))
         rest = [file for file in files if "train" not in file.name]
         chosen += next((found for found in parts if found), rest)
     return tuple(map(str, chosen))
 
 
-def _trained(treebanks: list[Path]) -> str | None:
+def _for_training(treebanks: list[Path]) -> str | None:
     """The training part of the first treebank."""
-    files = _data(treebanks[0], TREEBANK_SUFFIXES) if treebanks else []
+    files = _data_files(treebanks[0], TREEBANK_SUFFIXES) if treebanks else []
     return _first([file for file in files if "train" in file.name])
 
 
-def _data(place: Path, allowed: set[str]) -> list[Path]:
+def _data_files(place: Path, allowed: set[str]) -> list[Path]:
     """Files that hold data, in the order of their names; the place itself if it is a file."""
     files = sorted(place.iterdir()) if place.is_dir() else [place]
     return [

@@ -7,38 +7,38 @@ import xarray
 
 from headlight.analysis.settings import TextSettings
 from headlight.analysis.text_plan import SAMPLE, SAMPLE_NAME
-from headlight.papers.reproduction import Study
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.settings import SegmentIds
 
 S = TypeVar("S", bound=TextSettings)
 
 
-def text_settings(study: Study, settings: type[S], **more: Any) -> S:
+def text_settings(reproduction: Reproduction, settings: type[S], **more: Any) -> S:
     """How text becomes examples: two adjacent paragraphs, as in the paper (Section 3)."""
-    options = study.options
     common = {
         "pairs": True,
-        "max_length": text_length(study),
-        "segment_ids": options.segment_ids,
-        "max_examples": options.max_examples,
-        "seed": options.seed,
-        "kind": study.kind,
+        "max_length": reproduction.max_length,
+        "segment_ids": segment_ids(reproduction),
+        "max_examples": reproduction.settings.max_examples,
+        "seed": reproduction.settings.seed,
+        "kind": reproduction.kind,
     }
     return settings(**{**common, **more})
 
 
-def text_length(study: Study) -> int:
-    """Tokens in a segment of text at most."""
-    return min(study.options.max_length, study.model.longest or study.options.max_length)
+def segment_ids(reproduction: Reproduction) -> SegmentIds:
+    """Of pairs of paragraphs."""
+    return reproduction.settings.segment_ids or "pair"
 
 
-def text_source(study: Study) -> str:
+def text_source(reproduction: Reproduction) -> str:
     """The text that is read."""
-    return study.sources.text or str(SAMPLE)
+    return reproduction.sources.text or str(SAMPLE)
 
 
-def text_name(study: Study) -> str:
+def text_name(reproduction: Reproduction) -> str:
     """What it is called."""
-    return Path(study.sources.text).name if study.sources.text else SAMPLE_NAME
+    return Path(reproduction.sources.text).name if reproduction.sources.text else SAMPLE_NAME
 
 
 def model_name(name: str) -> str:
@@ -46,25 +46,26 @@ def model_name(name: str) -> str:
     return Path(name).resolve().name if Path(name).is_dir() else name
 
 
-def model_note(study: Study) -> str:
+def model_note(reproduction: Reproduction) -> str:
     """Which model this is, beside the paper's."""
-    sites = study.model.sites_of(study.kind)
+    sites = reproduction.model.sites_of(reproduction.kind)
     return (
-        f"The model is {model_name(study.model.name)}, {len(sites)} layers of "
+        f"The model is {model_name(reproduction.model.name)}, {len(sites)} layers of "
         f"{max(site.heads for site in sites)} heads; the paper's is BERT-base, 12 layers of 12."
     )
 
 
-def text_notes(study: Study, dataset: xarray.Dataset) -> list[str]:
+def text_notes(reproduction: Reproduction, dataset: xarray.Dataset) -> list[str]:
     """Where model and text differ from the paper's."""
     read = (
-        f"The text is {dataset.attrs['examples']} segments of at most "
-        f"{text_length(study)} tokens from {text_name(study)}; the paper's is 1,000 "
-        "segments of Wikipedia (992 in the released data)."
+        f"The text is {dataset.attrs['examples']} segments of at most {reproduction.max_length} "
+        f"tokens from {text_name(reproduction)}; the paper's is 1,000 segments of Wikipedia (992 "
+        "in the released data)."
     )
-    ids = f"Segment ids are {study.options.segment_ids}" + (
-        ", as in the released maps of Clark et al.; Kobayashi et al. have 0 and 1."
-        if study.options.segment_ids == "zeros"
-        else ", as in the code of Kobayashi et al.; the released maps of Clark et al. have zeros."
+    ids = segment_ids(reproduction)
+    released = (
+        "as in the released maps of Clark et al.; Kobayashi et al. have 0 and 1."
+        if ids == "zeros"
+        else "as in the code of Kobayashi et al.; the released maps of Clark et al. have zeros."
     )
-    return [model_note(study), read, ids]
+    return [model_note(reproduction), read, f"Segment ids are {ids}, {released}"]

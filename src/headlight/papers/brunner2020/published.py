@@ -1,20 +1,16 @@
-"""What *On Identifiability in Transformers* (Brunner et al. 2020) says of its data, as printed."""
+"""The numbers of *On Identifiability in Transformers* (Brunner et al. 2020), as printed.
+
+BERT-base (uncased), heads of 64 dimensions; layers from 1; shares in percent.  The figures are
+given without tables, so that little can be compared but what is said.  Sections 4 and 5 are on MRPC
+where no set is named, Section 3 on the Wikipedia samples of Clark et al. of at most 128 tokens.
+"""
 
 from typing import NamedTuple
 
 
-class PairSet(NamedTuple):
-    """A development set of sentences or pairs (Section 4 and Appendix D).
+class PublishedSet(NamedTuple):
+    """A development set of sentences or pairs, how many there are, and their tokens."""
 
-    Attributes:
-        title: Its name.
-        examples: How many there are.
-        shortest: Tokens of the shortest example.
-        longest: Tokens of the longest.
-        mean: Tokens of an example on average.
-    """
-
-    title: str
     examples: int
     shortest: int
     longest: int
@@ -22,16 +18,66 @@ class PairSet(NamedTuple):
 
 
 PAIR_SETS = {
-    "mrpc": PairSet("MRPC", 408, 26, 92, 58),
-    "cola": PairSet("CoLA", 1043, 5, 35, 11),
-    "mnli": PairSet("MNLI-matched", 4000, 6, 128, 39),
+    "mrpc": PublishedSet(408, 26, 92, 58),
+    "cola": PublishedSet(1043, 5, 35, 11),
+    "mnli": PublishedSet(4000, 6, 128, 39),
 }
-"""All 408 of MRPC (21,723 tokens), all of CoLA, and the first 4,000 of MNLI (155,964 tokens)."""
+"""All 408 of MRPC (21,723 tokens, though 408 of 58 tokens would have 23,664), all of CoLA, and the
+first 4,000 of MNLI-matched (155,964 tokens); Section 4 and Appendix D."""
 
 MNLI_IDENTITY_EXAMPLES = 500
 """Of MNLI, whose tokens are identified (19,839 tokens, Figure 39); all others are attributed."""
 
-MRPC_ERRATUM = (
-    "The paper gives MRPC 58 tokens on average and 21,723 in all; 408 examples of 58 tokens would "
-    "have 23,664."
-)
+# Section 3 and Appendix A
+
+HEAD_DIM = 64
+"""d_v."""
+
+SHORT_CORRELATION = 1.0
+"""Of raw and effective attention, in texts of fewer tokens than d_v (Section 3.5)."""
+
+EXAMPLE_LAYER = 4
+"""Whose head Figure 6 shows, from 1."""
+
+# Section 4, Appendices B and D.1
+
+LAYERS = 12
+
+LINEAR_COSINE_LAST = 93.0
+"""Identifiability rate of the last layer with a linear map and cosine distance (Section 4.1)."""
+
+TRAINED_LAST = 94.0
+"""The same map, trained on the last layer and tested on it (Section 4.1, Figure 2b)."""
+
+TRAINED_FIRST_BELOW = 70.0
+"""The linear map of layer 1 and cosine distance find less than this in layers 11 and 12."""
+
+FRACTIONS = {0.5: 74.0, 0.8: 80.0, 0.9: 81.0, 1.0: 82.0}
+"""An MLP with the L2 loss on layer 11, by share of the training data (Appendix B.2)."""
+
+FRACTIONS_LAYER = 11
+
+CHANCE = {"mrpc": 1.7, "cola": 9.0, "mnli": 2.6}
+"""Random guessing: one over the average length (Appendix D.1)."""
+
+# Section 5 and Appendix C
+
+OWN_MEDIANS = {1: 30.6, 6: 14.4, 12: 10.7}
+"""Median contribution of a token to the hidden token in its own place (Figure 3a)."""
+
+NOT_LARGEST = {1: 0.0, 2: 0.0, 3: 0.0, 6: 18.0, 11: 30.0, 12: 30.0}
+"""Share of tokens that are not the largest contributor to their own hidden token (Figure 3b)."""
+
+NEAREST = (-1, 1)
+"""Relative positions that contribute most, in every layer (Figure 4b), and to [CLS] around the
+first [SEP] (Figure 18b)."""
+
+FIRST_LAYER_REST, FIRST_LAYER_CLASS = 35.0, 40.0
+"""In the first layer the median own contribution is below the first of these for all parts of
+speech, and above the second for [CLS] (Figure 26)."""
+
+TRACKED_PAIR = "he said the foodservice pie business doesn't fit"
+"""How the sentence begins whose tokens are tracked in Figures 19 to 25."""
+
+TRACKED_WORDS = ("he", "said", "fit", "long", "strategy")
+"""The words that are tracked, between [CLS] and the first [SEP]."""

@@ -5,49 +5,53 @@ import pandas
 import xarray
 
 from headlight.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
-from headlight.papers.clark2019.results import antecedents, dependencies, distances, surveyed
+from headlight.papers.clark2019.results import (
+    load_antecedents,
+    load_dependencies,
+    load_distances,
+    load_survey,
+)
 from headlight.papers.clark2019.surface import LABELS
-from headlight.papers.naming import head_name
-from headlight.papers.reproduction import Study
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.naming import frame_of, head_name
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.studies.coreference.result import systems_table
 from headlight.studies.dependency.result import best_heads
-from headlight.views.exhibits import Exhibit, Picture
+from headlight.views.exhibits import Picture
 from headlight.views.pictures import Embedding, dendrogram, embedding as draw_embedding
 
 MARGIN = 0.1
 """A head is named after a relation if it beats the best fixed offset by so much."""
 
 
-def figure_6(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit("figure-6", "Heads that behave alike", "Clark et al. (2019), Figure 6 and Section 6")
+def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Heads on a map, and in a tree, by the divergence of their attention."""
-    found, survey = distances(study), surveyed(study)
-    named = _names(study, survey)
+    found, survey = load_distances(reproduction), load_survey(reproduction)
+    named = _names(reproduction, survey)
     pictures: list[Picture] = []
     frames: list[pandas.DataFrame] = []
     for measure in found["measure"].values:
         of_measure = found["distance"].sel(measure=measure)
-        points = embedding(of_measure, seed=study.options.seed)
+        points = embedding(of_measure, seed=reproduction.settings.seed)
         frame = _frame(points, named, str(measure))
         frames.append(frame)
         pictures += [
-            _map(frame, str(measure), float(points.attrs["stress"]), desk),
-            _tree(of_measure, frame, str(measure), desk),
+            _map(frame, str(measure), float(points.attrs["stress"]), writer),
+            _tree(of_measure, frame, str(measure), writer),
         ]
     table = pandas.concat(frames, ignore_index=True)
-    desk.keep(table)
-    return Exhibit(
-        name="figure-6",
-        title="Heads that behave alike",
-        source="Clark et al. (2019), Figure 6 and Section 6",
-        explanation="Near heads attend alike: distances are Jensen-Shannon divergences, summed "
+    writer.keep(table)
+    return Content(
+        "Near heads attend alike: distances are Jensen-Shannon divergences, summed "
         "over all tokens of the text, drawn by multidimensional scaling; the tree joins the "
         "nearest first. Left by layer, right by what the heads do. Norms, effective attention and "
         "gradients are made distributions first: absolute values divided by their sum.",
         pictures=pictures,
         tables=[
-            desk.table(
+            writer.table(
                 _within_layers(found),
                 "Mean divergence of two heads, in nats per token: of one layer, and of different "
                 "layers",
@@ -57,38 +61,41 @@ def figure_6(study: Study, desk: ExhibitWriter) -> Exhibit:
             )
         ],
         notes=[
-            *text_notes(study, found),
+            *text_notes(reproduction, found),
             "Behaviours by the rules of the released code: more than half to the next or previous "
             "token; entropy above 3.8 nats at 128 tokens, here the same share of that of uniform "
             "attention; more than 60% to [CLS], [SEP] or punctuation. Heads are named after a "
             f"relation or after coreference where they are the best and {100 * MARGIN:.0f} points "
             "better than the best fixed offset, or than the nearest mention.",
             "The paper prints no numbers for this figure, and its code sets no seed; here it is "
-            f"{study.options.seed}.",
+            f"{reproduction.settings.seed}.",
         ],
-        files=desk.written,
     )
 
 
-def _names(study: Study, survey: xarray.Dataset) -> xarray.DataArray:
+def _names(reproduction: Reproduction, survey: xarray.Dataset) -> xarray.DataArray:
     """What each head is known for: its behaviour, or its linguistic job."""
-    jobs = _jobs(study)
+    jobs = _jobs(reproduction)
     there = {head: job for head, job in jobs.items() if head[0] in survey["layer"].values}
     measure = str(survey["measure"].values[0])
     return behaviours(survey, linguistic=there, measure=measure, broad=None)
 
 
-def _jobs(study: Study) -> dict[tuple[int, int], str]:
+def _jobs(reproduction: Reproduction) -> dict[tuple[int, int], str]:
     """Heads that find a relation, or antecedents, far better than a baseline does."""
     jobs: dict[tuple[int, int], str] = {}
-    measure = study.options.measures[0]
-    if study.sources.dependency:
-        best = best_heads(dependencies(study, study.sources.dependency[0]), measure)
+    measure = reproduction.settings.measures[0]
+    if reproduction.sources.dependency:
+        best = best_heads(
+            load_dependencies(reproduction, reproduction.sources.dependency[0]), measure
+        )
         for row in best.sort_values("accuracy").to_dict("records"):
             if row["relation"] != "all" and row["accuracy"] > row["baseline"] + MARGIN:
                 jobs[int(row["layer"]), int(row["head"])] = str(row["relation"])
-    if study.sources.coreference:
-        resolvers = systems_table(antecedents(study, study.sources.coreference[0]))
+    if reproduction.sources.coreference:
+        resolvers = systems_table(
+            load_antecedents(reproduction, reproduction.sources.coreference[0])
+        )
         records = {str(name): row for name, row in resolvers.to_dict("index").items()}
         found = records.get(measure)
         if found and found["all"] > records["nearest"]["all"] + 100 * MARGIN:
@@ -112,7 +119,7 @@ def _frame(points: xarray.DataArray, named: xarray.DataArray, measure: str) -> p
     )
 
 
-def _map(frame: pandas.DataFrame, measure: str, stress: float, desk: ExhibitWriter) -> Picture:
+def _map(frame: pandas.DataFrame, measure: str, stress: float, writer: ExhibitWriter) -> Picture:
     points = frame[["x", "y"]].to_numpy()
     layers = [str(layer) for layer in frame["layer"]]
     doing = [str(name) for name in frame["behaviour"]]
@@ -137,7 +144,7 @@ def _map(frame: pandas.DataFrame, measure: str, stress: float, desk: ExhibitWrit
         ),
     ]
     counts = ", ".join(f"{kinds.count(name)} {name}" for name in present)
-    return desk.picture(
+    return writer.picture(
         draw_embedding(panels),
         f"Heads by the divergence of their {LABELS[measure]}.",
         f"Heads by behaviour: {counts}.",
@@ -146,7 +153,7 @@ def _map(frame: pandas.DataFrame, measure: str, stress: float, desk: ExhibitWrit
 
 
 def _tree(
-    of_measure: xarray.DataArray, frame: pandas.DataFrame, measure: str, desk: ExhibitWriter
+    of_measure: xarray.DataArray, frame: pandas.DataFrame, measure: str, writer: ExhibitWriter
 ) -> Picture:
     layers = [str(layer) for layer in frame["layer"]]
     drawn = dendrogram(
@@ -156,7 +163,7 @@ def _tree(
         y_label="divergence (nats per token)",
         title=f"{LABELS[measure]}: average linkage",
     )
-    return desk.picture(
+    return writer.picture(
         drawn,
         f"The same distances as a tree, {LABELS[measure]}.",
         "Heads joined two by two, the nearest first; colours are layers.",
@@ -167,21 +174,8 @@ def _tree(
 def _within_layers(found: xarray.Dataset) -> pandas.DataFrame:
     """Whether heads of one layer are nearer to each other than to those of other layers."""
     same = found["layer"] == found["second_layer"]
-    first, second = (
-        xarray.DataArray(np.arange(found.sizes[side]), dims=side) for side in ("first", "second")
-    )
-    others = first != second
-    rows = []
-    for measure in found["measure"].values:
-        of_measure = found["distance"].sel(measure=measure)
-        within = float(of_measure.where(same & others).mean())
-        between = float(of_measure.where(~same).mean())
-        rows.append(
-            {
-                "measure": str(measure),
-                "same layer": within,
-                "other layers": between,
-                "ratio": within / between,
-            }
-        )
-    return pandas.DataFrame(rows)
+    others = xarray.DataArray(~np.eye(found.sizes["first"], dtype=bool), dims=("first", "second"))
+    pairs = ("first", "second")
+    within = found["distance"].where(same & others).mean(pairs)
+    between = found["distance"].where(~same).mean(pairs)
+    return frame_of({"same layer": within, "other layers": between, "ratio": within / between})

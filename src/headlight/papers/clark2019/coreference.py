@@ -4,52 +4,55 @@ import pandas
 import xarray
 
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.results import antecedents, stem
+from headlight.papers.clark2019.results import load_antecedents, stem
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import head_name
-from headlight.papers.reproduction import Study
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.studies.coreference.result import systems_table
-from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
+from headlight.views.exhibits import Comparison, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 
 KINDS = ("all", "pronoun", "proper", "nominal")
 BASELINES = ("nearest", "head match", "rule-based")
 
 
-def table_2(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "table-2",
+    "Heads as resolvers of coreference",
+    "Clark et al. (2019), Table 2 and Section 4.3",
+    ("coreference",),
+)
+def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Baselines and the best head of each measure."""
     pictures: list[Picture] = []
     tables: list[Table] = []
     comparisons: list[Comparison] = []
     notes: list[str] = []
-    for source in study.sources.coreference:
-        result, name = antecedents(study, source), stem(source)
+    for source in reproduction.sources.coreference:
+        result, name = load_antecedents(reproduction, source), stem(source)
         best = systems_table(result)
-        tables.append(_table(best, name, desk))
-        pictures += [_accuracies(result, best, name, desk), _map(result, name, desk)]
-        comparisons += _compared(best, name)
-        notes.append(_note(study, result, name))
-    return Exhibit(
-        name="table-2",
-        title="Heads as resolvers of coreference",
-        source="Clark et al. (2019), Table 2 and Section 4.3",
-        explanation="How often the head word of a mention attends most to the head word of one of "
+        tables.append(_table(best, name, writer))
+        pictures += [_accuracies(result, best, name, writer), _map(result, name, writer)]
+        comparisons += _comparisons(best, name)
+        notes.append(_note(reproduction, result, name))
+    return Content(
+        "How often the head word of a mention attends most to the head word of one of "
         "its antecedents, among the head words of the mentions before it: heads and baselines pick "
         "from the same candidates. The best head is chosen on the same mentions, as in the paper.",
         pictures=pictures,
         tables=tables,
         comparisons=comparisons,
-        notes=[model_note(study), *notes],
-        files=desk.written,
+        notes=[model_note(reproduction), *notes],
     )
 
 
-def _table(best: pandas.DataFrame, name: str, desk: ExhibitWriter) -> Table:
+def _table(best: pandas.DataFrame, name: str, writer: ExhibitWriter) -> Table:
     frame = pandas.DataFrame({"system": [_label(model, row) for model, row in best.iterrows()]})
     for kind in KINDS:
         frame[kind] = best[kind].to_numpy()
-    return desk.table(
+    return writer.table(
         frame,
         f"{name}: antecedents found, in percent",
         formats=dict.fromkeys(KINDS, ".1f"),
@@ -65,7 +68,7 @@ def _label(model: object, row: pandas.Series) -> str:
 
 
 def _accuracies(
-    result: xarray.Dataset, best: pandas.DataFrame, name: str, desk: ExhibitWriter
+    result: xarray.Dataset, best: pandas.DataFrame, name: str, writer: ExhibitWriter
 ) -> Picture:
     """Best heads as marks with intervals, baselines as ticks, by kind of mention."""
     heads = best.dropna(subset="layer")
@@ -86,7 +89,7 @@ def _accuracies(
         ticks = {str(one): float(baseline.sel(baseline=one)) for one in result["baseline"].values}
         count = int(result["count"].sel(mention_kind=kind))
         rows.append(BarRow(f"{kind} ({count})", marks, ticks))
-    return desk.picture(
+    return writer.picture(
         bars(rows, x_label="antecedents found", percent=True, dots=True, limits=(0.0, 1.0)),
         f"{name}: the best head of each measure and the baselines, with 95% intervals.",
         f"The best head finds {best.iloc[len(BASELINES)]['all']:.0f}% of all antecedents."
@@ -96,7 +99,7 @@ def _accuracies(
     )
 
 
-def _map(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
+def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
     accuracy = result["accuracy"].sel(mention_kind="all").max("direction")
     maps = [
         HeadMap(
@@ -111,7 +114,7 @@ def _map(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
         )
         for measure in result["measure"].values
     ]
-    return desk.picture(
+    return writer.picture(
         head_map(maps),
         f"{name}: antecedents found by every head, in its better direction.",
         "Rows are layers, columns are heads.",
@@ -119,7 +122,7 @@ def _map(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
     )
 
 
-def _compared(best: pandas.DataFrame, name: str) -> list[Comparison]:
+def _comparisons(best: pandas.DataFrame, name: str) -> list[Comparison]:
     ours = dict(zip(BASELINES, best.index[: len(BASELINES)], strict=True))
     measured = [str(model) for model in best.index[len(BASELINES) :]]
     records = {str(model): row for model, row in best.to_dict("index").items()}
@@ -134,19 +137,18 @@ def _compared(best: pandas.DataFrame, name: str) -> list[Comparison]:
     return rows
 
 
-def _note(study: Study, result: xarray.Dataset, name: str) -> str:
+def _note(reproduction: Reproduction, result: xarray.Dataset, name: str) -> str:
     attributes = result.attrs
     counts = {kind: int(result["count"].sel(mention_kind=kind)) for kind in ("all", *KINDS[1:])}
+    overlap = reproduction.settings.overlap
+    read = (
+        "each document cut off after 128 tokens"
+        if overlap is None
+        else f"documents read whole, in windows that share {overlap} words"
+    )
     return (
         f"{name}: {attributes.get('documents')} documents, {counts['all']} mentions with an "
         f"antecedent in the window ({counts['pronoun']} pronouns, {counts['proper']} proper, "
-        f"{counts['nominal']} nominal), {_read(study)}. The paper's data is CoNLL-2012, cut to 128 "
-        "tokens per document; its way of choosing heads, candidates and head words was not "
-        "published."
+        f"{counts['nominal']} nominal), {read}. The paper's data is CoNLL-2012, cut to 128 tokens "
+        "per document; its way of choosing heads, candidates and head words was not published."
     )
-
-
-def _read(study: Study) -> str:
-    if study.options.overlap is None:
-        return "each document cut off after 128 tokens"
-    return f"documents read whole, in windows that share {study.options.overlap} words"

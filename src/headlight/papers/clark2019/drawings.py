@@ -9,18 +9,24 @@ import pandas
 from jaxtyping import Float
 
 from headlight.corpora import Sentence, open_coreference, open_treebank
-from headlight.encode import EncodedSentence, EncodedSpan, documents, sentences
+from headlight.encode import EncodedSentence, documents, sentences
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.examples_of_heads import example_heads
-from headlight.papers.clark2019.results import antecedents, dependencies, stem, surveyed
+from headlight.papers.clark2019.results import (
+    load_antecedents,
+    load_dependencies,
+    load_survey,
+    stem,
+)
 from headlight.papers.clark2019.word_maps import END, START, piece_map, word_map
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import head_name
-from headlight.papers.reproduction import Study
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note, text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.studies.coreference.result import systems_table
 from headlight.studies.dependency.result import best_heads
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import LinkDrawing, attention_lines
 
 FIRST = "The old mill by the river was built in 1802, and it still grinds grain."
@@ -45,31 +51,29 @@ ROOM = 48
 Map = Float[np.ndarray, "query key"]
 
 
-def figure_1(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit("figure-1", "Examples of heads", "Clark et al. (2019), Figure 1")
+def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The broadest head, and those that look most at the next token, [SEP] and punctuation."""
-    survey = surveyed(study)
-    measure = study.options.measures[0]
+    survey = load_survey(reproduction)
+    measure = reproduction.settings.measures[0]
     picked = example_heads(survey)
     drawings, rows = [], []
     for pattern, one in picked.items():
-        tokens, weights = piece_map(study, FIRST, SECOND, (one.layer, one.head))
+        tokens, weights = piece_map(reproduction, FIRST, SECOND, (one.layer, one.head))
         name = head_name(one.layer, one.head)
         drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [TITLES[pattern]]))
         rows.append({"pattern": TITLES[pattern], "head": name, "value": one.value})
-    return Exhibit(
-        name="figure-1",
-        title="Examples of heads",
-        source="Clark et al. (2019), Figure 1",
-        explanation="For each pattern of Section 3 the head that shows it most in the survey, on a "
+    return Content(
+        "For each pattern of Section 3 the head that shows it most in the survey, on a "
         "text of ours. Left attends, right is attended to; the darker the line, the more.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 attention_lines(drawings),
                 "The attention weights of four heads on one pair of sentences.",
                 "; ".join(f"head {row['head']} {row['pattern']}" for row in rows),
             )
         ],
-        tables=[desk.table(pandas.DataFrame(rows), "Picked by the survey: share, or entropy")],
+        tables=[writer.table(pandas.DataFrame(rows), "Picked by the survey: share, or entropy")],
         comparisons=[
             Comparison(
                 TITLES[pattern],
@@ -81,34 +85,35 @@ def figure_1(study: Study, desk: ExhibitWriter) -> Exhibit:
             for pattern, name in published.FIGURE_1
         ],
         notes=[
-            *text_notes(study, survey),
+            *text_notes(reproduction, survey),
             f"Heads are picked and drawn by {measure}."
             if measure != "gradient"
             else "Heads are drawn by the weight.",
         ],
-        files=desk.written,
     )
 
 
-def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-5", "Heads with a linguistic job", "Clark et al. (2019), Figure 5", ("dependency",)
+)
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The best head of some relations at work, and that of coreference."""
-    source = study.sources.dependency[0]
-    best = best_heads(dependencies(study, source), _measure(study), min_count=FEWEST)
+    source = reproduction.sources.dependency[0]
+    best = best_heads(
+        load_dependencies(reproduction, source), _measure(reproduction), min_count=FEWEST
+    )
     found = [_Link.of(best, relation) for _, relation, _ in published.FIGURE_5[:-1]]
-    drawings = [drawn for link in found if link for drawn in _drawn(study, source, link)]
-    if study.sources.coreference:
-        drawings += _coreferent(study, study.sources.coreference[0])
+    drawings = [drawn for link in found if link for drawn in _drawn(reproduction, source, link)]
+    if reproduction.sources.coreference:
+        drawings += _coreferent(reproduction, reproduction.sources.coreference[0])
     comparisons = [
-        _compared(row, link) for row, link in zip(published.FIGURE_5[:-1], found, strict=True)
+        _comparisons(row, link) for row, link in zip(published.FIGURE_5[:-1], found, strict=True)
     ]
-    return Exhibit(
-        name="figure-5",
-        title="Heads with a linguistic job",
-        source="Clark et al. (2019), Figure 5",
-        explanation="For each relation the best head, on a sentence of the treebank that it gets "
+    return Content(
+        "For each relation the best head, on a sentence of the treebank that it gets "
         "right. Left attends, right is attended to. Red: the words that the relation is about.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 attention_lines(drawings, columns=3),
                 f"Attention between words, on sentences of {stem(source)}.",
                 "; ".join(f"{drawing.title}: {', '.join(drawing.notes)}" for drawing in drawings),
@@ -118,19 +123,22 @@ def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
         else [],
         comparisons=comparisons,
         notes=[
-            model_note(study),
+            model_note(reproduction),
             f"Sentences of {LONGEST} words at most; a relation is left out if the treebank has "
             f"fewer than {FEWEST} words of it, or the head gets none of the first {CANDIDATES} "
             "short sentences right.",
             published.AUXPASS_ERRATUM,
         ],
-        files=desk.written,
     )
 
 
-def _measure(study: Study) -> str:
+def _measure(reproduction: Reproduction) -> str:
     """What single heads are drawn by."""
-    return study.forward_measures[0] if study.forward_measures else study.options.measures[0]
+    return (
+        reproduction.forward_measures[0]
+        if reproduction.forward_measures
+        else reproduction.settings.measures[0]
+    )
 
 
 @dataclass(frozen=True)
@@ -159,7 +167,7 @@ class _Link:
         return None
 
 
-def _compared(row: tuple[str, str, float], link: _Link | None) -> Comparison:
+def _comparisons(row: tuple[str, str, float], link: _Link | None) -> Comparison:
     name, relation, accuracy = row
     label = (
         relation if link is None or link.relation == relation else f"{relation} ({link.relation})"
@@ -168,11 +176,11 @@ def _compared(row: tuple[str, str, float], link: _Link | None) -> Comparison:
     return Comparison(label, accuracy, None if link is None else 100 * link.accuracy, "%", note)
 
 
-def _drawn(study: Study, source: str, link: _Link) -> Iterator[LinkDrawing]:
+def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[LinkDrawing]:
     """One sentence in which the head finds most words of the relation; nothing if it finds none."""
     best: tuple[int, EncodedSentence, Map] | None = None
-    for example in islice(_short(study, source, link.relation), CANDIDATES):
-        weights = word_map(study, example, (link.layer, link.head), _measure(study))
+    for example in islice(_short(reproduction, source, link.relation), CANDIDATES):
+        weights = word_map(reproduction, example, (link.layer, link.head), _measure(reproduction))
         right = _right(example.sentence, weights, link)
         if right and (best is None or right > best[0]):
             best = right, example, weights
@@ -187,17 +195,17 @@ def _drawn(study: Study, source: str, link: _Link) -> Iterator[LinkDrawing]:
     yield LinkDrawing(link.title, words, words, weights, [note], highlighted=attending)
 
 
-def _short(study: Study, source: str, relation: str) -> Iterator[EncodedSentence]:
+def _short(reproduction: Reproduction, source: str, relation: str) -> Iterator[EncodedSentence]:
     """Sentences that can be drawn and have the relation."""
-    treebank = open_treebank(source, invalid=study.options.broken)
+    treebank = open_treebank(source, invalid=reproduction.settings.invalid)
     fitting = (
         sentence
         for sentence in treebank
         if SHORTEST <= len(sentence) <= LONGEST and relation in sentence.relations
     )
-    room = study.model.longest or 512
+    room = reproduction.model.longest or 512
     examples = sentences(
-        fitting, study.tokenizer, max_length=room, overflow="skip", unencodable="skip"
+        fitting, reproduction.tokenizer, max_length=room, overflow="skip", unencodable="skip"
     )
     yield from examples
 
@@ -223,21 +231,23 @@ def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
     return 2 * sum(found) - len(found)
 
 
-def _coreferent(study: Study, source: str) -> Sequence[LinkDrawing]:
+def _coreferent(reproduction: Reproduction, source: str) -> Sequence[LinkDrawing]:
     """The beginning of a document in which the best head finds an antecedent."""
-    best = systems_table(antecedents(study, source), _measure(study)).dropna(subset="layer")
+    best = systems_table(load_antecedents(reproduction, source), _measure(reproduction)).dropna(
+        subset="layer"
+    )
     if best.empty:
         return []
     row = best.iloc[0]
     head = int(row["layer"]), int(row["head"])
     examples = documents(
-        open_coreference(source, invalid=study.options.broken),
-        study.tokenizer,
-        max_length=min(ROOM, study.model.longest or ROOM),
+        open_coreference(source, invalid=reproduction.settings.invalid),
+        reproduction.tokenizer,
+        max_length=min(ROOM, reproduction.model.longest or ROOM),
         unencodable="skip",
     )
     for example in islice(examples, CANDIDATES):
-        weights = word_map(study, example, head, _measure(study))
+        weights = word_map(reproduction, example, head, _measure(reproduction))
         links = _found_links(example, weights, str(row["direction"]))
         if links:
             words = [START, *example.document.words[: example.kept], END]

@@ -1,28 +1,21 @@
 """Section 5: what all heads together know about syntax (Table 3)."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import pandas
 import xarray
 
-from headlight.analysis.folder import RunFolder
-from headlight.corpora import Sentence, WordVectors, open_treebank, read_word_vectors
+from headlight.corpora import open_treebank
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import stem
-from headlight.papers.reproduction import Study, file_state
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.reproduction import Reproduction, file_state
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.studies.parser_probes.result import probe_table
 from headlight.studies.parser_probes.settings import ParserProbeSettings
-from headlight.studies.parser_probes.study import run
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import BarRow, Mark, bars
-
-EVERY = 10
-"""Without a training treebank every tenth sentence is evaluated, and the others train."""
 
 LABELS = {
     "right_branching": "right-branching",
@@ -33,110 +26,63 @@ LABELS = {
 }
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some sentences of a treebank, by their places; it can be iterated again."""
-
-    treebank: Iterable[Sentence]
-    source: str
-    evaluated: bool
-
-    def __iter__(self) -> Iterator[Sentence]:
-        for place, sentence in enumerate(self.treebank):
-            if (place % EVERY == EVERY - 1) == self.evaluated:
-                yield sentence
-
-
-@dataclass(frozen=True)
-class First:
-    """The first sentences of a treebank; it can be iterated again."""
-
-    treebank: Iterable[Sentence]
-    source: str
-    number: int | None
-
-    def __iter__(self) -> Iterator[Sentence]:
-        return islice(self.treebank, self.number)
-
-
-def table_3(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "table-3",
+    "What heads know together",
+    "Clark et al. (2019), Table 3 and Section 5",
+    ("dependency",),
+)
+def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Probes and what they are compared with."""
-    result = probed(study)
+    result = load_probes(reproduction)
     table = _readable(probe_table(result))
     numbers = ["UAS", "low", "high", "UAS, best tree", "UUAS"]
-    return Exhibit(
-        name="table-3",
-        title="What heads know together",
-        source="Clark et al. (2019), Table 3 and Section 5",
-        explanation="Parsers that see nothing but attention: each head has a weight, which in "
+    return Content(
+        "Parsers that see nothing but attention: each head has a weight, which in "
         "“attention and words” depends on the vectors of the two words. UAS is the share of words "
         "whose governor is found, punctuation left out. Beyond the paper: the best tree over the "
         "same scores, UUAS, and probes on other measures than the weight.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 bars(_rows(table), x_label="UAS", percent=True, dots=True, limits=(0.0, 1.0)),
                 "UAS with 95% intervals, sentences resampled.",
                 ", ".join(f"{_row_label(row)} {row['UAS']:.0f}%" for _, row in table.iterrows()),
             )
         ],
         tables=[
-            desk.table(
+            writer.table(
                 table.drop(columns="seconds"),
                 "All probes, in percent; the interval is that of UAS",
                 formats={**dict.fromkeys(numbers, ".1f"), "epochs": ".0f", "parameters": ","},
             )
         ],
-        comparisons=_compared(table),
-        notes=_notes(study),
-        files=desk.written,
+        comparisons=_comparisons(table),
+        notes=_notes(reproduction),
     )
 
 
-def probed(study: Study) -> xarray.Dataset:
+def load_probes(reproduction: Reproduction) -> xarray.Dataset:
     """All probes on all measures of one forward pass."""
-    train, evaluation = parts(study)
-
-    def make(place: Path) -> xarray.Dataset:
-        return run(
-            evaluation,
-            study.model,
-            ParserProbeSettings(measures=study.forward_measures, seeds=(study.options.seed,)),
-            train=train,
-            vectors=_vectors(study, (train, evaluation)),
-            folder=RunFolder(path=place, resume=True),
-            progress=study.progress,
-        )
-
-    sources = [study.sources.dependency_train, study.sources.dependency[0]]
-    states = [file_state(source) for source in sources if source]
-    vectors = study.sources.word_vectors
-    return study.kept(
-        "probes",
-        "parser_probes",
-        make,
-        sources=states,
-        vectors=file_state(vectors) if vectors else None,
+    sources, chosen = reproduction.sources, reproduction.settings
+    settings = ParserProbeSettings(
+        word_vectors=sources.word_vectors,
+        max_sentences=chosen.max_sentences,
+        measures=reproduction.forward_measures,
+        seeds=(chosen.seed,),
     )
-
-
-def parts(study: Study) -> tuple[First | Part, First | Part]:
-    """What probes are trained on, and what they parse."""
-    options, source = study.options, study.sources.dependency[0]
-    first = First(open_treebank(source, invalid=options.broken), source, options.max_sentences)
-    if study.sources.dependency_train is None:
-        return Part(first, source, evaluated=False), Part(first, source, evaluated=True)
-    training = study.sources.dependency_train
-    treebank = open_treebank(training, invalid=options.broken)
-    return First(treebank, training, options.max_sentences), first
-
-
-def _vectors(study: Study, treebanks: Iterable[Iterable[Sentence]]) -> WordVectors | None:
-    """The vectors of the words that occur; the file may hold millions of others."""
-    if study.sources.word_vectors is None:
-        return None
-    words = {word for bank in treebanks for sentence in bank for word in sentence.words}
-    known = words | {word.lower() for word in words}
-    return read_word_vectors(study.sources.word_vectors, vocabulary=known)
+    evaluation, train = (
+        source and open_treebank(source, invalid=chosen.invalid)
+        for source in (sources.dependency[0], sources.dependency_train)
+    )
+    read = (sources.dependency[0], sources.dependency_train, sources.word_vectors)
+    return reproduction.run(
+        "parser_probes",
+        evaluation,
+        settings,
+        reads=[chosen.invalid, *(file_state(source) for source in read if source)],
+        name="probes",
+        train=train,
+    )
 
 
 def _readable(table: pandas.DataFrame) -> pandas.DataFrame:
@@ -160,7 +106,7 @@ def _row_label(row: pandas.Series) -> str:
     return f"{row['probe']} ({row['measure']})" if row["measure"] else str(row["probe"])
 
 
-def _compared(table: pandas.DataFrame) -> list[Comparison]:
+def _comparisons(table: pandas.DataFrame) -> list[Comparison]:
     """The rows of the paper, whose attention is the weight: here the first measure."""
     first = table.drop_duplicates("probe").set_index("probe")["UAS"]
     uuas = table[table["probe"] == LABELS["attention_and_words"]]["UUAS"]
@@ -176,8 +122,8 @@ def _compared(table: pandas.DataFrame) -> list[Comparison]:
     return rows
 
 
-def _notes(study: Study) -> list[str]:
-    sources = study.sources
+def _notes(reproduction: Reproduction) -> list[str]:
+    sources = reproduction.sources
     trained = (
         f"Trained on {stem(sources.dependency_train)}, evaluated on {stem(sources.dependency[0])}"
         if sources.dependency_train
@@ -185,7 +131,7 @@ def _notes(study: Study) -> list[str]:
     )
     vectors = Path(sources.word_vectors).name if sources.word_vectors else "the model's own"
     return [
-        model_note(study),
+        model_note(reproduction),
         f"{trained}; the paper's treebank is the Penn Treebank (36,160 and 1,696 sentences).",
         f"Word vectors: {vectors}; the paper's are GloVe of 100 dimensions.",
         "Trained with early stopping on a tenth of the training sentences; the released code makes "

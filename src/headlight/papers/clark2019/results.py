@@ -1,123 +1,95 @@
 """The results that the exhibits of Clark et al. share, each made once."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import xarray
 
-from headlight.analysis.folder import RunFolder
-from headlight.capture import CapturedModel, default_objective
+from headlight.analysis.settings import MeasureSettings
+from headlight.capture import default_objective
 from headlight.measures import GRADIENT
-from headlight.papers.reproduction import Study, file_state
+from headlight.papers.reproduction import Reproduction, file_state
 from headlight.papers.text import text_settings, text_source
 from headlight.result import joined
-from headlight.studies.coreference import study as coreference
 from headlight.studies.coreference.settings import TOKENS, CoreferenceSettings
-from headlight.studies.dependency import study as dependency
 from headlight.studies.dependency.settings import DependencySettings
-from headlight.studies.distances import study as head_distances
 from headlight.studies.distances.settings import DistanceSettings
-from headlight.studies.heads import study as heads
 from headlight.studies.heads.settings import SurveySettings
 
 
-def surveyed(study: Study) -> xarray.Dataset:
+def load_survey(reproduction: Reproduction) -> xarray.Dataset:
     """The survey of the text, by all measures asked for."""
-    return _of_text(study, "survey", heads.run, SurveySettings)
+    text = text_source(reproduction)
+    settings = text_settings(reproduction, SurveySettings)
+    return _by_all_measures(reproduction, "survey", text, settings, file_state(text))
 
 
-def distances(study: Study) -> xarray.Dataset:
+def load_distances(reproduction: Reproduction) -> xarray.Dataset:
     """How differently all pairs of heads attend, by all measures asked for."""
-    return _of_text(study, "distances", head_distances.run, DistanceSettings)
-
-
-def _of_text(
-    study: Study,
-    stage: str,
-    run: Callable[..., xarray.Dataset],
-    settings: type[SurveySettings] | type[DistanceSettings],
-) -> xarray.Dataset:
-    def passed(model: CapturedModel, measures: tuple[str, ...], folder: Path, **more: Any) -> Any:
-        return run(
-            text_source(study),
-            model,
-            text_settings(study, settings, measures=measures),
-            folder=RunFolder(path=folder, resume=True),
-            progress=study.progress,
-            **more,
-        )
-
-    return _by_all_measures(study, stage, stage, text_source(study), passed)
-
-
-def dependencies(study: Study, source: str) -> xarray.Dataset:
-    """Heads as parsers of one treebank, by all measures asked for."""
-
-    def passed(model: CapturedModel, measures: tuple[str, ...], folder: Path, **more: Any) -> Any:
-        return dependency.run(
-            source,
-            model,
-            DependencySettings(
-                measures=measures,
-                **_invalid(study),
-                max_sentences=study.options.max_sentences,
-                seed=study.options.seed,
-            ),
-            folder=RunFolder(path=folder, resume=True),
-            progress=study.progress,
-            **more,
-        )
-
-    return _by_all_measures(study, f"dependency-{stem(source)}", "dependency", source, passed)
-
-
-def antecedents(study: Study, source: str) -> xarray.Dataset:
-    """Heads as resolvers of one corpus, by all measures asked for."""
-
-    def passed(model: CapturedModel, measures: tuple[str, ...], folder: Path, **more: Any) -> Any:
-        return coreference.run(
-            source,
-            model,
-            CoreferenceSettings(
-                measures=measures,
-                **_invalid(study),
-                max_length=min(TOKENS, model.longest or TOKENS),
-                overlap=study.options.overlap,
-                seed=study.options.seed,
-            ),
-            folder=RunFolder(path=folder, resume=True),
-            progress=study.progress,
-            **more,
-        )
-
-    return _by_all_measures(study, f"coreference-{stem(source)}", "coreference", source, passed)
+    text = text_source(reproduction)
+    settings = text_settings(reproduction, DistanceSettings)
+    return _by_all_measures(reproduction, "distances", text, settings, file_state(text))
 
 
 def _by_all_measures(
-    study: Study, name: str, stage: str, source: str, passed: Callable[..., xarray.Dataset]
+    reproduction: Reproduction,
+    study: str,
+    source: Any,
+    settings: MeasureSettings,
+    reads: Any,
+    name: str = "",
 ) -> xarray.Dataset:
     """Forward measures by the model without a head, the gradient by the one with it."""
-
-    def make(run: Path) -> xarray.Dataset:
-        parts = []
-        if study.forward_measures:
-            parts.append(passed(study.model, study.forward_measures, folder=run / "forward"))
-        if study.language_model and study.wants_gradient:
-            objective = default_objective(study.language_model, seed=study.options.seed)
-            folder = run / "backward"
-            parts.append(
-                passed(study.language_model, (GRADIENT,), objective=objective, folder=folder)
+    parts, name = [], name or study
+    if reproduction.forward_measures:
+        forward = settings.replace(measures=reproduction.forward_measures)
+        parts.append(reproduction.run(study, source, forward, reads=reads, name=name))
+    if reproduction.language_model and reproduction.wants_gradient:
+        model, seed = reproduction.language_model, reproduction.settings.seed
+        parts.append(
+            reproduction.run(
+                study,
+                source,
+                settings.replace(measures=(GRADIENT,)),
+                reads=reads,
+                name=f"{name}-gradient",
+                model=model,
+                objective=default_objective(model, seed=seed),
             )
-        return joined(parts)
+        )
+    return joined(parts)
 
-    return study.kept(name, stage, make, source=file_state(source))
+
+def load_dependencies(reproduction: Reproduction, source: str) -> xarray.Dataset:
+    """Heads as parsers of one treebank, by all measures asked for."""
+    settings = DependencySettings(
+        max_sentences=reproduction.settings.max_sentences,
+        seed=reproduction.settings.seed,
+        **_invalid(reproduction),
+    )
+    reads, name = file_state(source), f"dependency-{stem(source)}"
+    return _by_all_measures(reproduction, "dependency", source, settings, reads, name)
 
 
-def _invalid(study: Study) -> dict[str, Any]:
-    """What becomes of annotation that is wrong, and of words that the tokenizer drops."""
-    skip = study.options.broken == "skip"
-    return {"invalid": study.options.broken, "unencodable": "skip" if skip else "error"}
+def load_antecedents(reproduction: Reproduction, source: str) -> xarray.Dataset:
+    """Heads as resolvers of one corpus, by all measures asked for."""
+    settings = CoreferenceSettings(
+        max_length=min(TOKENS, reproduction.model.longest or TOKENS),
+        overlap=reproduction.settings.overlap,
+        seed=reproduction.settings.seed,
+        **_invalid(reproduction),
+    )
+    reads, name = file_state(source), f"coreference-{stem(source)}"
+    return _by_all_measures(reproduction, "coreference", source, settings, reads, name)
+
+
+def _invalid(reproduction: Reproduction) -> dict[str, Any]:
+    """What becomes of annotation that is invalid, and of words that the tokenizer drops."""
+    skips = reproduction.settings.invalid == "skip"
+    return {
+        "invalid": reproduction.settings.invalid,
+        "unencodable": "skip" if skips else "error",
+    }
 
 
 def stem(source: str) -> str:

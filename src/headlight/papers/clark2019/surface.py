@@ -5,12 +5,13 @@ import pandas
 import xarray
 
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.results import surveyed
-from headlight.papers.naming import head_name, in_words, percent
-from headlight.papers.reproduction import Study
+from headlight.papers.clark2019.results import load_survey
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.naming import frame_of, head_name, in_words, percent
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import LayerPanel, LayerSeries, Reference, points_by_layer
 
 CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
@@ -24,31 +25,29 @@ LABELS = {
 """What the measures are called in titles."""
 
 
-def figure_2(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit("figure-2", "Attention to special tokens", "Clark et al. (2019), Figure 2 and Section 3.2")
+def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Attention to special tokens, and from [SEP] to [SEP]."""
-    survey = surveyed(study)
+    survey = load_survey(reproduction)
     panels = []
     for measure in survey["measure"].values:
         panels += [_to_categories(survey, str(measure)), _to_separators(survey, str(measure))]
     figure = points_by_layer(panels, columns=2)
     weight = survey["share"].sel(measure=survey["measure"].values[0])
     within = weight.sel(query_category="sep", key_category="sep").mean("head")
-    return Exhibit(
-        name="figure-2",
-        title="Attention to special tokens",
-        source="Clark et al. (2019), Figure 2 and Section 3.2",
-        explanation="Each dot is a head, each line the mean of a layer: the share that goes to "
+    return Content(
+        "Each dot is a head, each line the mean of a layer: the share that goes to "
         "[CLS], to [SEP], and to periods and commas; on the right the share that goes to [SEP] "
         "from [SEP] itself and from all other tokens. The rows below the first ask the same of "
         "the other measures, each as a share of its row's whole (effective attention is signed).",
         pictures=[
-            desk.picture(
+            writer.picture(
                 figure,
                 "Share of each measure that goes to a kind of token, by layer.",
-                _spoken(weight),
+                _alternative(weight),
             )
         ],
-        tables=[desk.table(_by_layer(survey), "Means over the heads of a layer, in percent")],
+        tables=[writer.table(_by_layer(survey), "Means over the heads of a layer, in percent")],
         comparisons=[
             Comparison(
                 "attention from [SEP] that goes to [SEP], largest mean of a layer",
@@ -63,8 +62,7 @@ def figure_2(study: Study, desk: ExhibitWriter) -> Exhibit:
                 in_words(_above_half(weight, "sep")),
             ),
         ],
-        notes=text_notes(study, survey),
-        files=desk.written,
+        notes=text_notes(reproduction, survey),
     )
 
 
@@ -98,24 +96,20 @@ def _panel(title: str, series: list[LayerSeries]) -> LayerPanel:
 def _by_layer(survey: xarray.Dataset) -> pandas.DataFrame:
     """One row per measure and layer: the lines of the figure."""
     share = survey["share"].mean("head") * 100
-    rows = []
-    for measure in survey["measure"].values:
-        of_measure = share.sel(measure=measure)
-        for layer in survey["layer"].values:
-            here = of_measure.sel(layer=layer)
-            to = here.sel(query_category="all")
-            row = {"measure": measure, "layer": int(layer) + 1}
-            row |= {
-                f"to {CATEGORIES[name]}": float(to.sel(key_category=name)) for name in CATEGORIES
-            }
-            sep = here.sel(key_category="sep")
-            row["[SEP] to [SEP]"] = float(sep.sel(query_category="sep"))
-            row["other to [SEP]"] = float(sep.sel(query_category="not_sep"))
-            rows.append(row)
-    return pandas.DataFrame(rows)
+    to_separators = share.sel(key_category="sep")
+    return frame_of(
+        {
+            **{
+                f"to {label}": share.sel(query_category="all", key_category=name)
+                for name, label in CATEGORIES.items()
+            },
+            "[SEP] to [SEP]": to_separators.sel(query_category="sep"),
+            "other to [SEP]": to_separators.sel(query_category="not_sep"),
+        }
+    )
 
 
-def _spoken(share: xarray.DataArray) -> str:
+def _alternative(share: xarray.DataArray) -> str:
     means = share.sel(query_category="all").mean("head")
     lines = (
         f"to {label} " + ", ".join(f"{100 * value:.0f}%" for value in means.sel(key_category=name))
@@ -124,9 +118,10 @@ def _spoken(share: xarray.DataArray) -> str:
     return f"Means by layer of the attention weight: {'; '.join(lines)}."
 
 
-def section_3_1(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit("section-3-1", "Heads that attend to a neighbour", "Clark et al. (2019), Section 3.1")
+def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Attention to the previous, the current and the next token."""
-    survey = surveyed(study)
+    survey = load_survey(reproduction)
     neighbour = survey["neighbour"]
     panels = [
         _panel(
@@ -138,17 +133,15 @@ def section_3_1(study: Study, desk: ExhibitWriter) -> Exhibit:
         )
         for measure in survey["measure"].values
     ]
+    table = frame_of({name: 100 * neighbour.sel(offset=o) for o, name in OFFSETS.items()})
     weight = neighbour.sel(measure=survey["measure"].values[0])
     heads = weight.sizes["head"] * weight.sizes["layer"]
     previous, following = (_specialists(weight.sel(offset=offset)) for offset in (-1, 1))
-    return Exhibit(
-        name="section-3-1",
-        title="Heads that attend to a neighbour",
-        source="Clark et al. (2019), Section 3.1",
-        explanation="The share that goes to the token before, to the token itself and to the one "
+    return Content(
+        "The share that goes to the token before, to the token itself and to the one "
         "after. The denominator is the number of tokens for each of them, as in the released code.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 points_by_layer(panels),
                 "Share of each measure that goes to a neighbour, by layer.",
                 f"More than half goes to the previous token in {in_words(previous)}, to the next "
@@ -156,8 +149,8 @@ def section_3_1(study: Study, desk: ExhibitWriter) -> Exhibit:
             )
         ],
         tables=[
-            desk.table(
-                _neighbour_table(neighbour),
+            writer.table(
+                table[["head", "measure", *OFFSETS.values()]],
                 "All heads, in percent",
                 formats=dict.fromkeys(OFFSETS.values(), ".1f"),
             )
@@ -178,8 +171,7 @@ def section_3_1(study: Study, desk: ExhibitWriter) -> Exhibit:
                 digits=0,
             ),
         ],
-        notes=text_notes(study, survey),
-        files=desk.written,
+        notes=text_notes(reproduction, survey),
     )
 
 
@@ -190,20 +182,10 @@ def _specialists(share: xarray.DataArray) -> list[str]:
     return [head_name(int(layers[layer]), int(head)) for layer, head in places]
 
 
-def _neighbour_table(neighbour: xarray.DataArray) -> pandas.DataFrame:
-    rows = []
-    for measure in neighbour["measure"].values:
-        for layer in neighbour["layer"].values:
-            for head in neighbour["head"].values:
-                here = neighbour.sel(measure=measure, layer=layer, head=head) * 100
-                row = {"head": head_name(int(layer), int(head)), "measure": measure}
-                rows.append(row | {name: float(here.sel(offset=o)) for o, name in OFFSETS.items()})
-    return pandas.DataFrame(rows)
-
-
-def figure_4(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit("figure-4", "Focused and broad attention", "Clark et al. (2019), Figure 4 and Section 3.3")
+def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Entropy of attention, of all tokens and of [CLS]."""
-    survey = surveyed(study)
+    survey = load_survey(reproduction)
     entropy = survey["entropy"]
     uniform = Reference(float(survey["entropy_uniform"]), "uniform attention")
     panels = [
@@ -220,37 +202,24 @@ def figure_4(study: Study, desk: ExhibitWriter) -> Exhibit:
     ]
     by_layer = entropy.mean("head")
     last = by_layer.isel(measure=0, layer=-1).sel(query_category="cls")
-    table = pandas.DataFrame(
-        [
-            {
-                "measure": measure,
-                "layer": int(layer) + 1,
-                "all tokens": float(
-                    by_layer.sel(measure=measure, layer=layer, query_category="all")
-                ),
-                "from [CLS]": float(
-                    by_layer.sel(measure=measure, layer=layer, query_category="cls")
-                ),
-            }
-            for measure in survey["measure"].values
-            for layer in survey["layer"].values
-        ]
+    table = frame_of(
+        {
+            "all tokens": by_layer.sel(query_category="all"),
+            "from [CLS]": by_layer.sel(query_category="cls"),
+        }
     )
-    return Exhibit(
-        name="figure-4",
-        title="Focused and broad attention",
-        source="Clark et al. (2019), Figure 4 and Section 3.3",
-        explanation="Entropy of what a token attends to, in nats, for each head; the dashed line "
+    return Content(
+        "Entropy of what a token attends to, in nats, for each head; the dashed line "
         "is attention spread evenly over the text. Norms, effective attention and gradients are "
         "made distributions first: absolute values divided by their sum.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 points_by_layer(panels, columns=2),
                 "Entropy by layer: left of all tokens, right of [CLS] alone.",
                 f"Uniform attention has {uniform.value:.2f} nats.",
             )
         ],
-        tables=[desk.table(table, "Means over the heads of a layer, in nats")],
+        tables=[writer.table(table, "Means over the heads of a layer, in nats")],
         comparisons=[
             Comparison(
                 "entropy from [CLS], mean of the last layer",
@@ -261,6 +230,5 @@ def figure_4(study: Study, desk: ExhibitWriter) -> Exhibit:
                 digits=2,
             )
         ],
-        notes=text_notes(study, survey),
-        files=desk.written,
+        notes=text_notes(reproduction, survey),
     )

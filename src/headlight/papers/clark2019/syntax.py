@@ -5,14 +5,15 @@ import pandas
 import xarray
 
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.results import dependencies, stem
+from headlight.papers.clark2019.results import load_dependencies, stem
 from headlight.papers.clark2019.surface import LABELS
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import head_name
-from headlight.papers.reproduction import Study
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.studies.dependency.result import all_heads, best_heads
-from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
+from headlight.views.exhibits import Comparison, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 
 ARROWS = {"dependent": "dependent → head", "head": "head → dependent"}
@@ -23,38 +24,37 @@ DRAWN = 16
 """Relations in the picture of accuracies."""
 
 
-def table_1(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "table-1", "Heads as parsers", "Clark et al. (2019), Table 1 and Section 4.2", ("dependency",)
+)
+def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The best head of every relation, and the map of all heads and relations."""
     pictures: list[Picture] = []
     tables: list[Table] = []
     comparisons: list[Comparison] = []
     notes: list[str] = []
-    for source in study.sources.dependency:
-        result, name = dependencies(study, source), stem(source)
-        tables.append(_table(result, name, desk))
-        pictures += [_accuracies(result, name, desk), _map(result, name, desk)]
-        comparisons += _compared(result, name)
-        notes += _notes(study, result, name)
+    for source in reproduction.sources.dependency:
+        result, name = load_dependencies(reproduction, source), stem(source)
+        tables.append(_table(result, name, writer))
+        pictures += [_accuracies(result, name, writer), _map(result, name, writer)]
+        comparisons += _comparisons(result, name)
+        notes += _notes(reproduction, result, name)
         for measure in result["measure"].values:
             every = _named(all_heads(result, str(measure)))
-            desk.keep(every, f"{name}-all-heads-{measure}")
-    return Exhibit(
-        name="table-1",
-        title="Heads as parsers",
-        source="Clark et al. (2019), Table 1 and Section 4.2",
-        explanation="A head predicts for each word the other word that its attention is strongest "
+            writer.keep(every, f"{name}-all-heads-{measure}")
+    return Content(
+        "A head predicts for each word the other word that its attention is strongest "
         "to (or from). The best head of each relation, in the direction that suits it, beside the "
         "best fixed offset. Head and offset are chosen on the sentences that they are evaluated "
         "on, as in the paper. All measures answer the same question: which word gets most.",
         pictures=pictures,
         tables=tables,
         comparisons=comparisons,
-        notes=[model_note(study), *notes, published.AUXPASS_ERRATUM],
-        files=desk.written,
+        notes=[model_note(reproduction), *notes, published.AUXPASS_ERRATUM],
     )
 
 
-def _table(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Table:
+def _table(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Table:
     """Table 1: the best head by the first measure in full, and by the others in short."""
     measures = [str(measure) for measure in result["measure"].values]
     best = {measure: best_heads(result, measure) for measure in measures}
@@ -77,7 +77,7 @@ def _table(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Table:
         frame[f"{measure} head"] = other["head"]
         frame[measure] = 100 * other["accuracy"]
     numbers = ["accuracy", "low", "high", "baseline", *measures[1:]]
-    return desk.table(
+    return writer.table(
         frame,
         f"{name}: the best head of each relation by {LABELS[measures[0]]}, and the accuracy of "
         "the best head by the other measures, in percent",
@@ -101,7 +101,7 @@ def _named(frame: pandas.DataFrame) -> pandas.DataFrame:
     return frame.assign(head=names).drop(columns="layer")
 
 
-def _accuracies(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
+def _accuracies(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
     """Every measure's best head beside the best offset."""
     measures = [str(measure) for measure in result["measure"].values]
     best = {measure: best_heads(result, measure).iloc[:DRAWN] for measure in measures}
@@ -116,7 +116,7 @@ def _accuracies(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Pictu
         note = head_name(int(first["layer"]), int(first["head"]))
         ticks = {"best fixed offset": float(first["baseline"])}
         rows.append(BarRow(str(first["relation"]), marks, ticks, note))
-    return desk.picture(
+    return writer.picture(
         bars(rows, x_label="accuracy", percent=True, dots=True, limits=(0.0, 1.0)),
         f"{name}: accuracy of the best head of each relation, with 95% intervals.",
         ", ".join(f"{row.label} {100 * row.marks[0].value:.0f}%" for row in rows),
@@ -124,7 +124,7 @@ def _accuracies(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Pictu
     )
 
 
-def _map(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
+def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
     """All heads and relations, in the better of the two directions."""
     relations = [str(relation) for relation in result["relation"].values[:MAPPED]]
     chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")
@@ -143,7 +143,7 @@ def _map(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
         format=".0%",
         unit="accuracy",
     )
-    return desk.picture(
+    return writer.picture(
         head_map([drawn], annotate=False),
         f"{name}: accuracy of every head at every relation, in its better direction.",
         "Each row is a head, each column a relation; darker is more accurate.",
@@ -151,7 +151,7 @@ def _map(result: xarray.Dataset, name: str, desk: ExhibitWriter) -> Picture:
     )
 
 
-def _compared(result: xarray.Dataset, name: str) -> list[Comparison]:
+def _comparisons(result: xarray.Dataset, name: str) -> list[Comparison]:
     """The rows of Table 1, with the relation of this treebank that comes nearest."""
     frame = best_heads(result, str(result["measure"].values[0]), min_count=1)
     best = frame.set_index("relation").to_dict("index")
@@ -169,7 +169,7 @@ def _compared(result: xarray.Dataset, name: str) -> list[Comparison]:
     return rows
 
 
-def _notes(study: Study, result: xarray.Dataset, name: str) -> list[str]:
+def _notes(reproduction: Reproduction, result: xarray.Dataset, name: str) -> list[str]:
     attributes = result.attrs
     left_out = {
         "too_long": "sentences too long for the model",

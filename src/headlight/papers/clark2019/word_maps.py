@@ -9,7 +9,7 @@ from headlight.encode import Encoded, encode_one
 from headlight.encode.batch import collate
 from headlight.measures import Scores
 from headlight.measures.words import word_score
-from headlight.papers.reproduction import Study
+from headlight.papers.reproduction import Reproduction
 from headlight.pool import Words
 
 START, END = "[CLS]", "[SEP]"
@@ -19,7 +19,7 @@ Map = Float[np.ndarray, "query key"]
 Head = tuple[int, int]
 
 
-def word_map(study: Study, example: Encoded, head: Head, measure: str) -> Map:
+def word_map(reproduction: Reproduction, example: Encoded, head: Head, measure: str) -> Map:
     """A measure between words, with the special tokens first and last.
 
     A model that sets no special token on a side has zeros there.
@@ -30,25 +30,27 @@ def word_map(study: Study, example: Encoded, head: Head, measure: str) -> Map:
         words = Words.of(torch.tensor([example.words]), special=True)
         found.append(word_score(Scores(record), measure, words)[0, head[1]])
 
-    _run(study, example, head[0], visit)
+    _run(reproduction, example, head[0], visit)
     return _framed(found[0].double().cpu().numpy(), example)
 
 
-def piece_map(study: Study, first: str, second: str, head: Head) -> tuple[list[str], Map]:
+def piece_map(
+    reproduction: Reproduction, first: str, second: str, head: Head
+) -> tuple[list[str], Map]:
     """The tokens of two texts, and the attention weights between them."""
-    example = encode_one(study.tokenizer, first, second)
+    example = encode_one(reproduction.tokenizer, first, second)
     found: list[torch.Tensor] = []
 
     def visit(record: LayerRecord) -> None:
         found.append(record.weight[0, head[1]])
 
-    _run(study, example, head[0], visit)
-    tokens = study.tokenizer.convert_ids_to_tokens(list(example.ids))
+    _run(reproduction, example, head[0], visit)
+    tokens = reproduction.tokenizer.convert_ids_to_tokens(list(example.ids))
     return [str(token) for token in tokens], found[0].double().cpu().numpy()
 
 
-def _run(study: Study, example: Encoded, layer: int, visit: object) -> None:
-    model = study.model
+def _run(reproduction: Reproduction, example: Encoded, layer: int, visit: object) -> None:
+    model = reproduction.model
     batch = collate([example], pad_id=0, device=model.transformer.device)
     with model.capture(model.sites_of(model.kinds[0], [layer])) as recorder:
         recorder.visit = visit  # type: ignore[assignment]

@@ -1,234 +1,196 @@
 """Section 4.2 and Appendix C: weights and norms by kind of token (Figures 3, 4 and 10 to 12)."""
 
+from functools import partial
+
 import numpy as np
-import pandas
 import xarray
 
 from headlight.findings.no_op import no_op
+from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
 from headlight.papers.kobayashi2020.results import (
     LABELS,
     categories,
-    head_numbers,
-    layer_names,
-    studied,
+    category_colour,
+    load_norms,
 )
-from headlight.papers.naming import head_name
-from headlight.papers.reproduction import Study
+from headlight.papers.naming import frame_of, head_name, head_numbers, layer_names
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Exhibit
 from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries, head_map, points_by_layer
+
+SYMBOLS = {"weight_total": "α", "weighted_norm_total": "‖αf(x)‖"}
 
 SHOWN = 12
 """Heads in the table of those that do nothing."""
 
 
-def figure_3(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-3",
+    "Weights and norms by kind of token",
+    "Kobayashi et al. (2020), Figure 3 and Section 4.2",
+)
+def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """What the weights say of special tokens, and what the norms say."""
-    found = studied(study)
+    found = load_norms(reproduction)
     panels = [
-        LayerPanel(title, _series(found, name), y_label=label, first_layer=1)
-        for name, title, label in (
-            ("weight_total", "(a) by weight", "sum of α"),
-            ("weighted_norm_total", "(b) by norm", "sum of ‖αf(x)‖"),
+        LayerPanel(
+            title,
+            [
+                LayerSeries(
+                    LABELS[kind], found[name].sel(key_category=kind).values, category_colour(kind)
+                )
+                for kind in categories(found)
+            ],
+            y_label=f"sum of {SYMBOLS[name]}",
+            first_layer=1,
+        )
+        for name, title in (
+            ("weight_total", "(a) by weight"),
+            ("weighted_norm_total", "(b) by norm"),
         )
     ]
-    means = found[["weight_total", "weighted_norm_total"]].mean("head")
-    rows = [
+    frame = frame_of(
         {
-            "layer": int(layer) + 1,
-            **{
-                f"{symbol} {LABELS[name]}": float(means[key].sel(layer=layer, key_category=name))
-                for key, symbol in (("weight_total", "α"), ("weighted_norm_total", "‖αf(x)‖"))
-                for name in categories(found)
-            },
+            f"{symbol} {LABELS[kind]}": found[name].mean("head").sel(key_category=kind)
+            for name, symbol in SYMBOLS.items()
+            for kind in categories(found)
         }
-        for layer in found["layer"].values
-    ]
-    return Exhibit(
-        name="figure-3",
-        title="Weights and norms by kind of token",
-        source="Kobayashi et al. (2020), Figure 3 and Section 4.2",
-        explanation="Each dot is a head, each line the mean of a layer: the sum over the tokens of "
+    )
+    shares = _special_shares(found)
+    return Content(
+        "Each dot is a head, each line the mean of a layer: the sum over the tokens of "
         "a kind, averaged over the tokens that attend. Weights of a layer add up to 1; norms are "
         "not normalised. Where the line of [SEP] is high on the left and low on the right, much "
         "is looked at and little is taken: a no-op.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 points_by_layer(panels, columns=2),
                 "Sums of α and of ‖αf(x)‖ over the tokens of each kind, by layer.",
-                _crossing(found),
+                shares,
             )
         ],
-        tables=[desk.table(pandas.DataFrame(rows), "Means over the heads of a layer")],
-        notes=[_crossing(found), *text_notes(study, found)],
-        files=desk.written,
+        tables=[writer.table(frame, "Means over the heads of a layer")],
+        notes=[shares, *text_notes(reproduction, found)],
     )
 
 
-def _series(found: xarray.Dataset, name: str) -> list[LayerSeries]:
-    return [
-        LayerSeries(LABELS[kind], found[name].sel(key_category=kind).values, _colour(kind))
-        for kind in categories(found)
-    ]
-
-
-def _colour(category: str) -> str:
-    return "" if category == "sink" else category
-
-
-def _crossing(found: xarray.Dataset) -> str:
+def _special_shares(found: xarray.Dataset) -> str:
     """Where special tokens get a larger share of the weight than of the norm."""
-    share = {
-        name: found[name].mean("head") / found[name].mean("head").sum("key_category")
-        for name in ("weight_total", "weighted_norm_total")
-    }
     special = [name for name in categories(found) if name in ("cls", "sep", "sink")]
-    weight, norm = (share[name].sel(key_category=special).sum("key_category") for name in share)
+    means = found[list(SYMBOLS)].mean("head")
+    share = (means / means.sum("key_category")).sel(key_category=special).sum("key_category")
     parts = [
-        f"layer {int(layer) + 1} {100 * float(weight.sel(layer=layer)):.0f}% and "
-        f"{100 * float(norm.sel(layer=layer)):.0f}%"
-        for layer in found["layer"].values
+        f"layer {name} {100 * weight:.0f}% and {100 * norm:.0f}%"
+        for name, weight, norm in zip(
+            layer_names(found), *(share[each].values for each in SYMBOLS), strict=True
+        )
     ]
     return f"Share of special tokens in the weight and in the norm: {', '.join(parts)}."
 
 
-def figure_4(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """[SEP], head by head."""
-    return _of_category(study, desk, "figure-4", "sep", "Figure 4 and Section 4.2")
-
-
-def figure_10(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """[CLS], head by head."""
-    return _of_category(study, desk, "figure-10", "cls", "Figure 10 and Appendix C")
-
-
-def figure_11(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """Periods and commas, head by head."""
-    return _of_category(study, desk, "figure-11", "punctuation", "Figure 11 and Appendix C")
-
-
-def figure_12(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """The other tokens, head by head."""
-    return _of_category(study, desk, "figure-12", "other", "Figure 12 and Appendix C")
-
-
-def _of_category(
-    study: Study, desk: ExhibitWriter, name: str, category: str, place: str
-) -> Exhibit:
+def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str) -> Content:
     """α and ‖f(x)‖ of a category as maps; the scale of ‖f(x)‖ is one for all categories."""
-    found = studied(study)
+    found = load_norms(reproduction)
     weight = found["weight_total"].sel(key_category=category)
     norm = found["vector_norm_by_category"].sel(key_category=category)
     tallest = float(found["vector_norm_by_category"].max())
+    rows, columns = layer_names(found), head_numbers(found)
     maps = [
         HeadMap(
             f"(a) α of {LABELS[category]}",
             weight.values,
             scale="weight",
             limits=(0, 1),
-            rows=layer_names(found),
-            columns=head_numbers(found),
+            rows=rows,
+            columns=columns,
         ),
         HeadMap(
             f"(b) ‖f(x)‖ of {LABELS[category]}",
             norm.values,
             scale="norm",
             limits=(0.0, tallest) if np.isfinite(tallest) else None,
-            rows=layer_names(found),
-            columns=head_numbers(found),
+            rows=rows,
+            columns=columns,
         ),
     ]
-    together = _rank_correlation(weight.values, norm.values)
-    told = (
-        f"Over heads, Spearman's ρ between the two maps is {together:.2f}: "
-        + (
-            "heads that attend most have the shorter vectors."
-            if together < 0
-            else "heads that attend most do not have the shorter vectors."
-        )
-        if np.isfinite(together)
+    frame = frame_of({"α": weight, "‖f(x)‖": norm})
+    ranks = frame[["α", "‖f(x)‖"]].dropna().rank()
+    correlation = float(ranks["α"].corr(ranks["‖f(x)‖"]))
+    note = (
+        f"Over heads, Spearman's ρ between the two maps is {correlation:.2f}: heads that attend "
+        f"most {'have' if correlation < 0 else 'do not have'} the shorter vectors."
+        if np.isfinite(correlation)
         else "There are no such tokens, or the two maps cannot be compared."
     )
-    frame = pandas.DataFrame(
-        {
-            "head": [
-                head_name(int(layer), int(head))
-                for layer in found["layer"].values
-                for head in found["head"].values
-            ],
-            "α": weight.values.ravel(),
-            "‖f(x)‖": norm.values.ravel(),
-        }
-    )
-    return Exhibit(
-        name=name,
-        title=f"α and ‖f(x)‖ of {LABELS[category]}, head by head",
-        source=f"Kobayashi et al. (2020), {place}",
-        explanation="Left the weight that goes to such tokens, right the mean length of their "
+    return Content(
+        "Left the weight that goes to such tokens, right the mean length of their "
         "transformed vectors, on one scale for all kinds of tokens. Dark on one side and light on "
         "the other: the two cancel out.",
-        pictures=[desk.picture(head_map(maps, columns=2, shared=False), "All heads.", told)],
-        tables=[desk.table(frame, "All heads", formats={"α": ".3f", "‖f(x)‖": ".2f"})],
-        notes=[told, *text_notes(study, found)],
-        files=desk.written,
+        pictures=[writer.picture(head_map(maps, columns=2, shared=False), "All heads.", note)],
+        tables=[writer.table(frame, "All heads", formats={"α": ".3f", "‖f(x)‖": ".2f"})],
+        notes=[note, *text_notes(reproduction, found)],
     )
 
 
-def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
-    """Spearman's ρ over heads."""
-    frame = pandas.DataFrame({"first": first.ravel(), "second": second.ravel()}).dropna()
-    if len(frame) < 2:
-        return float("nan")
-    ranks = frame.rank()
-    return float(ranks["first"].corr(ranks["second"]))
+figure_4, figure_10, figure_11, figure_12 = (
+    ExhibitSpec(
+        f"figure-{number}",
+        f"α and ‖f(x)‖ of {LABELS[category]}, head by head",
+        f"Kobayashi et al. (2020), Figure {number} and {place}",
+        partial(of_category, category=category),
+    )
+    for number, category, place in (
+        (4, "sep", "Section 4.2"),
+        (10, "cls", "Appendix C"),
+        (11, "punctuation", "Appendix C"),
+        (12, "other", "Appendix C"),
+    )
+)
 
 
-def no_op_report(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "no-op",
+    "Where much weight moves little",
+    "Beyond Kobayashi et al. (2020), after Section 4.2",
+)
+def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Heads that look at special tokens and take nothing from them."""
-    found = studied(study)
+    found = load_norms(reproduction)
     frame = no_op(found)
     named = frame.assign(
-        head=[head_name(int(row["layer"]), int(row["head"])) for row in frame.to_dict("records")],
+        head=list(map(head_name, frame["layer"], frame["head"])),
         target=frame["target"].map(lambda name: LABELS.get(str(name), str(name))),
         no_op=frame["no_op"].map({True: "yes", False: "no"}),
     ).drop(columns="layer")
-    desk.keep(named, "all-heads")
+    writer.keep(named, "all-heads")
     most = named.sort_values("lost", ascending=False).head(SHOWN)
     shape = (found.sizes["layer"], found.sizes["head"])
     square = frame.pivot_table(index="layer", columns="head", values=["weight_share", "norm_share"])
     maps = [
         HeadMap(
-            title,
-            square[key].to_numpy().reshape(shape),
+            f"share of the {scale}",
+            square[f"{scale}_share"].to_numpy().reshape(shape),
             scale=scale,
             limits=(0, 1),
             format=".0%",
             rows=layer_names(found),
             columns=head_numbers(found),
         )
-        for key, title, scale in (
-            ("weight_share", "share of the weight", "weight"),
-            ("norm_share", "share of the norm", "norm"),
-        )
+        for scale in ("weight", "norm")
     ]
-    count = int((frame["no_op"]).sum())
-    told = f"{count} of {len(frame)} heads are no-ops by this rule."
-    return Exhibit(
-        name="no-op",
-        title="Where much weight moves little",
-        source="Beyond Kobayashi et al. (2020), after Section 4.2",
-        explanation="For each head, how much of its weight goes to tokens that say little by "
+    count = f"{int(frame['no_op'].sum())} of {len(frame)} heads are no-ops by this rule."
+    return Content(
+        "For each head, how much of its weight goes to tokens that say little by "
         "themselves (special tokens, punctuation, sinks), and how much of what it moves comes from "
         "there.",
-        pictures=[desk.picture(head_map(maps, columns=2), "Shares of no-op tokens.", told)],
+        pictures=[writer.picture(head_map(maps, columns=2), "Shares of no-op tokens.", count)],
         tables=[
-            desk.table(
+            writer.table(
                 most,
                 f"The {len(most)} heads that lose most: share of weight minus share of norm",
                 formats=dict.fromkeys(("weight_share", "norm_share", "ratio", "lost"), ".2f"),
             )
         ],
-        notes=[told, *text_notes(study, found)],
-        files=desk.written,
+        notes=[count, *text_notes(reproduction, found)],
     )

@@ -2,126 +2,104 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas
 import xarray
 
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
-from headlight.papers.kobayashi2020.results import head_numbers, layer_names, studied
-from headlight.papers.naming import head_name
-from headlight.papers.reproduction import Study
+from headlight.papers.kobayashi2020.results import load_norms
+from headlight.papers.naming import frame_of, head_numbers, layer_names
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison, Exhibit, Table
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries, head_map, points_by_layer
 
-Names = dict[tuple[int, ...], str]
-"""What an entry of an array is called, by its place."""
-
 STATISTICS = {"mean": "μ", "std": "σ", "cv": "CV", "max": "max", "min": "min"}
+FORMATS = dict.fromkeys(STATISTICS.values(), ".2f")
 
 
-def table_1(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit("table-1", "Dispersion of ‖f(x)‖", "Kobayashi et al. (2020), Table 1 and Section 4.1")
+def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """‖f(x)‖ of every head: which vary most and least, and on average."""
-    found = studied(study)
-    values = _values(found, "vector_norm")
-    names: Names = {
-        (row, column): head_name(int(layer), int(head))
-        for row, layer in enumerate(found["layer"].values)
-        for column, head in enumerate(found["head"].values)
-    }
-    frame = _frame(values, names)
+    found = load_norms(reproduction)
+    frame = extremes(found, "vector_norm")
     drawn = HeadMap(
         "CV of ‖f(x)‖",
-        values["cv"],
+        found["vector_norm_cv"].values,
         rows=layer_names(found),
         columns=head_numbers(found),
         scale="norm",
     )
-    return Exhibit(
-        name="table-1",
-        title="Dispersion of ‖f(x)‖",
-        source="Kobayashi et al. (2020), Table 1 and Section 4.1",
-        explanation="If the transformed vectors of a head were all of one length (CV 0), its "
+    return Content(
+        "If the transformed vectors of a head were all of one length (CV 0), its "
         "weights would tell what it moves. Mean, standard deviation and their ratio over all "
         "tokens of the text, special ones included; the average is one over heads.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 head_map([drawn]),
                 "Coefficient of variation of ‖f(x)‖, head by head.",
-                _spoken(frame),
+                _alternative(frame),
             )
         ],
-        tables=[_table(frame, "Heads of the largest and the smallest CV, and the average", desk)],
-        comparisons=_compared(frame, published.TABLE_1),
-        notes=text_notes(study, found),
-        files=desk.written,
+        tables=[
+            writer.table(
+                frame, "Heads of the largest and the smallest CV, and the average", formats=FORMATS
+            )
+        ],
+        comparisons=_comparisons(frame, published.TABLE_1),
+        notes=text_notes(reproduction, found),
     )
 
 
-def table_4(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit("table-4", "Dispersion of ‖x‖", "Kobayashi et al. (2020), Table 4 and Appendix A")
+def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """‖x‖ of every layer."""
-    found = studied(study)
-    notes = text_notes(study, found)
+    found = load_norms(reproduction)
+    notes = text_notes(reproduction, found)
     explanation = (
         "The same for the vectors that a layer reads, before it transforms them: the first layer "
         "reads the embeddings."
     )
-    source = "Kobayashi et al. (2020), Table 4 and Appendix A"
     if "input_norm_mean" not in found:
-        notes.append("It was not found what the values of this model are made from.")
-        return Exhibit("table-4", "Dispersion of ‖x‖", source, explanation, notes=notes)
-    values = _values(found, "input_norm")
-    names: Names = {(row,): str(int(layer) + 1) for row, layer in enumerate(found["layer"].values)}
-    frame = _frame(values, names)
+        missing = "It was not found what the values of this model are made from."
+        return Content(explanation, notes=[*notes, missing])
+    frame = extremes(found, "input_norm")
     series = [
-        LayerSeries("‖f(x)‖, heads", _values(found, "vector_norm")["cv"], "norm"),
-        LayerSeries("‖x‖", values["cv"], "weight"),
+        LayerSeries("‖f(x)‖, heads", found["vector_norm_cv"].values, "norm"),
+        LayerSeries("‖x‖", found["input_norm_cv"].values, "weight"),
     ]
-    return Exhibit(
-        name="table-4",
-        title="Dispersion of ‖x‖",
-        source=source,
-        explanation=explanation,
+    return Content(
+        explanation,
         pictures=[
-            desk.picture(
+            writer.picture(
                 points_by_layer([LayerPanel("Coefficient of variation", series, first_layer=1)]),
                 "Coefficient of variation of what a layer reads and of what its heads make of it.",
-                _spoken(frame),
+                _alternative(frame),
             )
         ],
-        tables=[_table(frame, "Layers of the largest and the smallest CV, and the average", desk)],
-        comparisons=_compared(frame, published.TABLE_4),
+        tables=[
+            writer.table(
+                frame, "Layers of the largest and the smallest CV, and the average", formats=FORMATS
+            )
+        ],
+        comparisons=_comparisons(frame, published.TABLE_4),
         notes=notes,
-        files=desk.written,
     )
 
 
-def _values(found: xarray.Dataset, name: str) -> dict[str, np.ndarray]:
-    return {key: found[f"{name}_{key}"].values for key in STATISTICS}
+def extremes(found: xarray.Dataset, name: str) -> pandas.DataFrame:
+    """The rows of the paper's tables: largest CV, smallest CV, average."""
+    every = frame_of({symbol: found[f"{name}_{key}"] for key, symbol in STATISTICS.items()})
+    every.insert(0, "name", every["head" if "head" in every else "layer"].astype(str))
+    chosen = every.loc[[every["CV"].idxmax(), every["CV"].idxmin()], ["name", *FORMATS]]
+    average = every[["μ", "σ", "CV"]].mean().to_frame().T.assign(name="")
+    frame = pandas.concat([chosen, average], ignore_index=True)
+    frame.insert(0, "which", ["largest CV", "smallest CV", "average"])
+    return frame
 
 
-def _frame(values: Mapping[str, np.ndarray], names: Names) -> pandas.DataFrame:
-    """The rows of the paper: largest CV, smallest CV, average."""
-    variation = values["cv"]
-    places = {
-        "largest CV": np.unravel_index(np.nanargmax(variation), variation.shape),
-        "smallest CV": np.unravel_index(np.nanargmin(variation), variation.shape),
-    }
-    rows: list[dict[str, object]] = []
-    for label, place in places.items():
-        numbers = {symbol: float(values[key][place]) for key, symbol in STATISTICS.items()}
-        rows.append({"which": label, "name": names[tuple(map(int, place))], **numbers})
-    average = {STATISTICS[key]: float(np.nanmean(values[key])) for key in ("mean", "std", "cv")}
-    rows.append({"which": "average", "name": "", **average})
-    return pandas.DataFrame(rows)
-
-
-def _table(frame: pandas.DataFrame, caption: str, desk: ExhibitWriter) -> Table:
-    return desk.table(frame, caption, formats=dict.fromkeys(STATISTICS.values(), ".2f"))
-
-
-def _compared(
+def _comparisons(
     frame: pandas.DataFrame, rows: Mapping[str, tuple[str, published.Dispersion]]
 ) -> list[Comparison]:
     ours = {str(row["which"]): row for row in frame.to_dict("records")}
@@ -136,7 +114,7 @@ def _compared(
     return compared
 
 
-def _spoken(frame: pandas.DataFrame) -> str:
+def _alternative(frame: pandas.DataFrame) -> str:
     return "; ".join(
         f"{row['which']} {row['name']}: CV {row['CV']:.2f}" for row in frame.to_dict("records")
     )

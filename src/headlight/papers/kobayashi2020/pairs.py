@@ -4,12 +4,18 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
-from headlight.papers.kobayashi2020.results import LABELS, categories, studied
-from headlight.papers.reproduction import Study
+from headlight.papers.kobayashi2020.results import (
+    LABELS,
+    categories,
+    category_colour,
+    load_norms,
+)
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import (
     DensityPanel,
     LayerPanel,
@@ -22,73 +28,67 @@ from headlight.views.pictures import (
 SYMBOLS = {"weight": "α", "norm": "‖f(x)‖"}
 
 
-def table_2(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "table-2",
+    "Do weights and norms cancel out?",
+    "Kobayashi et al. (2020), Table 2 and Section 4.2",
+)
+def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Spearman's ρ between α and ‖f(x)‖, over all pairs of a category."""
-    found = studied(study)
-    rows = [
+    found = load_norms(reproduction)
+    names = categories(found)
+    of = found.sel(key_category=names)
+    frame = pandas.DataFrame(
         {
-            "category": LABELS[name],
-            "pairs": int(found["weight_norm_spearman_count"].sel(key_category=name)),
-            "ρ": float(found["weight_norm_spearman"].sel(key_category=name)),
-            "error at most": float(
-                found["weight_norm_spearman_error_bound"].sel(key_category=name)
-            ),
+            "category": [LABELS[name] for name in names],
+            "pairs": of["weight_norm_spearman_count"].values.astype(int),
+            "ρ": of["weight_norm_spearman"].values,
+            "error at most": of["weight_norm_spearman_error_bound"].values,
         }
-        for name in categories(found)
-    ]
-    by_head = found["weight_norm_spearman_by_head"]
+    )
+    ours = dict(zip(names, map(float, frame["ρ"]), strict=True))
     series = [
         LayerSeries(
-            LABELS[name], by_head.sel(key_category=name).values, "" if name == "sink" else name
+            LABELS[name],
+            of["weight_norm_spearman_by_head"].sel(key_category=name).values,
+            category_colour(name),
         )
-        for name in categories(found)
+        for name in names
     ]
     panel = LayerPanel(
         "Head by head", series, y_label="Spearman's ρ", references=[Reference(0.0)], first_layer=1
     )
-    return Exhibit(
-        name="table-2",
-        title="Do weights and norms cancel out?",
-        source="Kobayashi et al. (2020), Table 2 and Section 4.2",
-        explanation="Spearman's rank correlation between α and ‖f(x)‖ over all pairs of an "
+    return Content(
+        "Spearman's rank correlation between α and ‖f(x)‖ over all pairs of an "
         "attending token and an attended token of the category, all heads together. Negative: the "
         "more attention, the shorter the vector. The pairs are never stored; the error of the "
         "method is computed with it. The picture has the same within each head.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 points_by_layer([panel]),
                 "Spearman's ρ between α and ‖f(x)‖ within each head.",
-                ", ".join(f"{row['category']} {row['ρ']:.2f}" for row in rows),
+                ", ".join(f"{LABELS[name]} {rho:.2f}" for name, rho in ours.items()),
             )
         ],
         tables=[
-            desk.table(
-                pandas.DataFrame(rows),
+            writer.table(
+                frame,
                 "All heads together",
                 formats={"pairs": ",", "ρ": ".3f", "error at most": ".1e"},
             )
         ],
         comparisons=[
-            Comparison(
-                LABELS[name],
-                rho,
-                float(found["weight_norm_spearman"].sel(key_category=name))
-                if name in categories(found)
-                else None,
-                "",
-                f"{pairs:,} pairs there",
-                digits=2,
-            )
+            Comparison(LABELS[name], rho, ours.get(name), "", f"{pairs:,} pairs there", digits=2)
             for name, (pairs, rho) in published.TABLE_2.items()
         ],
-        notes=text_notes(study, found),
-        files=desk.written,
+        notes=text_notes(reproduction, found),
     )
 
 
-def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit("figure-5", "Pairs of α and ‖f(x)‖", "Kobayashi et al. (2020), Figure 5 and Section 4.2")
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """A sample of pairs of α and ‖f(x)‖."""
-    found = studied(study)
+    found = load_norms(reproduction)
     panels, frames = [], []
     for name in categories(found):
         pairs = found["pairs_sample"].sel(key_category=name).values
@@ -109,20 +109,16 @@ def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
                     scale="norm",
                 )
             )
-    table = pandas.concat(frames, ignore_index=True)
-    desk.keep(table)
+    writer.keep(pandas.concat(frames, ignore_index=True))
     sizes = ", ".join(
         f"{len(frame):,} of {frame['category'].iloc[0]}" for frame in frames if len(frame)
     )
-    return Exhibit(
-        name="figure-5",
-        title="Pairs of α and ‖f(x)‖",
-        source="Kobayashi et al. (2020), Figure 5 and Section 4.2",
-        explanation="Each pair is an attending and an attended token in one head. The paper plots "
+    return Content(
+        "Each pair is an attending and an attended token in one head. The paper plots "
         "1% of all pairs as points; here a uniform random sample of each kind is drawn as a "
         "density, α on a logarithmic axis: the darker, the more pairs.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 density(panels, columns=2),
                 "Density of sampled pairs, by kind of the attended token.",
                 f"Sampled pairs: {sizes}.",
@@ -130,22 +126,28 @@ def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
         ]
         if panels
         else [],
-        notes=[f"Sampled pairs: {sizes}.", *text_notes(study, found)],
-        files=desk.written,
+        notes=[f"Sampled pairs: {sizes}.", *text_notes(reproduction, found)],
     )
 
 
-def figure_6(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-6",
+    "Frequent tokens have short vectors",
+    "Kobayashi et al. (2020), Figure 6 and Section 4.3",
+)
+def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Frequency rank against α and ‖f(x)‖, averaged over all heads."""
-    found = studied(study)
-    correlation = found["frequency_spearman"]
-    sample = found["frequency_sample"].values
+    found = load_norms(reproduction)
+    rho = {name: float(found["frequency_spearman"].sel(quantity=name)) for name in SYMBOLS}
+    alternative = "; ".join(
+        f"Spearman's ρ of rank and {SYMBOLS[name]}: {value:.2f}" for name, value in rho.items()
+    )
     fields = [str(name) for name in found["field"].values]
-    frame = pandas.DataFrame(sample, columns=fields).dropna()
-    desk.keep(frame)
+    frame = pandas.DataFrame(found["frequency_sample"].values, columns=fields).dropna()
+    writer.keep(frame)
     panels = [
         DensityPanel.of(
-            f"{symbol}: ρ = {float(correlation.sel(quantity=name)):.2f}",
+            f"{symbol}: ρ = {rho[name]:.2f}",
             frame["rank"].to_numpy(),
             frame[name].to_numpy(),
             x_label="frequency rank of the token",
@@ -164,49 +166,28 @@ def figure_6(study: Study, desk: ExhibitWriter) -> Exhibit:
     heads = LayerPanel(
         "Head by head", series, y_label="Spearman's ρ", references=[Reference(0.0)], first_layer=1
     )
-    return Exhibit(
-        name="figure-6",
-        title="Frequent tokens have short vectors",
-        source="Kobayashi et al. (2020), Figure 6 and Section 4.3",
-        explanation="Each occurrence of a token: its frequency rank (1 is the most frequent) "
+    pictures = [
+        writer.picture(
+            points_by_layer([heads]),
+            "Spearman's ρ between frequency rank and α or ‖f(x)‖, within each head.",
+            alternative,
+            "heads",
+        )
+    ]
+    if panels:
+        drawn = density(panels, columns=2)
+        pictures.insert(0, writer.picture(drawn, "Density of occurrences.", alternative))
+    return Content(
+        "Each occurrence of a token: its frequency rank (1 is the most frequent) "
         "against the attention that it receives and the length of its transformed vector, both "
         "averaged over all heads. The second picture, which the paper asks for as future work, "
         "has the correlation within each head.",
-        pictures=[
-            *(
-                [
-                    desk.picture(
-                        density(panels, columns=2), "Density of occurrences.", _told(correlation)
-                    )
-                ]
-                if panels
-                else []
-            ),
-            desk.picture(
-                points_by_layer([heads]),
-                "Spearman's ρ between frequency rank and α or ‖f(x)‖, within each head.",
-                _told(correlation),
-                "heads",
-            ),
-        ],
+        pictures=pictures,
         comparisons=[
-            Comparison(
-                f"ρ of rank and {SYMBOLS[name]}",
-                number,
-                float(correlation.sel(quantity=name)),
-                digits=2,
-            )
+            Comparison(f"ρ of rank and {SYMBOLS[name]}", number, rho[name], digits=2)
             for name, number in published.FIGURE_6.items()
         ],
-        notes=[_ranks_note(found), *text_notes(study, found)],
-        files=desk.written,
-    )
-
-
-def _told(correlation: xarray.DataArray) -> str:
-    return "; ".join(
-        f"Spearman's ρ of rank and {symbol}: {float(correlation.sel(quantity=name)):.2f}"
-        for name, symbol in SYMBOLS.items()
+        notes=[_ranks_note(found), *text_notes(reproduction, found)],
     )
 
 

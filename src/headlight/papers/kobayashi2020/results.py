@@ -1,13 +1,9 @@
 """The results that the exhibits of Kobayashi et al. share, each made once."""
 
-from pathlib import Path
-
 import xarray
 
-from headlight.analysis.folder import RunFolder
-from headlight.papers.reproduction import Study, file_state
+from headlight.papers.reproduction import Reproduction, file_state
 from headlight.papers.text import text_settings, text_source
-from headlight.studies.norms import study as norms
 from headlight.studies.norms.settings import NormSettings
 
 LABELS = {
@@ -19,26 +15,11 @@ LABELS = {
 }
 
 
-COUNTED, IDS = "corpus", "ids"
-"""Frequency ranks that come from no file: counted in the text, or the order of the vocabulary."""
-
-
-def studied(study: Study) -> xarray.Dataset:
+def load_norms(reproduction: Reproduction) -> xarray.Dataset:
     """Weights and norms of the text, in one pass."""
-    source = study.sources.frequency_ranks
-    file = source if source not in (None, COUNTED, IDS) else None
-
-    def make(run: Path) -> xarray.Dataset:
-        return norms.run(
-            text_source(study),
-            study.model,
-            text_settings(study, NormSettings, frequency_ranks=source or COUNTED),
-            folder=RunFolder(path=run, resume=True),
-            progress=study.progress,
-        )
-
-    states = [file_state(text_source(study)), file_state(file) if file else source]
-    return study.kept("norms", "norms", make, text=states)
+    text, ranks = text_source(reproduction), reproduction.sources.frequency_ranks or "corpus"
+    settings = text_settings(reproduction, NormSettings, frequency_ranks=ranks)
+    return reproduction.run("norms", text, settings, reads=[file_state(text), file_state(ranks)])
 
 
 def categories(found: xarray.Dataset) -> list[str]:
@@ -50,11 +31,6 @@ def categories(found: xarray.Dataset) -> list[str]:
     ]
 
 
-def layer_names(found: xarray.Dataset) -> list[str]:
-    """Layers from 1."""
-    return [str(int(layer) + 1) for layer in found["layer"].values]
-
-
-def head_numbers(found: xarray.Dataset) -> list[str]:
-    """Heads from 1."""
-    return [str(int(head) + 1) for head in found["head"].values]
+def category_colour(category: str) -> str:
+    """The colour of a category in a drawing; sinks have none of their own."""
+    return "" if category == "sink" else category

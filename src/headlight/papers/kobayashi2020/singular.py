@@ -3,70 +3,62 @@
 from pathlib import Path
 
 import numpy as np
-import pandas
 import xarray
 
 from headlight.capture.value_map import value_map
 from headlight.errors import UnsupportedModelError
 from headlight.measures.singular import singular_values
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
-from headlight.papers.naming import head_name
-from headlight.papers.reproduction import Study
+from headlight.papers.naming import frame_of, head_name
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import Line, LinePanel, lines
 
 
-def figure_9(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-9",
+    "Singular values of f",
+    "Kobayashi et al. (2020), Figure 9 and Appendices A and B",
+)
+def figure_9(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The singular values of one head of every layer."""
-    source = "Kobayashi et al. (2020), Figure 9 and Appendices A and B"
     explanation = (
         "f is affine; with a 1 appended to the vectors it is linear, and its singular values say "
         "how much it stretches vectors of different directions. One head of each layer, drawn at "
         "random (seeded); all heads are in the table."
     )
     try:
-        found = decomposed(study)
+        found = load_singular_values(reproduction)
     except UnsupportedModelError as reason:
-        return Exhibit("figure-9", "Singular values of f", source, explanation, notes=[str(reason)])
-    values = found["singular_value"]
-    generator = np.random.default_rng(study.options.seed)
+        return Content(explanation, notes=[str(reason)])
+    values, ratio = found["singular_value"], found["ratio"]
+    generator = np.random.default_rng(reproduction.settings.seed)
     chosen = {
         int(layer): int(generator.integers(np.isfinite(values.sel(layer=layer, index=0)).sum()))
         for layer in values["layer"].values
     }
+    order = np.arange(1, values.sizes["index"] + 1)
     series = [
-        Line(head_name(layer, head), _order(values), values.sel(layer=layer, head=head).values)
+        Line(head_name(layer, head), order, values.sel(layer=layer, head=head).values)
         for layer, head in chosen.items()
     ]
-    ratio = found["ratio"]
-    frame = pandas.DataFrame(
-        {
-            "head": [
-                head_name(int(layer), int(head))
-                for layer in ratio["layer"].values
-                for head in ratio["head"].values
-            ],
-            "largest": values.max("index").values.ravel(),
-            "smallest": values.min("index").values.ravel(),
-            "ratio": ratio.values.ravel(),
-        }
+    frame = frame_of(
+        {"largest": values.max("index"), "smallest": values.min("index"), "ratio": ratio}
     ).dropna()
     smallest = float(ratio.min())
-    return Exhibit(
-        name="figure-9",
-        title="Singular values of f",
-        source=source,
-        explanation=explanation,
+    return Content(
+        explanation,
         pictures=[
-            desk.picture(
+            writer.picture(
                 lines([LinePanel("", series, x_label="number", y_label="singular value")]),
                 "Singular values in descending order, one head of each layer.",
                 f"The largest is at least {smallest:.1f} times the smallest, in every head.",
             )
         ],
-        tables=[desk.table(frame, "All heads", formats=".2f")],
+        tables=[writer.table(frame, "All heads", formats=".2f")],
         comparisons=[
             Comparison(
                 "ratio of the largest to the smallest, at least",
@@ -76,22 +68,21 @@ def figure_9(study: Study, desk: ExhibitWriter) -> Exhibit:
             )
         ],
         notes=[
-            model_note(study),
+            model_note(reproduction),
             "The d' + 1 singular values of a head that are not zero by construction, d' being the "
             "size of a head; the appended 1 is one of its dimensions.",
         ],
-        files=desk.written,
     )
 
 
-def decomposed(study: Study) -> xarray.Dataset:
+def load_singular_values(reproduction: Reproduction) -> xarray.Dataset:
     """All singular values of all heads; a layer with fewer heads or smaller ones is filled up."""
+    sites = reproduction.model.sites_of(reproduction.kind)
 
     def make(_: Path) -> xarray.Dataset:
-        sites = study.model.sites_of(study.kind)
         found = []
         for site in sites:
-            map_of_values = value_map(study.model, site)
+            map_of_values = value_map(reproduction.model, site)
             weight = site.projection.weight.cpu()
             found.append(singular_values(map_of_values.weight, map_of_values.bias, weight).numpy())
         heads, size = (max(one.shape[axis] for one in found) for axis in (0, 1))
@@ -112,8 +103,4 @@ def decomposed(study: Study) -> xarray.Dataset:
             },
         )
 
-    return study.kept("singular", "singular", make)
-
-
-def _order(values: xarray.DataArray) -> np.ndarray:
-    return np.arange(1, values.sizes["index"] + 1)
+    return reproduction.keep("singular", "singular", make, kind=reproduction.kind)

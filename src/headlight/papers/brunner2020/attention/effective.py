@@ -1,20 +1,23 @@
 """Section 3.5 and Appendix A.2: effective beside raw attention (Figures 1 and 5)."""
 
+from collections.abc import Mapping
+
 import pandas
 import xarray
 
-from headlight.papers.brunner2020 import published_attention as published
-from headlight.papers.brunner2020.attention_results import (
+from headlight.papers.brunner2020 import published
+from headlight.papers.brunner2020.attention.results import (
     PARAGRAPHS,
     bias_note,
-    identified,
-    surveyed,
+    load_identifiability,
+    load_survey,
 )
-from headlight.papers.naming import percent
-from headlight.papers.reproduction import Study
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.naming import frame_of, percent
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison, Exhibit, Picture
+from headlight.views.exhibits import Comparison, Picture
 from headlight.views.pictures import (
     DensityPanel,
     LayerPanel,
@@ -31,41 +34,43 @@ CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
 MEASURES = {"weight": "raw attention", "effective": "effective attention"}
 
 
-def figure_1(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-1", "Effective and raw attention", "Brunner et al. (2020), Figure 1 and Section 3.5"
+)
+def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Effective beside raw attention: correlation by length, and attention to kinds of tokens."""
-    found, survey = identified(study), surveyed(study)
+    found, survey = load_identifiability(reproduction), load_survey(reproduction)
     share = survey["share"].sel(query_category="all")
-    return Exhibit(
-        name="figure-1",
-        title="Effective and raw attention",
-        source="Brunner et al. (2020), Figure 1 and Section 3.5",
-        explanation="First: Pearson's correlation of raw and effective attention by the length of "
+    frame = _by_layer(
+        {f"to {label}": share.sel(key_category=name) for name, label in CATEGORIES.items()}
+    )
+    return Content(
+        "First: Pearson's correlation of raw and effective attention by the length of "
         "the text, one value for all cells of all heads of a text, as points and as means by "
         "length. Then the share of raw attention that goes to a kind of token, and the same sum "
         "of effective attention, which is signed: a dot is a head, a line the mean of a layer.",
         pictures=[
-            *_correlations(found, desk),
-            desk.picture(
+            *_correlations(found, writer),
+            writer.picture(
                 points_by_layer([_to_categories(share, name) for name in MEASURES]),
                 "Attention to kinds of tokens, raw (b) and effective (c), by layer.",
-                _spoken(share),
+                _alternative(share),
                 "categories",
             ),
         ],
-        tables=[desk.table(_by_layer(share), "Means over the heads of a layer, in percent")],
+        tables=[writer.table(frame, "Means over the heads of a layer, in percent")],
         comparisons=[*_length_comparisons(found), *_peak_comparisons(share)],
-        notes=[*text_notes(study, survey), PARAGRAPHS, bias_note(study)],
-        files=desk.written,
+        notes=[*text_notes(reproduction, survey), PARAGRAPHS, bias_note(reproduction)],
     )
 
 
-def _correlations(found: xarray.Dataset, desk: ExhibitWriter) -> list[Picture]:
+def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Picture]:
     """Figure 1a; without a text that has a correlation there is none."""
     points = found["points"].values
     if len(points) < 2:
         return []
     fields = [str(name) for name in found["field"].values[:2]]
-    desk.keep(pandas.DataFrame(points[:, :2], columns=fields), "points")
+    writer.keep(pandas.DataFrame(points[:, :2], columns=fields), "points")
     cloud = DensityPanel.of(
         "(a) one point per text",
         points[:, 0],
@@ -88,13 +93,13 @@ def _correlations(found: xarray.Dataset, desk: ExhibitWriter) -> list[Picture]:
     )
     spoken = ", ".join(f"{n:.0f} tokens {r:.2f}" for n, r in zip(x, mean, strict=True))
     return [
-        desk.picture(
+        writer.picture(
             density([cloud], counted="texts"),
             "Correlation of raw and effective attention.",
             spoken,
             "a",
         ),
-        desk.picture(lines([panel]), "The same as means by length.", spoken, "a-means"),
+        writer.picture(lines([panel]), "The same as means by length.", spoken, "a-means"),
     ]
 
 
@@ -144,22 +149,17 @@ def _to_categories(share: xarray.DataArray, measure: str) -> LayerPanel:
     return LayerPanel(f"{MEASURES[measure].capitalize()}", series, percent=True, first_layer=1)
 
 
-def _by_layer(share: xarray.DataArray) -> pandas.DataFrame:
-    means = 100 * share.mean("head")
-    return pandas.DataFrame(
-        [
-            {"attention": name, "layer": int(layer) + 1}
-            | {
-                f"to {label}": float(means.sel(measure=measure, layer=layer, key_category=category))
-                for category, label in CATEGORIES.items()
-            }
-            for measure, name in MEASURES.items()
-            for layer in share["layer"].values
-        ]
-    )
+def _by_layer(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
+    """One row for each measure and layer, means over its heads, in percent."""
+    means = {
+        label: 100 * share.sel(measure=list(MEASURES)).mean("head")
+        for label, share in columns.items()
+    }
+    frame = frame_of(means).rename(columns={"measure": "attention"})
+    return frame.assign(attention=frame["attention"].map(MEASURES))
 
 
-def _spoken(share: xarray.DataArray) -> str:
+def _alternative(share: xarray.DataArray) -> str:
     means = share.mean(("head", "layer"))
     return "; ".join(
         f"{name}: "
@@ -171,9 +171,14 @@ def _spoken(share: xarray.DataArray) -> str:
     )
 
 
-def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-5",
+    "Attention to [SEP], effective and raw",
+    "Brunner et al. (2020), Figure 5 and Appendix A.2",
+)
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Attention to [SEP], from [SEP] and from other tokens, effective and raw."""
-    survey = surveyed(study)
+    survey = load_survey(reproduction)
     share = survey["share"].sel(key_category="sep")
     from_to = {"sep": "[SEP] → [SEP]", "not_sep": "other → [SEP]"}
     panels = [
@@ -192,27 +197,14 @@ def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
         )
         for measure in ("effective", "weight")
     ]
-    means = 100 * share.sel(query_category=list(from_to)).mean("head")
-    table = pandas.DataFrame(
-        [
-            {"attention": name, "layer": int(layer) + 1}
-            | {
-                label: float(means.sel(measure=measure, layer=layer, query_category=query))
-                for query, label in from_to.items()
-            }
-            for measure, name in MEASURES.items()
-            for layer in share["layer"].values
-        ]
-    )
-    kept = means.sel(measure="effective").mean("layer") / means.sel(measure="weight").mean("layer")
-    return Exhibit(
-        name="figure-5",
-        title="Attention to [SEP], effective and raw",
-        source="Brunner et al. (2020), Figure 5 and Appendix A.2",
-        explanation="What goes to [SEP] from [SEP] itself and from all other tokens: (a) effective "
+    frame = _by_layer({label: share.sel(query_category=name) for name, label in from_to.items()})
+    means = share.sel(query_category=list(from_to)).mean(("head", "layer"))
+    kept = means.sel(measure="effective") / means.sel(measure="weight")
+    return Content(
+        "What goes to [SEP] from [SEP] itself and from all other tokens: (a) effective "
         "attention, signed, and (b) raw attention. A dot is a head, a line the mean of a layer.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 points_by_layer(panels),
                 "Attention to [SEP] by layer, effective (a) and raw (b).",
                 "; ".join(
@@ -221,7 +213,7 @@ def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
                 ),
             )
         ],
-        tables=[desk.table(table, "Means over the heads of a layer, in percent")],
+        tables=[writer.table(frame, "Means over the heads of a layer, in percent")],
         comparisons=[
             Comparison(
                 f"effective share of {label}",
@@ -232,6 +224,5 @@ def figure_5(study: Study, desk: ExhibitWriter) -> Exhibit:
             )
             for name, label in from_to.items()
         ],
-        notes=[*text_notes(study, survey), bias_note(study)],
-        files=desk.written,
+        notes=[*text_notes(reproduction, survey), bias_note(reproduction)],
     )

@@ -6,18 +6,19 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.brunner2020.contribution import box_of, from_zero
-from headlight.papers.brunner2020.contribution_results import contributed_by_tags, method_note
-from headlight.papers.brunner2020.published_contribution import (
-    FIRST_LAYER_CLASS,
-    FIRST_LAYER_REST,
+from headlight.papers.brunner2020 import published
+from headlight.papers.brunner2020.contribution.own import box_of, from_zero
+from headlight.papers.brunner2020.contribution.results import (
+    load_contributions_by_tags,
+    method_note,
 )
-from headlight.papers.naming import percent
-from headlight.papers.reproduction import Study
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.naming import layer_names, percent
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.studies.contributions.tags import GROUPS
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import BoxPanel, boxes
 
 CONTENT = (
@@ -38,47 +39,43 @@ FEWEST = 20
 SPECIAL = {"cls": "[CLS]", "sep": "[SEP]"}
 
 
-def figure_26(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-26",
+    "Contribution of a token to itself, by part of speech (Figures 26 to 37)",
+    "Brunner et al. (2020), Figures 26 to 37 and Appendix C.5",
+    ("dependency",),
+)
+def figure_26(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Own contributions by part of speech, in every layer."""
-    found = contributed_by_tags(study)
+    found = load_contributions_by_tags(reproduction)
+    source = Path(reproduction.sources.dependency[0])
     groups = ordered_groups(found)
-    limits = from_zero(found["own_box"].sel(group=groups))
+    marks = found["own_box"].sel(group=groups).transpose("layer", "group", "mark")
+    labels, limits = list(map(_label, groups)), from_zero(marks)
     panels = [
-        BoxPanel(
-            f"Layer {int(layer) + 1}",
-            [
-                box_of(_label(group), found["own_box"].sel(group=group, layer=layer))
-                for group in groups
-            ],
-            percent=True,
-            limits=limits,
-        )
-        for layer in found["layer"].values
+        BoxPanel(f"Layer {name}", list(map(box_of, labels, layer)), percent=True, limits=limits)
+        for name, layer in zip(layer_names(found), marks, strict=True)
     ]
-    return Exhibit(
-        name=desk.exhibit,
-        title="Contribution of a token to itself, by part of speech",
-        source="Brunner et al. (2020), Figures 26 to 37 and Appendix C.5",
-        explanation="As Figure 3a, for the pieces of words of each part of speech, ordered by the "
+    return Content(
+        "As Figure 3a, for the pieces of words of each part of speech, ordered by the "
         f"last layer's median. Parts of speech with fewer than {FEWEST} pieces are not drawn.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 boxes(panels, columns=1 if len(groups) > 16 else 2),
                 "Own contributions by part of speech, layer by layer.",
-                "Order in the last layer: " + ", ".join(map(_label, groups)) + ".",
+                f"Order in the last layer: {', '.join(labels)}.",
             )
         ],
-        tables=[desk.table(_medians(found), "Median own contribution by layer, in percent")],
-        comparisons=_compared(found, groups),
+        tables=[writer.table(_medians(found), "Median own contribution by layer, in percent")],
+        comparisons=_comparisons(found, groups),
         notes=[
-            model_note(study),
-            f"The treebank is {found.attrs['examples']} sentences of "
-            f"{Path(study.sources.dependency[0]).name} with its own {found.attrs['tags'].upper()} "
-            "tags; the paper's are MRPC, tagged by the Stanford tagger, and it does not say how "
-            "pieces of words are counted: here each piece has the tag of its word.",
-            method_note(study, found),
+            model_note(reproduction),
+            f"The treebank is {found.attrs['examples']} sentences of {source.name} with its own "
+            f"{found.attrs['tags'].upper()} tags; the paper's are MRPC, tagged by the Stanford "
+            "tagger, and it does not say how pieces of words are counted: here each piece has the "
+            "tag of its word.",
+            method_note(reproduction, found),
         ],
-        files=desk.written,
     )
 
 
@@ -107,15 +104,16 @@ def _medians(found: xarray.Dataset) -> pandas.DataFrame:
     medians = 100 * found["own_box"].sel(mark="median")
     names = [*SPECIAL, *_tags(found)]
     names.sort(key=lambda name: -np.nan_to_num(float(medians.sel(group=name).isel(layer=-1))))
-    columns = {
-        f"layer {int(layer) + 1}": [float(medians.sel(group=n, layer=layer)) for n in names]
-        for layer in found["layer"].values
-    }
-    counts = [int(found["own_count"].sel(group=name)) for name in names]
-    return pandas.DataFrame({"group": list(map(_label, names)), "tokens": counts, **columns})
+    frame = pandas.DataFrame(
+        medians.sel(group=names).transpose("group", "layer").values,
+        columns=[f"layer {name}" for name in layer_names(found)],
+    )
+    frame.insert(0, "group", list(map(_label, names)))
+    frame.insert(1, "tokens", found["own_count"].sel(group=names).values.astype(int))
+    return frame
 
 
-def _compared(found: xarray.Dataset, groups: list[str]) -> list[Comparison]:
+def _comparisons(found: xarray.Dataset, groups: list[str]) -> list[Comparison]:
     """What the paper says of the first and of the last layer."""
     medians = found["own_box"].sel(mark="median")
     first, last = medians.isel(layer=0), medians.isel(layer=-1)
@@ -125,13 +123,13 @@ def _compared(found: xarray.Dataset, groups: list[str]) -> list[Comparison]:
     return [
         Comparison(
             "layer 1: median of [CLS]",
-            f"> {FIRST_LAYER_CLASS:g}%",
+            f"> {published.FIRST_LAYER_CLASS:g}%",
             percent(float(first.sel(group="cls"))) if has_class else None,
             "%",
         ),
         Comparison(
             "layer 1: largest median of a part of speech",
-            f"< {FIRST_LAYER_REST:g}%",
+            f"< {published.FIRST_LAYER_REST:g}%",
             percent(max(speech)),
             "%",
         ),

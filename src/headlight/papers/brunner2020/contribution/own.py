@@ -1,85 +1,86 @@
 """Section 5.2: how much of a hidden token is its own input token (Figures 3, 40 and 42)."""
 
+from functools import partial
+
 import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.brunner2020.contribution_results import (
-    contributed,
+from headlight.papers.brunner2020 import claims, published
+from headlight.papers.brunner2020.contribution.results import (
     contribution_notes,
     counterparts,
+    load_contributions,
 )
-from headlight.papers.brunner2020.datasets import main_set, pair_title
-from headlight.papers.brunner2020.published_contribution import NOT_LARGEST, OWN_MEDIANS
-from headlight.papers.naming import percent
-from headlight.papers.reproduction import Study
+from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.exhibit import Content, ExhibitSpec
+from headlight.papers.naming import layer_names, percent, yes_or_no
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import Box, BoxPanel, Line, LinePanel, boxes, lines
 
 MARKS = ("low", "first", "median", "third", "high")
 
 
-def figure_3(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """Own contributions on MRPC."""
-    return own_contribution(study, desk, main_set(study), "Figure 3 and Section 5.2")
-
-
-def figure_40(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """Own contributions on CoLA."""
-    return own_contribution(study, desk, "cola", "Figure 40 and Appendix D.2.1")
-
-
-def figure_42(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """Own contributions on MNLI."""
-    return own_contribution(study, desk, "mnli", "Figure 42 and Appendix D.2.2")
-
-
-def own_contribution(study: Study, desk: ExhibitWriter, name: str, source: str) -> Exhibit:
+def own_contribution(
+    reproduction: Reproduction, writer: ExhibitWriter, name: str | None
+) -> Content:
     """Boxes of own contributions, and the share of tokens of which another contributes most.
 
     Args:
-        study: on which model and data.
-        desk: where it is put together.
-        name: of the set of pairs.
-        source: where the paper has it.
+        reproduction: on which model and data.
+        writer: of the files.
+        name: of the set of pairs; None for the first.
     """
-    title = f"Contribution of a token to itself, {pair_title(name)}"
-    found = contributed(study, name)
+    pairs = find_pair_set(reproduction, name)
+    found = load_contributions(reproduction, pairs)
     frame = _by_layer(found)
-    return Exhibit(
-        name=desk.exhibit,
-        title=title,
-        source=f"Brunner et al. (2020), {source}",
-        explanation="What an input token contributes to the hidden token in its own place: its "
+    return Content(
+        "What an input token contributes to the hidden token in its own place: its "
         "share of all that the hidden token depends on. A box is the middle half of all tokens, "
         "special ones included, the line in it the median; outliers are not shown. Below: the "
         "share of tokens of which some other token contributes more than they do themselves.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 boxes([_boxes(found)]),
-                f"(a) Contribution of input tokens to their own hidden tokens, {pair_title(name)}.",
-                _spoken("Medians", frame["median"]),
+                f"(a) Contribution of input tokens to their own hidden tokens, {pairs.title}.",
+                _alternative("Medians", frame["median"]),
                 name="a",
             ),
-            desk.picture(
+            writer.picture(
                 lines([_not_largest(found)]),
                 "(b) Share of tokens that are not the main contributors to their hidden tokens.",
-                _spoken("Shares", frame["not largest"]),
+                _alternative("Shares", frame["not largest"]),
                 name="b",
             ),
         ],
         tables=[
-            desk.table(
+            writer.table(
                 frame,
                 "By layer, in percent; s.e. is the standard error over tokens",
                 formats=".2f",
             )
         ],
-        comparisons=_compared(found, frame, published=name.startswith("mrpc")),
-        notes=contribution_notes(study, name, found),
-        files=desk.written,
+        comparisons=_comparisons(found, frame, pairs),
+        notes=contribution_notes(reproduction, pairs, found),
     )
+
+
+figure_3, figure_40, figure_42 = (
+    ExhibitSpec(
+        f"figure-{number}",
+        f"Contribution of a token to itself{title}",
+        f"Brunner et al. (2020), Figure {number} and {place}",
+        partial(own_contribution, name=name),
+        (name or "pairs",),
+    )
+    for number, name, title, place in (
+        (3, None, "", "Section 5.2"),
+        (40, "cola", ", CoLA", "Appendix D.2.1"),
+        (42, "mnli", ", MNLI", "Appendix D.2.2"),
+    )
+)
 
 
 def _by_layer(found: xarray.Dataset) -> pandas.DataFrame:
@@ -100,11 +101,9 @@ def _by_layer(found: xarray.Dataset) -> pandas.DataFrame:
 
 
 def _boxes(found: xarray.Dataset) -> BoxPanel:
-    drawn = [
-        box_of(str(int(layer) + 1), found["own_box"].sel(group="all", layer=layer))
-        for layer in found["layer"].values
-    ]
-    limits = from_zero(found["own_box"].sel(group="all"))
+    marks = found["own_box"].sel(group="all")
+    drawn = list(map(box_of, layer_names(found), marks.transpose("layer", "mark")))
+    limits = from_zero(marks)
     return BoxPanel("Own contribution", drawn, x_label="layer", percent=True, limits=limits)
 
 
@@ -126,35 +125,35 @@ def _not_largest(found: xarray.Dataset) -> LinePanel:
     return LinePanel("Not the main contributor", [line], x_label="layer", percent=True)
 
 
-def _spoken(what: str, values: "pandas.Series[float]") -> str:
+def _alternative(what: str, values: "pandas.Series[float]") -> str:
     return f"{what} by layer: " + ", ".join(f"{value:.1f}%" for value in values) + "."
 
 
-def _compared(
-    found: xarray.Dataset, frame: pandas.DataFrame, *, published: bool
+def _comparisons(
+    found: xarray.Dataset, frame: pandas.DataFrame, pairs: PairSet
 ) -> list[Comparison]:
     """Medians and shares at three depths, and how they change with depth."""
     rows = frame.set_index("layer")
+    is_papers = pairs.task == "mrpc"
     compared = []
     for theirs, ours in counterparts(found).items():
         note = f"layer {theirs} of 12 there, layer {ours} of {len(frame)} here"
         for quantity, column, numbers in (
-            ("median own contribution", "median", OWN_MEDIANS),
-            ("tokens that are not their main contributor", "not largest", NOT_LARGEST),
+            ("median own contribution", "median", published.OWN_MEDIANS),
+            ("tokens that are not their main contributor", "not largest", published.NOT_LARGEST),
         ):
             compared.append(
                 Comparison(
                     f"{quantity}, layer {theirs}",
-                    numbers[theirs] if published else None,
+                    numbers[theirs] if is_papers else None,
                     percent(float(rows[column][ours]) / 100),
                     "%",
-                    note if published else f"{note}; the paper gives numbers for MRPC alone",
+                    note if is_papers else f"{note}; the paper gives numbers for MRPC alone",
                 )
             )
-    falls = "yes" if bool((np.diff(frame["median"]) < 0).all()) else "no"
-    grows = "yes" if bool((np.diff(frame["not largest"]) >= 0).all()) else "no"
+    grows = (np.diff(frame["not largest"]) >= 0).all()
     return [
         *compared,
-        Comparison("own contribution falls from layer to layer", "yes", falls),
-        Comparison("ever more tokens are not their main contributor", "yes", grows),
+        claims.mixes(found).comparison,
+        Comparison("ever more tokens are not their main contributor", "yes", yes_or_no(grows)),
     ]

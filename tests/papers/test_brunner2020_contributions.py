@@ -6,20 +6,22 @@ import pytest
 import xarray
 
 from headlight.capture import load_model
-from headlight.papers.brunner2020.contribution import figure_3
-from headlight.papers.brunner2020.contribution_neighbours import figure_4, figure_18
-from headlight.papers.brunner2020.contribution_results import (
-    contributed,
-    contributed_by_tags,
+from headlight.papers.brunner2020.contribution.neighbours import figure_4, figure_18
+from headlight.papers.brunner2020.contribution.own import figure_3
+from headlight.papers.brunner2020.contribution.results import (
     counterparts,
+    load_contributions,
+    load_contributions_by_tags,
     shown_layers,
 )
-from headlight.papers.brunner2020.contribution_tags import figure_26, ordered_groups
-from headlight.papers.brunner2020.contribution_tracked import figure_19, tracked_places
-from headlight.papers.brunner2020.published_contribution import TRACKED_WORDS
-from headlight.papers.reproduction import Options, Study
+from headlight.papers.brunner2020.contribution.tags import figure_26, ordered_groups
+from headlight.papers.brunner2020.contribution.tracked import figure_19, tracked_places
+from headlight.papers.brunner2020.pair_sets import find_pair_set
+from headlight.papers.brunner2020.published import TRACKED_WORDS
+from headlight.papers.exhibit import ExhibitSpec
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
-from headlight.papers.writer import ExhibitWriter
 from headlight.reading import read
 from papers.material import TREES, conllu, saved_model
 
@@ -31,7 +33,7 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory) -> Study:
+def reproduction(tmp_path_factory) -> Reproduction:
     folder = tmp_path_factory.mktemp("contributions")
     header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
     rows = [header, *(f"1\t{n}\t{n}\t{one}\t{two}" for n, (one, two) in enumerate(PAIRS))]
@@ -42,22 +44,26 @@ def study(tmp_path_factory) -> Study:
     treebank.write_text(conllu(TREES * 3))
     model = load_model(saved_model(folder / "model", head=False))
     sources = Sources(pairs=(str(mrpc),), dependency=(str(treebank),))
-    options = Options(attribution_probes=4, exact_pairs=2, max_pairs=5, max_sentences=9)
-    return Study(model, None, sources, options, folder, progress=False)
+    settings = ReproductionSettings(directions=4, exact_pairs=2, max_pairs=5, max_sentences=9)
+    return Reproduction(model, None, sources, settings, folder, progress=False)
 
 
-def made(study: Study, make) -> tuple:
-    name = make.__name__.replace("_", "-")
-    exhibit = make(study, ExhibitWriter(study.folder, name))
-    assert exhibit.name == name
-    assert set(exhibit.files) == {path.name for path in study.folder.glob(f"{name}[-.]*")}
+def created(reproduction: Reproduction, spec: ExhibitSpec) -> tuple:
+    exhibit = spec.create(reproduction)
+    assert set(exhibit.files) == {
+        path.name for path in reproduction.folder.glob(f"{spec.name}[-.]*")
+    }
     return exhibit, {c.quantity: c for c in exhibit.comparisons}
 
 
-def test_own_contributions_beside_the_published_medians(study):
-    exhibit, compared = made(study, figure_3)
-    found = contributed(study, "mrpc")
-    assert found.attrs["documents"] == len(PAIRS)
+def contributions(reproduction: Reproduction) -> xarray.Dataset:
+    return load_contributions(reproduction, find_pair_set(reproduction))
+
+
+def test_own_contributions_beside_the_published_medians(reproduction):
+    exhibit, compared = created(reproduction, figure_3)
+    found = contributions(reproduction)
+    assert found.attrs["examples"] == len(PAIRS)
     assert found.attrs["exact_examples"] == 2
     medians = 100 * found["own_box"].sel(group="all", mark="median").values
     published = {1: (30.6, medians[0]), 6: (14.4, medians[0]), 12: (10.7, medians[1])}
@@ -66,10 +72,10 @@ def test_own_contributions_beside_the_published_medians(study):
         assert (row.published, row.ours) == (theirs, pytest.approx(ours))
     row = compared["tokens that are not their main contributor, layer 12"]
     assert (row.published, row.ours) == (30.0, pytest.approx(100 * float(found.not_largest[1])))
-    kept = pandas.read_csv(study.folder / "figure-3.csv")
+    kept = pandas.read_csv(reproduction.folder / "figure-3.csv")
     np.testing.assert_allclose(kept["median"], medians)
     notes = " ".join(exhibit.notes)
-    assert "4 random probes" in notes
+    assert "4 random directions" in notes
     assert "On 2 short examples" in notes
 
 
@@ -84,10 +90,10 @@ def test_layers_at_the_same_depth():
     assert shown_layers(of(4)) == [0, 1, 3]
 
 
-def test_neighbours(study):
-    exhibit, compared = made(study, figure_4)
-    found = contributed(study, "mrpc")
-    places = pandas.read_csv(study.folder / "figure-4-b.csv")
+def test_neighbours(reproduction):
+    exhibit, compared = created(reproduction, figure_4)
+    found = contributions(reproduction)
+    places = pandas.read_csv(reproduction.folder / "figure-4-b.csv")
     first = places[places["layer"] == 1].set_index("place")["share"]
     assert first.sum() == pytest.approx(1)
     best = sorted(first.sort_values(ascending=False).index[:2])
@@ -99,17 +105,17 @@ def test_neighbours(study):
     assert len(exhibit.pictures) == 2
 
 
-def test_the_class_token(study):
-    made(study, figure_18)
-    places = pandas.read_csv(study.folder / "figure-18-b.csv")
+def test_the_class_token(reproduction):
+    created(reproduction, figure_18)
+    places = pandas.read_csv(reproduction.folder / "figure-18-b.csv")
     last = places[places["layer"] == 2]
     assert last["share"].sum() == pytest.approx(1)
     assert int(last.set_index("place")["pairs"][0]) == len(PAIRS)  # every text has a separator
 
 
-def test_tokens_are_tracked_exactly(study):
-    exhibit, _ = made(study, figure_19)
-    reading = read(study.model, *PAIRS[0])
+def test_tokens_are_tracked_exactly(reproduction):
+    exhibit, _ = created(reproduction, figure_19)
+    reading = read(reproduction.model, *PAIRS[0])
     places = tracked_places(reading.dataset)
     tokens = reading.tokens
     assert [tokens[place] for place in places] == [
@@ -125,9 +131,9 @@ def test_tokens_are_tracked_exactly(study):
     assert tracked_places(reading.dataset, TRACKED_WORDS) == places  # not one of them is there
 
 
-def test_parts_of_speech_by_the_last_layer(study):
-    exhibit, compared = made(study, figure_26)
-    found = contributed_by_tags(study)
+def test_parts_of_speech_by_the_last_layer(reproduction):
+    exhibit, compared = created(reproduction, figure_26)
+    found = load_contributions_by_tags(reproduction)
     assert found.attrs["tags"] == "upos"
     groups = ordered_groups(found)
     medians = [float(found["own_box"].sel(group=g, mark="median").isel(layer=-1)) for g in groups]

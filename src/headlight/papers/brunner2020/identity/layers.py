@@ -2,62 +2,53 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.brunner2020.datasets import main_set, pair_title
-from headlight.papers.brunner2020.identity_results import (
+from headlight.papers.brunner2020 import claims
+from headlight.papers.brunner2020.identity.results import (
     LOSS_TITLES,
     MAP_TITLES,
-    across_layers,
     identity_notes,
-    single_layers,
-    single_layers_compared,
+    load_across_layers,
+    load_single_layers,
+    load_single_layers_of_second,
 )
-from headlight.papers.reproduction import Study
+from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
+from headlight.papers.naming import layer_names, yes_or_no
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_name
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import HeadMap, Line, LinePanel, head_map, lines
 
 SHOWN = 4
 """Layers whose maps are drawn as lines: the first, the middle and the last two."""
 
 
-def figure_8(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """Linear maps with the L2 loss on all layers."""
-    return generalisation(study, desk, "linear", "l2", "Figure 8")
-
-
-def figure_9(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """MLPs with the L2 loss on all layers."""
-    return generalisation(study, desk, "mlp", "l2", "Figure 9")
-
-
-def figure_10(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """MLPs with the cosine loss on all layers."""
-    return generalisation(study, desk, "mlp", "cosine", "Figure 10")
-
-
-def generalisation(study: Study, desk: ExhibitWriter, kind: str, loss: str, source: str) -> Exhibit:
+def generalisation(
+    reproduction: Reproduction, writer: ExhibitWriter, kind: str, loss: str
+) -> Content:
     """Maps trained on one layer and tested on all.
 
     Args:
-        study: on which model and data.
-        desk: where it is put together.
+        reproduction: on which model and data.
+        writer: of the files.
         kind: of map, ``linear`` or ``mlp``.
         loss: ``cosine`` or ``l2``.
-        source: where the paper has it.
     """
-    found = across_layers(study, kind, loss)
+    pairs = find_pair_set(reproduction)
+    found = load_across_layers(reproduction, pairs, kind, loss)
     label = f"{MAP_TITLES[kind]}, {LOSS_TITLES[loss]}"
     rates = found["rate_across_mean"].squeeze(drop=True)
-    names = [str(int(layer) + 1) for layer in rates["layer"].values]
+    names = layer_names(rates)
     frame = pandas.DataFrame(100 * rates.values, columns=[f"on {name}" for name in names])
     frame.insert(0, "trained on", names)
-    up, down = directions(rates)
+    claim = claims.easier_downwards(rates, "MLPs" if kind == "mlp" else "linear maps")
     drawn = HeadMap(
         label,
         rates.values,
@@ -66,37 +57,38 @@ def generalisation(study: Study, desk: ExhibitWriter, kind: str, loss: str, sour
         row_label="trained on layer",
         column_label="tested on layer",
     )
-    return Exhibit(
-        name=desk.exhibit,
-        title=f"Maps of one layer on all layers: {label}",
-        source=f"Brunner et al. (2020), {source} and Appendix B.3",
-        explanation="Maps are trained to recover input tokens from the hidden tokens of one layer, "
+    return Content(
+        "Maps are trained to recover input tokens from the hidden tokens of one layer, "
         "and tested on those of every layer, of other sequences.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 lines([across_panel(found, label)]),
                 f"Share of test tokens identified in each layer, {label}.",
-                f"On higher layers {100 * up:.1f}% on average, on lower ones {100 * down:.1f}%.",
+                f"On average {claim.ours} the layer of training.",
             ),
-            desk.picture(
+            writer.picture(
                 head_map([drawn]),
                 "The same for maps of every layer.",
                 f"Each map finds most near the layer that it was trained on: {label}.",
                 name="all",
             ),
         ],
-        tables=[desk.table(frame, "In percent", formats=".1f")],
-        comparisons=[
-            Comparison(
-                "generalises worse to later layers than to earlier ones",
-                "yes",
-                "yes" if up < down else "no",
-                note=f"{100 * up:.1f}% against {100 * down:.1f}%",
-            )
-        ],
-        notes=identity_notes(study, main_set(study), found),
-        files=desk.written,
+        tables=[writer.table(frame, "In percent", formats=".1f")],
+        comparisons=[claim.comparison],
+        notes=identity_notes(reproduction, pairs, found),
     )
+
+
+figure_8, figure_9, figure_10 = (
+    ExhibitSpec(
+        f"figure-{number}",
+        f"Maps of one layer on all layers: {MAP_TITLES[kind]}, {LOSS_TITLES[loss]}",
+        f"Brunner et al. (2020), Figure {number} and Appendix B.3",
+        partial(generalisation, kind=kind, loss=loss),
+        ("pairs",),
+    )
+    for number, kind, loss in ((8, "linear", "l2"), (9, "mlp", "l2"), (10, "mlp", "cosine"))
+)
 
 
 def across_panel(found: xarray.Dataset, title: str) -> LinePanel:
@@ -112,22 +104,16 @@ def across_panel(found: xarray.Dataset, title: str) -> LinePanel:
     return LinePanel(title, drawn, "tested on layer", "identified", percent=True)
 
 
-def directions(rates: xarray.DataArray) -> tuple[float, float]:
-    """The mean rate on layers above the one trained on, and on those below."""
-    values = rates.values
-    above = np.triu(np.ones_like(values, dtype=bool), 1)
-    with np.errstate(invalid="ignore"):
-        return (
-            (float(values[above].mean()), float(values[above.T].mean()))
-            if above.any()
-            else (float("nan"), float("nan"))
-        )
-
-
-def figure_11(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-11",
+    "Identity across single layers",
+    "Brunner et al. (2020), Figure 11 and Appendix B.4",
+    ("pairs",),
+)
+def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """All maps from each layer to the one below."""
-    name = main_set(study)
-    results = {kind: single_layers(study, name, kind) for kind in MAP_TITLES}
+    pairs = find_pair_set(reproduction)
+    results = {kind: load_single_layers(reproduction, pairs, kind) for kind in MAP_TITLES}
     drawn = [
         _line(found, str(loss), f"{MAP_TITLES[kind]}, {LOSS_TITLES[str(loss)]}", loss == "l2")
         for kind, found in results.items()
@@ -137,36 +123,25 @@ def figure_11(study: Study, desk: ExhibitWriter) -> Exhibit:
     compared = Comparison(
         "naive lookup: cosine distance finds more than L2, on average over layers",
         "yes",
-        "yes" if naive["cosine"] > naive["l2"] else "no",
+        yes_or_no(naive["cosine"] > naive["l2"]),
         note=f"{100 * naive['cosine']:.1f}% against {100 * naive['l2']:.1f}%",
     )
-    made = _between(desk, drawn, "Figure 11 and Appendix B.4", name)
-    notes = identity_notes(study, name, *results.values())
-    return replace(made, comparisons=[compared], notes=notes)
+    notes = identity_notes(reproduction, pairs, *results.values())
+    return replace(_between(writer, drawn, pairs), comparisons=[compared], notes=notes)
 
 
-def figure_12(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """Two models on MRPC."""
-    return two_models(study, desk, main_set(study), "Figure 12 and Appendix B.4")
-
-
-def figure_13(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """Two models on CoLA."""
-    return two_models(study, desk, "cola", "Figure 13 and Appendix B.4")
-
-
-def two_models(study: Study, desk: ExhibitWriter, name: str, source: str) -> Exhibit:
+def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Content:
     """The naive map from each layer to the one below, in the model and in a second one.
 
     Args:
-        study: on which models and data.
-        desk: where it is put together.
-        name: of the set of pairs.
-        source: where the paper has it.
+        reproduction: on which models and data.
+        writer: of the files.
+        name: of the set of pairs; None for the first.
     """
+    pairs = find_pair_set(reproduction, name)
     results = {
-        "the model": single_layers(study, name, "naive"),
-        "the second": single_layers_compared(study, name),
+        "the model": load_single_layers(reproduction, pairs, "naive"),
+        "the second": load_single_layers_of_second(reproduction, pairs),
     }
     drawn = [
         _line(found, loss, f"{label}, {LOSS_TITLES[loss]}", label == "the model")
@@ -178,11 +153,22 @@ def two_models(study: Study, desk: ExhibitWriter, name: str, source: str) -> Exh
         f"Dashed is {names[0]}, solid the second model, {names[1]}; in the paper BERT before and "
         "after it was fine-tuned on this set."
     )
+    notes = identity_notes(reproduction, pairs, results["the model"])
     return replace(
-        _between(desk, drawn, source, name),
-        comparisons=_drops(results),
-        notes=[*identity_notes(study, name, results["the model"]), note],
+        _between(writer, drawn, pairs), comparisons=_drops(results), notes=[*notes, note]
     )
+
+
+figure_12, figure_13 = (
+    ExhibitSpec(
+        f"figure-{number}",
+        f"Identity across single layers of two models{title}",
+        f"Brunner et al. (2020), Figure {number} and Appendix B.4",
+        partial(two_models, name=name),
+        (name or "pairs", "compared"),
+    )
+    for number, name, title in ((12, None, ""), (13, "cola", ", CoLA"))
+)
 
 
 def _drops(results: Mapping[str, xarray.Dataset]) -> list[Comparison]:
@@ -200,28 +186,21 @@ def _drops(results: Mapping[str, xarray.Dataset]) -> list[Comparison]:
     ]
 
 
-def _between(desk: ExhibitWriter, drawn: list[Line], source: str, name: str) -> Exhibit:
+def _between(writer: ExhibitWriter, drawn: list[Line], pairs: PairSet) -> Content:
     """The drawing and table of rates between one layer and the next."""
     frame = pandas.DataFrame({"layer": drawn[0].x, **{line.label: 100 * line.y for line in drawn}})
-    spoken = f"{drawn[0].label}: " + ", ".join(f"{100 * value:.1f}%" for value in drawn[0].y)
     panel = LinePanel("", drawn, "layer", "identified in the layer below", percent=True)
-    return Exhibit(
-        name=desk.exhibit,
-        title=f"Identity across single layers, {pair_title(name)}",
-        source=f"Brunner et al. (2020), {source}",
-        explanation="How often a hidden token is found again among the hidden tokens of the layer "
+    return Content(
+        "How often a hidden token is found again among the hidden tokens of the layer "
         "below it, of the same sequence; for the first layer, among its input tokens.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 lines([panel]),
-                f"Share of test tokens found again in the layer below, {pair_title(name)}.",
-                spoken,
+                f"Share of test tokens found again in the layer below, {pairs.title}.",
+                f"{drawn[0].label}: " + ", ".join(f"{100 * value:.1f}%" for value in drawn[0].y),
             )
         ],
-        tables=[desk.table(frame, "By layer, in percent", formats=".1f")],
-        comparisons=[],
-        notes=[],
-        files=desk.written,
+        tables=[writer.table(frame, "By layer, in percent", formats=".1f")],
     )
 
 

@@ -2,13 +2,13 @@
 
 import xarray
 
-from headlight.papers.findings import Finding, findings_exhibit
+from headlight.papers.claims import Claim, claims_content
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
-from headlight.papers.kobayashi2020.results import LABELS, categories, studied
-from headlight.papers.reproduction import Study
+from headlight.papers.kobayashi2020.results import LABELS, categories, load_norms
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Exhibit
 
 VARIES = 0.1
 """Lengths vary if their coefficient of variation is at least so much, on average over heads."""
@@ -17,22 +17,22 @@ RELATED = 0.1
 """Ranks are related if |ρ| is at least so much."""
 
 
-def findings(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit("findings", "Which findings hold", "Kobayashi et al. (2020), Sections 4.1 to 4.3")
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The three findings of Section 4, each with the rule by which it holds or not."""
-    found = studied(study)
-    source = "Kobayashi et al. (2020), Sections 4.1 to 4.3"
-    return findings_exhibit(desk, findings_of(found), source, text_notes(study, found))
+    found = load_norms(reproduction)
+    return claims_content(writer, judge_claims(found), text_notes(reproduction, found))
 
 
-def findings_of(found: xarray.Dataset) -> list[Finding]:
-    """Every finding of a study of norms, its rule, the published number, ours, and the verdict."""
+def judge_claims(found: xarray.Dataset) -> list[Claim]:
+    """Every claim about a result of the study of norms."""
     return [_lengths_vary(found), *_cancelled(found), _frequency(found)]
 
 
-def _lengths_vary(found: xarray.Dataset) -> Finding:
+def _lengths_vary(found: xarray.Dataset) -> Claim:
     """Section 4.1: weights alone do not tell what is moved, because ‖f(x)‖ differs."""
     variation = float(found["vector_norm_cv"].mean())
-    return Finding(
+    return Claim(
         "1. ‖f(x)‖ differs from token to token",
         f"average CV of at least {VARIES}",
         f"CV {published.TABLE_1['average'][1].variation:.2f}",
@@ -41,22 +41,22 @@ def _lengths_vary(found: xarray.Dataset) -> Finding:
     )
 
 
-def _cancelled(found: xarray.Dataset) -> list[Finding]:
+def _cancelled(found: xarray.Dataset) -> list[Claim]:
     """Section 4.2: tokens that say little get much weight, and short vectors cancel it."""
     share = {
         name: found[name].mean("head").sum("layer")
         / found[name].mean("head").sum(("layer", "key_category"))
         for name in ("weight_total", "weighted_norm_total")
     }
-    rows = []
+    claims = []
     for name in categories(found):
         if name == "other":
             continue
         weight, norm = (100 * float(share[each].sel(key_category=name)) for each in share)
         rho = float(found["weight_norm_spearman"].sel(key_category=name))
         there = published.TABLE_2.get(name)
-        rows.append(
-            Finding(
+        claims.append(
+            Claim(
                 f"2. {LABELS[name]}: weight is cancelled",
                 f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a larger share of α than of ‖αf(x)‖",
                 "–" if there is None else f"ρ {there[1]:.2f}",
@@ -64,15 +64,15 @@ def _cancelled(found: xarray.Dataset) -> list[Finding]:
                 rho <= -RELATED and weight > norm,
             )
         )
-    return rows
+    return claims
 
 
-def _frequency(found: xarray.Dataset) -> Finding:
+def _frequency(found: xarray.Dataset) -> Claim:
     """Section 4.3: it is by ‖f(x)‖, not by α, that frequent tokens count for less."""
     weight, norm = (
         float(found["frequency_spearman"].sel(quantity=name)) for name in ("weight", "norm")
     )
-    return Finding(
+    return Claim(
         "3. Frequency shows in ‖f(x)‖, not in α",
         f"ρ(rank, ‖f(x)‖) at least {RELATED}, and larger than |ρ(rank, α)|",
         f"ρ {published.FIGURE_6['norm']:.2f}; of α {published.FIGURE_6['weight']:.2f}",

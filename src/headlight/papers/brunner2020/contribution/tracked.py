@@ -1,8 +1,6 @@
 """Appendix C.4: where single tokens have their context from (Figures 19 to 25)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -10,79 +8,83 @@ import pandas
 import xarray
 
 from headlight.corpora import SentencePair, open_sentence_pairs
-from headlight.papers.brunner2020.contribution_results import attribution_settings
-from headlight.papers.brunner2020.datasets import main_set, pair_source
-from headlight.papers.brunner2020.published_contribution import TRACKED_PAIR, TRACKED_WORDS
-from headlight.papers.naming import in_words
-from headlight.papers.reproduction import Study, file_state
+from headlight.papers.brunner2020 import published
+from headlight.papers.brunner2020.contribution.results import attribution_settings
+from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.naming import in_words, layer_names
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.reading import read
-from headlight.views.exhibits import Exhibit, Picture
+from headlight.views.exhibits import Picture
 from headlight.views.pictures import HeadMap, head_map
 
-TRACKED = len(TRACKED_WORDS)
+TRACKED = len(published.TRACKED_WORDS)
 """Words that are tracked, besides the class token and the first separator."""
 
 
-def figure_19(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-19",
+    "Tokens tracked through the layers (Figures 19 to 25)",
+    "Brunner et al. (2020), Figures 19 to 25 and Appendix C.4",
+    ("pairs",),
+)
+def figure_19(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Seven tokens of one pair, tracked through the layers."""
-    pair, is_papers = _chosen_pair(study)
-    found = _tracked(study, pair)
+    pair, is_papers = _choose_pair(find_pair_set(reproduction))
+    found = load_reading(reproduction, pair)
     tokens = [str(token) for token in found["key_token"].values]
-    places = tracked_places(found, TRACKED_WORDS if is_papers else ())
-    exact = bool(study.options.exact_pairs)
-    return Exhibit(
-        name=desk.exhibit,
-        title="Tokens tracked through the layers",
-        source="Brunner et al. (2020), Figures 19 to 25 and Appendix C.4",
-        explanation="What every input token contributes to one hidden token, layer by layer. The "
+    places = tracked_places(found, published.TRACKED_WORDS if is_papers else ())
+    directions = reproduction.settings.directions
+    return Content(
+        "What every input token contributes to one hidden token, layer by layer. The "
         "token's own contribution is framed; colours are those of the others, and reach as far as "
         "the largest of them.",
-        pictures=[_drawn(desk, found, tokens, place) for place in places],
+        pictures=[_draw(writer, found, tokens, place) for place in places],
         tables=[
-            desk.table(
+            writer.table(
                 _largest(found, tokens, places), "The three others that contribute most, in percent"
             )
         ],
         notes=[
-            model_note(study),
+            model_note(reproduction),
             "The pair is the paper's own."
             if is_papers
             else f"The paper's pair is not among those given; this is the first, {pair.name}.",
             "Contributions are computed exactly."
-            if exact
-            else f"Contributions are estimated from {study.options.attribution_probes} probes.",
+            if reproduction.settings.exact_pairs
+            else f"Contributions are estimated from {directions} random directions.",
         ],
-        files=desk.written,
     )
 
 
-def _chosen_pair(study: Study) -> tuple[SentencePair, bool]:
+def _choose_pair(pairs: PairSet) -> tuple[SentencePair, bool]:
     """The pair of the paper if it is there, else the first one; and which of the two it is."""
-    pairs = open_sentence_pairs(pair_source(study, main_set(study)))
-    most = max(study.options.max_pairs, 1)
-    first = list(islice(iter(pairs), most))
+    first = list(open_sentence_pairs(pairs.source).take(pairs.limit))
     for pair in first:
-        if pair.first.lower().startswith(TRACKED_PAIR):
+        if pair.first.lower().startswith(published.TRACKED_PAIR):
             return pair, True
     return first[0], False
 
 
-def _tracked(study: Study, pair: SentencePair) -> xarray.Dataset:
+def load_reading(reproduction: Reproduction, pair: SentencePair) -> xarray.Dataset:
     """Contributions in one pair."""
-    settings = attribution_settings(study)
-    if study.options.exact_pairs:
-        settings = replace(settings, method="exact")
+    settings = attribution_settings(reproduction)
+    if reproduction.settings.exact_pairs:
+        settings = settings.replace(method="exact")
 
     def make(_: Path) -> xarray.Dataset:
-        reading = read(study.model, pair.first, pair.second, attribution=settings)
+        reading = read(reproduction.model, pair.first, pair.second, attribution=settings)
         return reading.dataset[["attribution"]]
 
-    return study.kept(
-        "contributions-tracked", "reading", make,
-        pair=[pair.first, pair.second], pairs=file_state(pair_source(study, main_set(study))),
-    )  # fmt: skip
+    return reproduction.keep(
+        "contributions-tracked",
+        "reading",
+        make,
+        settings=settings.signature(),
+        pair=[pair.first, pair.second],
+    )
 
 
 def tracked_places(found: xarray.Dataset, words: tuple[str, ...] = ()) -> list[int]:
@@ -112,14 +114,14 @@ def _whole_words(found: xarray.Dataset, last: int) -> Iterator[int]:
             yield place
 
 
-def _drawn(desk: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place: int) -> Picture:
+def _draw(writer: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place: int) -> Picture:
     """All input tokens of one hidden token, layer by layer."""
     rows = found["attribution"].isel(query=place).values
     others = np.delete(rows, place, axis=1)
     map_of_token = HeadMap(
         f"Contribution to {tokens[place]}",
         rows,
-        rows=[str(int(layer) + 1) for layer in found["layer"].values],
+        rows=layer_names(found),
         columns=tokens,
         column_label="input token",
         scale="attribution",
@@ -128,7 +130,7 @@ def _drawn(desk: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place:
         framed=[(row, place) for row in range(len(rows))],
     )
     first = in_words([tokens[key] for key in np.argsort(-_without(rows[-1], place))[:3]])
-    return desk.picture(
+    return writer.picture(
         head_map([map_of_token], annotate=False),
         f"Where “{tokens[place]}” (place {place}) has its context from.",
         f"In the last layer mostly from {first}.",

@@ -9,14 +9,11 @@ import numpy as np
 import xarray
 
 from headlight.alternatives import AlternativeSettings, alternatives
-from headlight.analysis.folder import RunFolder
 from headlight.corpora import Corpus, CorpusCounts, Document, open_corpus
 from headlight.measures import ValueBias
-from headlight.papers.reproduction import Study, file_state
+from headlight.papers.reproduction import Reproduction, file_state
 from headlight.papers.text import text_settings, text_source
-from headlight.studies.heads import study as heads
 from headlight.studies.heads.settings import SurveySettings
-from headlight.studies.identifiability import study as identifiability
 from headlight.studies.identifiability.settings import IdentifiabilitySettings
 
 FIRST = (
@@ -45,66 +42,43 @@ ROWS = 8
 """Rows of a head for which the farthest alternative is looked for."""
 
 
-def value_bias(study: Study) -> ValueBias:
+def value_bias(reproduction: Reproduction) -> ValueBias:
     """As in the paper, whose T has no value bias; with it where it cannot be told apart."""
-    sites = study.model.sites_of(study.kind)
+    sites = reproduction.model.sites_of(reproduction.kind)
     return "exclude" if all(site.value_bias is not None for site in sites) else "include"
 
 
-def bias_note(study: Study) -> str:
+def bias_note(reproduction: Reproduction) -> str:
     """What T is here."""
-    if value_bias(study) == "exclude":
+    if value_bias(reproduction) == "exclude":
         return "T = E W^V H is without the value bias, as in the paper."
     return "T has the value bias in it, which could not be told apart in this model."
 
 
-def surveyed(study: Study) -> xarray.Dataset:
+def load_survey(reproduction: Reproduction) -> xarray.Dataset:
     """Raw and effective attention to kinds of tokens, on pairs of paragraphs."""
-
-    def make(run: Path) -> xarray.Dataset:
-        settings = text_settings(
-            study,
-            SurveySettings,
-            measures=("weight", "effective"),
-            value_bias=value_bias(study),
-        )
-        return heads.run(
-            text_source(study),
-            study.model,
-            settings,
-            folder=RunFolder(path=run, resume=True),
-            progress=study.progress,
-        )
-
-    return study.kept("attention-survey", "survey", make, text=file_state(text_source(study)))
+    text, bias = text_source(reproduction), value_bias(reproduction)
+    measures = ("weight", "effective")
+    settings = text_settings(reproduction, SurveySettings, measures=measures, value_bias=bias)
+    reads = file_state(text)
+    return reproduction.run("survey", text, settings, reads=reads, name="attention-survey")
 
 
-def identified(study: Study) -> xarray.Dataset:
+def load_identifiability(reproduction: Reproduction) -> xarray.Dataset:
     """Ranks, null spaces and correlations by length, on single paragraphs, long and short."""
-
-    def make(run: Path) -> xarray.Dataset:
-        settings = text_settings(
-            study, IdentifiabilitySettings, pairs=False, value_bias=value_bias(study)
-        )
-        return identifiability.run(
-            _paragraphs(text_source(study)),
-            study.model,
-            settings,
-            folder=RunFolder(path=run, resume=True),
-            progress=study.progress,
-        )
-
-    source = file_state(text_source(study))
-    return study.kept("identifiability", "identifiability", make, text=source)
+    text, bias = text_source(reproduction), value_bias(reproduction)
+    settings = text_settings(reproduction, IdentifiabilitySettings, pairs=False, value_bias=bias)
+    paragraphs = _paragraphs(text)
+    return reproduction.run("identifiability", paragraphs, settings, reads=file_state(text))
 
 
-def passage(study: Study) -> tuple[str, str]:
+def passage(reproduction: Reproduction) -> tuple[str, str]:
     """Our two paragraphs, or as many of their words as the model takes."""
     texts = FIRST.split(), SECOND.split()
-    room = study.model.longest or len(FIRST + SECOND)
+    room = reproduction.model.longest or len(FIRST + SECOND)
     for share in (1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1):
         first, second = (" ".join(words[: max(1, int(share * len(words)))]) for words in texts)
-        if len(study.tokenizer(first, second)["input_ids"]) <= room:
+        if len(reproduction.tokenizer(first, second)["input_ids"]) <= room:
             break
     return first, second
 
@@ -125,37 +99,40 @@ def _paragraphs(source: str) -> Corpus:
     return Corpus(opened.source, read)
 
 
-def counterexamples(study: Study) -> xarray.Dataset:
+def load_alternatives(reproduction: Reproduction) -> xarray.Dataset:
     """Other attention of the same output, of the first head of every layer, on a text of ours."""
+    sites = reproduction.model.sites_of(reproduction.kind)
 
     def make(_: Path) -> xarray.Dataset:
-        sites = study.model.sites_of(study.kind)
-        found = [[_tried(study, site.layer, method) for method in METHODS] for site in sites]
-        names = list(found[0][0])
+        found = [
+            [_try_alternatives(reproduction, site.layer, method) for method in METHODS]
+            for site in sites
+        ]
         values = {
             name: (("layer", "method"), np.array([[each[name] for each in row] for row in found]))
-            for name in names
+            for name in found[0][0]
         }
         coordinates = {"layer": [site.layer for site in sites], "method": list(METHODS)}
         return xarray.Dataset(values, coords=coordinates)
 
-    return study.kept("alternatives", "alternatives", make, text=passage(study))
+    seed = reproduction.settings.seed
+    return reproduction.keep(
+        "alternatives", "alternatives", make, text=passage(reproduction), seed=seed
+    )
 
 
-def _tried(study: Study, layer: int, method: str) -> dict[str, Any]:
+def _try_alternatives(reproduction: Reproduction, layer: int, method: str) -> dict[str, Any]:
     """One head: how many rows can be changed, by how much, and what the model says to it."""
-    texts = passage(study)
-    whole = alternatives(study.model, *texts, place=(layer, 0), kind=study.kind)
+    model, texts, place = reproduction.model, passage(reproduction), (layer, 0)
+    whole = alternatives(model, *texts, place=place, kind=reproduction.kind)
     if method == "farthest":
         chosen = np.linspace(0, whole.exists.size - 1, ROWS).astype(int)
         settings = AlternativeSettings(
             method="farthest",
             queries=tuple(dict.fromkeys(chosen.tolist())),
-            seed=study.options.seed,
+            seed=reproduction.settings.seed,
         )
-        whole = alternatives(
-            study.model, *texts, place=(layer, 0), kind=study.kind, settings=settings
-        )
+        whole = alternatives(model, *texts, place=place, kind=reproduction.kind, settings=settings)
     dataset = whole.dataset
     moved = whole.total_variation.values[:, whole.exists.values]
     return {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray
 
-from headlight.papers.brunner2020.findings import (
+from headlight.papers.brunner2020.claims import (
     easier_downwards,
     far_context_is_deep,
     in_the_angle,
@@ -35,7 +35,7 @@ def test_alternatives_hold_if_they_change_no_more_than_rounding_does():
 def test_correlation_must_be_one_in_short_texts_and_fall(correlation, holds):
     lengths = xarray.Dataset(
         {
-            "correlation": ("length", correlation),
+            "effective_correlation": ("length", correlation),
             "keys_mean": ("length", [8.0, 16.0, 64.0]),
             "head_dim": ("layer", [32]),
         }
@@ -73,17 +73,24 @@ def test_cosine_is_better_if_that_is_more_than_chance_over_splits(cosine, square
     rates = xarray.DataArray(
         [cosine, square], dims=("loss", "fold"), coords={"loss": ["cosine", "l2"]}
     )
-    finding = in_the_angle(rates)
-    assert finding.holds is holds
-    assert said in finding.ours
+    claim = in_the_angle(rates)
+    assert claim.holds is holds
+    assert said in claim.ours
+    # The table of findings and the exhibit show one verdict, of the same numbers.
+    shown = claim.comparison
+    assert (shown.quantity, shown.note) == (claim.rule, claim.ours)
+    assert (shown.published, shown.ours) == ("yes", "yes" if holds else "no")
+    assert claim.verdict == ("holds" if holds else "does not hold")
 
 
 def test_maps_are_compared_above_and_below_their_layer():
     values = np.array([[0.9, 0.4], [0.8, 0.9]])
     dims = ("layer", "tested_layer")
     for rates, holds in ((values, True), (values.T, False)):
-        across = xarray.Dataset({"rate_across_mean": (dims, rates)})
-        assert easier_downwards(across).holds is holds
+        claim = easier_downwards(xarray.DataArray(rates, dims=dims))
+        assert claim.holds is holds
+        assert {"80.0%", "40.0%"} <= set(claim.ours.replace(",", "").split())
+    assert not easier_downwards(xarray.DataArray([[0.9]], dims=dims)).holds
 
 
 def test_contributions_fall_stay_largest_and_are_local():

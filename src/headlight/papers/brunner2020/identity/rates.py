@@ -1,27 +1,31 @@
 """Section 4: how often tokens are identified (Figures 2, 7, 38 and 39)."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.brunner2020 import published_identity as published
-from headlight.papers.brunner2020.datasets import main_set, pair_title
-from headlight.papers.brunner2020.identity_layers import across_panel
-from headlight.papers.brunner2020.identity_results import (
+from headlight.papers.brunner2020 import claims, published
+from headlight.papers.brunner2020.identity.layers import across_panel
+from headlight.papers.brunner2020.identity.results import (
     LOSS_TITLES,
     MAP_TITLES,
     RIDGE,
-    across_layers,
-    by_fraction,
     identity_notes,
-    in_closed_form,
-    same_layer,
+    load_across_layers,
+    load_by_fraction,
+    load_ridge,
+    load_same_layer,
 )
-from headlight.papers.reproduction import Study
+from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.claims import Claim
+from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
+from headlight.papers.naming import yes_or_no
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import Line, LinePanel, Reference, lines
 
 COLOURS = {"naive": "#59626d", "linear": "#0072b2", "mlp": "#d1500a"}
@@ -32,64 +36,60 @@ IDENTIFIED = (
 )
 
 
-def figure_2(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "figure-2",
+    "Identifiability of hidden tokens",
+    "Brunner et al. (2020), Figure 2 and Section 4.1",
+    ("pairs",),
+)
+def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Identifiability on MRPC by layer, and how maps of one layer do on the others."""
-    name = main_set(study)
-    made = identifiability(study, desk, name, "Figure 2 and Section 4.1")
-    across = across_layers(study, "linear", "cosine")
-    last = across["rate_across_mean"].squeeze(drop=True)
-    layers = list(last["layer"].values)
-    picture = desk.picture(
+    content = identifiability(reproduction, writer, None)
+    pairs = find_pair_set(reproduction)
+    across = load_across_layers(reproduction, pairs, "linear", "cosine")
+    rates = across["rate_across_mean"].squeeze(drop=True)
+    last = 100 * float(rates[-1, -1])
+    picture = writer.picture(
         lines([across_panel(across, "linear, cosine")]),
         "(b) Linear maps with cosine distance, trained on one layer and tested on all.",
-        f"The map of the last layer finds {100 * float(last[-1, -1]):.1f}% there.",
+        f"The map of the last layer finds {last:.1f}% there.",
         name="b",
     )
-    highest = float(last.sel(layer=layers[0], tested_layer=layers[-2:]).max())
     compared = [
         Comparison(
             "linear, cosine, trained and tested on the last layer",
             published.TRAINED_LAST,
-            100 * float(last[-1, -1]),
+            last,
             "%",
             "one split",
         ),
         Comparison(
             "linear, cosine, trained on the first layer, in the last two",
             f"below {published.TRAINED_FIRST_BELOW:g}%",
-            100 * highest,
+            100 * float(rates[0, -2:].max()),
             "%",
             "the larger of the two here",
         ),
     ]
     return replace(
-        made,
-        pictures=[*made.pictures, picture],
-        comparisons=[*made.comparisons, *compared],
-        files=desk.written,
+        content,
+        pictures=[*content.pictures, picture],
+        comparisons=[*content.comparisons, *compared],
     )
 
 
-def figure_38(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """Identifiability on CoLA."""
-    return identifiability(study, desk, "cola", "Figure 38 and Appendix D.1.1")
-
-
-def figure_39(study: Study, desk: ExhibitWriter) -> Exhibit:
-    """Identifiability on MNLI."""
-    return identifiability(study, desk, "mnli", "Figure 39 and Appendix D.1.2")
-
-
-def identifiability(study: Study, desk: ExhibitWriter, name: str, source: str) -> Exhibit:
+def identifiability(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Content:
     """Rates of all maps and both distances by layer, trained and tested on the same layer.
 
     Args:
-        study: on which model and data.
-        desk: where it is put together.
-        name: of the set of pairs.
-        source: where the paper has it.
+        reproduction: on which model and data.
+        writer: of the files.
+        name: of the set of pairs; None for the first.
     """
-    results = {kind: same_layer(study, name, kind) for kind in MAP_TITLES}
+    pairs = find_pair_set(reproduction, name)
+    results = {kind: load_same_layer(reproduction, pairs, kind) for kind in MAP_TITLES}
+    chance = float(results["naive"].attrs["chance"])
+    last = results["linear"]["rate"].isel(layer=-1).squeeze(("map", "offset", "fraction"))
     frame = pandas.DataFrame({"layer": results["naive"]["layer"].values + 1})
     drawn = []
     for kind, found in results.items():
@@ -98,41 +98,57 @@ def identifiability(study: Study, desk: ExhibitWriter, name: str, source: str) -
             drawn.append(line)
             frame[line.label] = 100 * line.y
             frame[f"s.e. {line.label}"] = 100 * error
-    if study.options.solver != RIDGE:
-        results[RIDGE] = in_closed_form(study, name)
+    if reproduction.settings.solver != RIDGE:
+        results[RIDGE] = load_ridge(reproduction, pairs)
         for loss, title in LOSS_TITLES.items():
             rates = results[RIDGE]["rate_mean"].sel(map="linear", loss=loss)
             frame[f"linear by ridge, {title}"] = 100 * rates.squeeze(drop=True).values
-    chance = float(results["naive"].attrs["chance"])
     panel = LinePanel(
         "", drawn, "layer", "identified", percent=True, references=[Reference(chance, "chance")]
     )
-    return Exhibit(
-        name=desk.exhibit,
-        title=f"Identifiability of hidden tokens, {pair_title(name)}",
-        source=f"Brunner et al. (2020), {source}",
-        explanation=IDENTIFIED,
+    return Content(
+        IDENTIFIED,
         pictures=[
-            desk.picture(
+            writer.picture(
                 lines([panel]),
-                f"(a) Share of test tokens identified in each layer, {pair_title(name)}; cosine "
+                f"(a) Share of test tokens identified in each layer, {pairs.title}; cosine "
                 "distance solid, L2 dashed.",
-                f"Linear, cosine: {spoken(frame['linear, cosine'])}",
+                f"Linear, cosine: {list_rates(frame['linear, cosine'])}",
                 name="a",
             )
         ],
-        tables=[desk.table(frame, "By layer, in percent; s.e. over splits", formats=".1f")],
-        comparisons=_compared(name, frame, chance),
-        notes=identity_notes(study, name, *results.values()),
-        files=desk.written,
+        tables=[writer.table(frame, "By layer, in percent; s.e. over splits", formats=".1f")],
+        comparisons=_comparisons(pairs, frame, chance, claims.in_the_angle(last)),
+        notes=identity_notes(reproduction, pairs, *results.values()),
     )
 
 
-def figure_7(study: Study, desk: ExhibitWriter) -> Exhibit:
+figure_38, figure_39 = (
+    ExhibitSpec(
+        f"figure-{number}",
+        f"Identifiability of hidden tokens, {title}",
+        f"Brunner et al. (2020), Figure {number} and {place}",
+        partial(identifiability, name=name),
+        (name,),
+    )
+    for number, name, title, place in (
+        (38, "cola", "CoLA", "Appendix D.1.1"),
+        (39, "mnli", "MNLI", "Appendix D.1.2"),
+    )
+)
+
+
+@exhibit(
+    "figure-7",
+    "Generalisation of maps to other sequences",
+    "Brunner et al. (2020), Figure 7 and Appendix B.2",
+    ("pairs",),
+)
+def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Rates on training and on test tokens, with the L2 loss, and by the amount of data."""
-    name = main_set(study)
-    results = {kind: same_layer(study, name, kind) for kind in ("linear", "mlp")}
-    fractions = by_fraction(study)
+    pairs = find_pair_set(reproduction)
+    results = {kind: load_same_layer(reproduction, pairs, kind) for kind in ("linear", "mlp")}
+    fractions = load_by_fraction(reproduction, pairs)
     frame = pandas.DataFrame({"layer": results["linear"]["layer"].values + 1})
     drawn = []
     for kind, found in results.items():
@@ -143,23 +159,19 @@ def figure_7(study: Study, desk: ExhibitWriter) -> Exhibit:
                 Line(label, np.asarray(frame["layer"]), values, colour=COLOURS[kind], dashed=dashed)
             )
             frame[label] = 100 * values
-    return Exhibit(
-        name=desk.exhibit,
-        title="Generalisation of maps to other sequences",
-        source="Brunner et al. (2020), Figure 7 and Appendix B.2",
-        explanation=f"{IDENTIFIED} Here with the L2 loss, on the sequences that maps were trained "
+    return Content(
+        f"{IDENTIFIED} Here with the L2 loss, on the sequences that maps were trained "
         "on and on others; and with a part of the training sequences.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 lines([LinePanel("", drawn, "layer", "identified", percent=True)]),
                 "Share of training tokens (dashed) and of test tokens (solid) that are identified.",
-                f"Linear, test: {spoken(frame['linear, test'])}",
+                f"Linear, test: {list_rates(frame['linear, test'])}",
             )
         ],
-        tables=[desk.table(frame, "By layer, in percent", formats=".1f")],
+        tables=[writer.table(frame, "By layer, in percent", formats=".1f")],
         comparisons=_by_fraction(fractions),
-        notes=identity_notes(study, name, *results.values(), fractions),
-        files=desk.written,
+        notes=identity_notes(reproduction, pairs, *results.values(), fractions),
     )
 
 
@@ -173,13 +185,15 @@ def rate_line(found: xarray.Dataset, kind: str, loss: str) -> tuple[Line, np.nda
     return Line(label, x, y, low, high, COLOURS[kind], dashed=loss == "l2"), error
 
 
-def spoken(values: "pandas.Series[float]") -> str:
+def list_rates(values: "pandas.Series[float]") -> str:
     """The rates of all layers as words."""
     return ", ".join(f"{value:.1f}%" for value in values) + "."
 
 
-def _compared(name: str, frame: pandas.DataFrame, chance: float) -> list[Comparison]:
-    task = name.partition("-")[0]
+def _comparisons(
+    pairs: PairSet, frame: pandas.DataFrame, chance: float, claim: Claim
+) -> list[Comparison]:
+    is_papers = pairs.task == "mrpc"
     last = frame.iloc[-1]
     ridge = [
         Comparison(
@@ -195,22 +209,17 @@ def _compared(name: str, frame: pandas.DataFrame, chance: float) -> list[Compari
     return [
         Comparison(
             "linear, cosine, last layer",
-            published.LINEAR_COSINE_LAST if task == "mrpc" else None,
+            published.LINEAR_COSINE_LAST if is_papers else None,
             float(last["linear, cosine"]),
             "%",
-            "" if task == "mrpc" else "the paper gives a number for MRPC alone",
+            "" if is_papers else "the paper gives a number for MRPC alone",
         ),
-        Comparison("random guessing", published.CHANCE.get(task), 100 * chance, "%"),
-        Comparison(
-            "cosine finds more than L2 in the last layer (linear)",
-            "yes",
-            "yes" if last["linear, cosine"] > last["linear, L2"] else "no",
-            note=f"{last['linear, cosine']:.2f}% against {last['linear, L2']:.2f}%",
-        ),
+        Comparison("random guessing", published.CHANCE.get(pairs.task), 100 * chance, "%"),
+        claim.comparison,
         Comparison(
             "naive lookup finds fewer in the last layer than in the first (cosine)",
             "yes",
-            "yes" if last["naive, cosine"] < frame["naive, cosine"].iloc[0] else "no",
+            yes_or_no(last["naive, cosine"] < frame["naive, cosine"].iloc[0]),
         ),
         *ridge,
     ]

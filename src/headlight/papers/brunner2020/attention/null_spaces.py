@@ -4,41 +4,43 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.papers.brunner2020.attention_results import (
+from headlight.papers.brunner2020.attention.results import (
     PARAGRAPHS,
     ROWS,
     bias_note,
-    counterexamples,
-    identified,
+    load_alternatives,
+    load_identifiability,
 )
-from headlight.papers.naming import percent
-from headlight.papers.reproduction import Study
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.naming import frame_of, percent
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison, Exhibit
+from headlight.views.exhibits import Comparison
 from headlight.views.pictures import Line, LinePanel, lines
 
 
-def section_3(study: Study, desk: ExhibitWriter) -> Exhibit:
+@exhibit(
+    "section-3",
+    "Attention cannot be told from the output",
+    "Brunner et al. (2020), Sections 3.2 and 3.3",
+)
+def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Null spaces against their bounds, and alternatives that the model cannot tell apart."""
-    found, tried = identified(study), counterexamples(study)
+    found, tried = load_identifiability(reproduction), load_alternatives(reproduction)
     heads = found.sizes["layer"] * found.sizes["head"]
     table = _null_table(found)
     most = float(tried["difference"].max())
-    rows = tried.to_dataframe().reset_index()
-    rows["layer"] += 1
-    return Exhibit(
-        name="section-3",
-        title="Attention cannot be told from the output",
-        source="Brunner et al. (2020), Sections 3.2 and 3.3",
-        explanation="Above: dimensions of the left null spaces of T and of [T, 1], T with a column "
+    rows = frame_of({str(name): values for name, values in tried.data_vars.items()})
+    return Content(
+        "Above: dimensions of the left null spaces of T and of [T, 1], T with a column "
         "of ones, by the length of the text, beside what they cannot be below. Below, a "
         "counterexample: in the first head of every layer, attention is replaced by other "
         "distributions with the same output, and the model is run with them. random: along a "
         "random direction of LN([T, 1]) to its end (Eq. 7), in every row; farthest: the largest "
         f"total variation that repeated linear programs find, in {ROWS} rows.",
         pictures=[
-            desk.picture(
+            writer.picture(
                 lines([_dimension_panel(found)]),
                 "Dimension of the null spaces by length, means over texts and heads.",
                 "; ".join(
@@ -48,13 +50,13 @@ def section_3(study: Study, desk: ExhibitWriter) -> Exhibit:
             )
         ],
         tables=[
-            desk.table(
+            writer.table(
                 table,
                 f"By length, means over {heads} heads",
                 formats=dict.fromkeys(table.columns[2:], ".1f"),
                 name="null-spaces",
             ),
-            desk.table(
+            writer.table(
                 rows,
                 "Alternatives of the first head of each layer",
                 formats={"difference": ".1e", "rounding": ".1e", "mean": ".3f", "most": ".3f"},
@@ -84,8 +86,7 @@ def section_3(study: Study, desk: ExhibitWriter) -> Exhibit:
                 note=f"rounding alone: {float(tried['rounding'].max()):.1e}",
             ),
         ],
-        notes=[*text_notes(study, found), PARAGRAPHS, bias_note(study)],
-        files=desk.written,
+        notes=[*text_notes(reproduction, found), PARAGRAPHS, bias_note(reproduction)],
     )
 
 

@@ -1,0 +1,1 @@
+"""Section 3 and Appendix A: attention that its output does not determine."""

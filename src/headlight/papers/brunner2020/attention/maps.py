@@ -1,0 +1,168 @@
+"""Figure 6: raw, effective and null attention of one head on one text."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas
+from jaxtyping import Float
+
+from headlight.capture import LayerRecord
+from headlight.encode import encode_one
+from headlight.encode.batch import collate
+from headlight.measures import Scores
+from headlight.papers.brunner2020 import published
+from headlight.papers.brunner2020.attention.results import bias_note, passage, value_bias
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.naming import head_name
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.text import model_note
+from headlight.papers.writer import ExhibitWriter
+from headlight.views.exhibits import Comparison
+from headlight.views.pictures import HeadMap, head_map
+
+ROWS = 28
+"""Rows that are shown."""
+LINKS = 3
+"""Links that are highlighted."""
+NEAR = 2
+"""Positions from a token up to which a link is near the diagonal."""
+
+Map = Float[np.ndarray, "query key"]
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """The attention of one head on one text."""
+
+    layer: int
+    head: int
+    tokens: list[str]
+    raw: Map
+    effective: Map
+
+    @property
+    def parts(self) -> dict[str, Map]:
+        """Raw attention, and the two that it is the sum of."""
+        return {
+            "Raw": self.raw,
+            "Effective": self.effective,
+            "Null": self.raw - self.effective,
+        }
+
+    @property
+    def shown(self) -> range:
+        """Rows in the middle of the second text, as in the paper."""
+        size = len(self.tokens)
+        first = max(0, min(5 * size // 8 - ROWS // 2, size - ROWS))
+        return range(first, min(size, first + ROWS))
+
+    def links(self) -> list[tuple[int, int]]:
+        """The strongest effective links shown away from the diagonal, strongest first."""
+        far = np.abs(np.subtract.outer(np.arange(len(self.raw)), np.arange(len(self.raw)))) > NEAR
+        rows = self.shown
+        scores = np.where(far, self.effective, -np.inf)[rows.start : rows.stop]
+        order = np.argsort(scores, axis=None)[::-1][:LINKS]
+        places = (np.unravel_index(place, scores.shape) for place in order)
+        return [(int(row) + rows.start, int(key)) for row, key in places]
+
+
+@exhibit(
+    "figure-6",
+    "Raw, effective and null attention of one head",
+    "Brunner et al. (2020), Figure 6 and Appendix A.3",
+)
+def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Heat maps of one head, the strongest effective links away from the diagonal framed."""
+    example = load_example(reproduction)
+    shown, links = example.shown, example.links()
+    name = head_name(example.layer, example.head)
+    drawn = [
+        HeadMap(
+            f"{title} attention of head {name}",
+            values[shown.start : shown.stop],
+            rows=[example.tokens[row] for row in shown],
+            columns=example.tokens,
+            row_label="query",
+            column_label="key",
+            scale="change",
+            framed=[(row - shown.start, key) for row, key in links],
+        )
+        for title, values in example.parts.items()
+    ]
+    table = pandas.DataFrame([_row(example, row, key) for row, key in links])
+    special = set(reproduction.tokenizer.all_special_tokens)
+    keys = [place for place, token in enumerate(example.tokens) if token in special]
+    return Content(
+        "One head on a text of ours; for readability only some attending tokens are "
+        "shown. Framed: the strongest effective links that are more than "
+        f"{NEAR} tokens from the diagonal. Raw is effective and null attention together.",
+        pictures=[
+            writer.picture(
+                head_map(drawn, columns=1, annotate=False),
+                f"Raw, effective and null attention of head {name}.",
+                "; ".join(f"{row['query']} to {row['key']}" for row in table.to_dict("records")),
+            )
+        ],
+        tables=[
+            writer.table(
+                table,
+                "The framed links",
+                formats=dict.fromkeys(("raw", "effective", "null"), ".3f"),
+            )
+        ],
+        comparisons=[
+            Comparison(
+                f"{title.lower()} attention to [CLS] and [SEP], mean of the rows shown",
+                None,
+                100 * float(values[shown.start : shown.stop][:, keys].sum(1).mean()),
+                "%",
+                "in the paper's example it has vanished from effective attention",
+            )
+            for title, values in example.parts.items()
+        ],
+        notes=[
+            model_note(reproduction),
+            f"Head {name} is, in its layer, the one whose effective attention correlates least "
+            "with its raw attention on this text; the paper does not say how it chose its head.",
+            bias_note(reproduction),
+        ],
+    )
+
+
+def load_example(reproduction: Reproduction) -> Example:
+    """The head of the paper's layer whose effective attention differs most from the raw one.
+
+    The text is ours: longer than the head is wide, or nothing would be in the null space.
+    """
+    model, tokenizer = reproduction.model, reproduction.tokenizer
+    layer = min(published.EXAMPLE_LAYER, len(model.sites_of(reproduction.kind))) - 1
+    example = encode_one(tokenizer, *passage(reproduction), max_length=model.longest)
+    found: list[tuple[Map, Map]] = []
+
+    def visit(record: LayerRecord) -> None:
+        scores = Scores(record, value_bias(reproduction))
+        raw, effective = (
+            each[0].double().cpu().numpy() for each in (scores.weight, scores.effective)
+        )
+        found.append((raw, effective))
+
+    with model.capture(model.sites_of(reproduction.kind, [layer])) as recorder:
+        recorder.visit = visit
+        model.run(collate([example], pad_id=0, device=model.transformer.device))
+    raw, effective = found[0]
+    with np.errstate(invalid="ignore"):
+        alike = [
+            np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(raw, effective, strict=True)
+        ]
+    head = int(np.nanargmin(alike)) if np.isfinite(alike).any() else 0
+    tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(list(example.ids))]
+    return Example(layer, head, tokens, raw[head], effective[head])
+
+
+def _row(example: Example, query: int, key: int) -> dict[str, object]:
+    return {
+        "query": example.tokens[query],
+        "key": example.tokens[key],
+        "apart": abs(query - key),
+        **{name.lower(): float(values[query, key]) for name, values in example.parts.items()},
+    }

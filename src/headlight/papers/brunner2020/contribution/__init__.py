@@ -1,0 +1,1 @@
+"""Section 5 and Appendix C: what input tokens contribute to hidden ones."""

@@ -1,0 +1,1 @@
+"""Section 4 and Appendix B: input tokens found again from hidden ones."""

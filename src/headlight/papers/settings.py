@@ -1,0 +1,67 @@
+"""How a paper is reproduced; without torch."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.errors import UsageError
+from headlight.settings import AtLeast0, AtLeast1, Range, Settings, require_choice
+from headlight.vocabulary import Kind
+
+SegmentIds = Literal["pair", "zeros"]
+
+MEASURES = ("weight", "norm", "effective", "gradient")
+"""What the papers' questions can be asked of: the measures of single heads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproductionSettings(Settings):
+    """Everything that the results depend on besides model and data.
+
+    Attributes:
+        measures: what is compared with one another: of ``weight``, ``norm``, ``effective`` and
+            ``gradient``; the last needs a language-model head.
+        max_examples: segments of text.
+        max_length: tokens in a segment of text, special ones included.
+        kind: the attention that is looked at, of kobayashi2020; by default the first that the model
+            has.
+        segment_ids: of pairs of paragraphs: ``zeros``, as in the released maps of Clark et al., or
+            ``pair``, as in the code of Kobayashi et al. and in BERT's training; by default as the
+            paper's authors set them.
+        max_sentences: sentences of each treebank; by default all.
+        overlap: read whole documents for coreference, in windows that share so many words; by
+            default documents are cut off after 128 tokens, as Clark et al. do.
+        invalid: what becomes of sentences and documents whose annotation is invalid, or whose words
+            the tokenizer drops.
+        seed: of everything random.
+        max_pairs: examples of each set of sentence pairs.
+        directions: random directions for each input token by which contributions are estimated.
+        exact_pairs: short examples of the first set of which contributions are computed exactly as
+            well.
+        folds: random splits of the pairs on which tokens are identified.
+        mlp_folds: as many of them for MLPs, which take ten times as long as linear maps.
+        solver: of the linear maps that identify tokens: ``adam``, as in the paper, or ``ridge``,
+            which is much quicker.
+    """
+
+    measures: tuple[str, ...] = MEASURES
+    max_examples: AtLeast1 = 992
+    max_length: Annotated[int, Range(minimum=8)] = 128
+    kind: Kind | None = None
+    segment_ids: SegmentIds | None = None
+    max_sentences: AtLeast1 | None = None
+    overlap: AtLeast0 | None = None
+    invalid: Literal["refuse", "skip"] = "refuse"
+    seed: int = 0
+    max_pairs: AtLeast1 = 408
+    directions: Annotated[int, Range(minimum=2)] = 8
+    exact_pairs: AtLeast0 = 20
+    folds: AtLeast1 = 10
+    mlp_folds: AtLeast1 = 2
+    solver: Literal["adam", "ridge"] = "adam"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for measure in self.measures:
+            require_choice("measure", measure, MEASURES)
+        if not self.measures:
+            raise UsageError("no measure is asked for; name at least one with --measures.")

@@ -1,0 +1,214 @@
+"""Results of a reproduction are made once, kept, and made again only when something differs."""
+
+from pathlib import Path
+
+import pytest
+import xarray
+
+from headlight.capture import load_model
+from headlight.errors import RunError, UnknownNameError, UsageError
+from headlight.papers.brunner2020.contribution.results import load_contributions
+from headlight.papers.brunner2020.identity.results import load_same_layer
+from headlight.papers.brunner2020.pair_sets import find_pair_set
+from headlight.papers.clark2019.results import load_survey
+from headlight.papers.exhibit import Content, ExhibitSpec, Paper, exhibit
+from headlight.papers.kobayashi2020.results import load_norms
+from headlight.papers.reproduction import Reproduction, create_folder, file_state
+from headlight.papers.settings import MEASURES, ReproductionSettings
+from headlight.papers.sources import Sources
+from papers.material import folder_of_data, saved_model
+from studies.models import model
+
+
+def reproduction(folder: Path) -> Reproduction:
+    return Reproduction(model("bert"), None, Sources(), ReproductionSettings(), folder)
+
+
+@exhibit("table-1", "Heads as parsers", "A paper, Table 1", needs=("dependency",))
+def table_1(_: Reproduction, writer: object) -> Content:
+    return Content("How to read it.", notes=["One."])
+
+
+class Maker:
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, run: Path) -> xarray.Dataset:
+        assert run.is_dir()
+        self.calls += 1
+        return xarray.Dataset({"value": float(self.calls)})
+
+
+def test_a_result_is_made_once_and_found_again(tmp_path: Path) -> None:
+    make = Maker()
+    first = reproduction(tmp_path)
+    assert float(first.keep("a", "survey", make)["value"]) == 1
+    assert float(first.keep("a", "survey", make)["value"]) == 1
+    assert float(reproduction(tmp_path).keep("a", "survey", make)["value"]) == 1
+    assert make.calls == 1
+
+
+def test_a_result_of_another_key_or_model_is_made_again(tmp_path: Path) -> None:
+    make = Maker()
+    reproduction(tmp_path).keep("a", "survey", make, text="one")
+    reproduction(tmp_path).keep("a", "survey", make, text="another")
+    reproduction(tmp_path).keep("a", "survey", make, text="another", seed=7)
+    reproduction(tmp_path).keep("a", "survey", make, text="another", seed=7, model=model("gpt2"))
+    assert make.calls == 4
+
+
+def test_what_was_half_done_is_found_unless_it_was_with_another_key(tmp_path: Path) -> None:
+    def interrupted(run: Path) -> xarray.Dataset:
+        (run / "half").write_text("done")
+        raise KeyboardInterrupt
+
+    seen = []
+
+    def make(run: Path) -> xarray.Dataset:
+        seen.append((run / "half").exists())
+        return xarray.Dataset()
+
+    for seed in (0, 1):
+        with pytest.raises(KeyboardInterrupt):
+            reproduction(tmp_path / str(seed)).keep("a", "survey", interrupted, seed=0)
+        reproduction(tmp_path / str(seed)).keep("a", "survey", make, seed=seed)
+    assert seen == [True, False]
+
+
+def test_a_damaged_result_is_made_again(tmp_path: Path) -> None:
+    make = Maker()
+    reproduction(tmp_path).keep("a", "survey", make)
+    (tmp_path / "results" / "a.nc").write_bytes(b"not a result")
+    reproduction(tmp_path).keep("a", "survey", make)
+    assert make.calls == 2
+
+
+def test_files_are_known_by_size_and_time(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("one")
+    before = file_state(str(path))
+    assert file_state(str(path)) == before
+    path.write_text("other")
+    assert file_state(str(path)) != before
+    assert file_state("hf:imdb") == ["hf:imdb"]
+
+
+LOADERS = {
+    "survey": load_survey,
+    "norms": load_norms,
+    "contributions": lambda each: load_contributions(each, find_pair_set(each)),
+    "token_identity": lambda each: load_same_layer(each, find_pair_set(each), "linear"),
+}
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("material")
+    return saved_model(folder / "model", head=False), folder_of_data(folder / "data")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "anew"),
+    [
+        ({"measures": ("weight", "norm")}, {"survey"}),
+        ({"directions": 3}, {"contributions"}),
+        ({"exact_pairs": 2}, {"contributions"}),
+        ({"folds": 2}, {"token_identity"}),
+        ({"max_examples": 3}, {"survey", "norms"}),
+        ({"max_sentences": 3, "mlp_folds": 1, "overlap": 4, "invalid": "skip"}, set()),
+        ({"max_pairs": 11}, {"contributions", "token_identity"}),
+        ({"seed": 1}, set(LOADERS)),
+    ],
+    ids=lambda value: ",".join(value),
+)
+def test_a_changed_setting_makes_anew_what_depends_on_it_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, material, changes, anew
+) -> None:
+    saved, data = material
+    settings = ReproductionSettings(
+        max_examples=2, max_length=24, max_pairs=12, directions=2, exact_pairs=1, folds=1,
+        solver="ridge",
+    )  # fmt: skip
+
+    def load_all(settings: ReproductionSettings) -> None:
+        sources = Sources.found_in(data)
+        made = Reproduction(load_model(saved), None, sources, settings, tmp_path, progress=False)
+        for load in LOADERS.values():
+            load(made)
+
+    load_all(settings)
+    asked = []
+    keep = Reproduction.keep
+
+    def counted(self, name, stage, make, **key):
+        def told(run: Path) -> xarray.Dataset:
+            asked.append(stage)
+            return make(run)
+
+        return keep(self, name, stage, told, **key)
+
+    monkeypatch.setattr(Reproduction, "keep", counted)
+    load_all(settings)
+    assert not asked
+    load_all(settings.replace(**changes))
+    assert set(asked) == anew
+
+
+def test_unknown_measures_and_exhibits_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="weight"):
+        ReproductionSettings(measures=("wieght",))
+    with pytest.raises(UnknownNameError, match="gradient"):
+        ReproductionSettings(measures=("attribution",))
+    with pytest.raises(UsageError, match="no measure"):
+        ReproductionSettings(measures=())
+    with pytest.raises(UsageError, match="folds must be at least 1"):
+        ReproductionSettings(folds=0)
+    paper = Paper("clark2019", "", "", (table_1,))
+    assert paper.select(["table-1"]) == paper.select(None) == [table_1]
+    with pytest.raises(UnknownNameError, match="table-1"):
+        paper.select(["table-l"])
+    with pytest.raises(UsageError, match="no exhibit"):
+        paper.select([])
+
+
+def test_settings_are_explained_where_they_are_declared() -> None:
+    assert all(ReproductionSettings.explanations().values())
+    assert all(Sources.explanations().values())
+    assert ReproductionSettings().measures == MEASURES
+
+
+def test_a_paper_sets_segment_ids_unless_somebody_else_does() -> None:
+    paper = Paper("clark2019", "", "", (), segment_ids="zeros")
+    assert paper.resolve(ReproductionSettings()).segment_ids == "zeros"
+    assert paper.resolve(ReproductionSettings(segment_ids="pair")).segment_ids == "pair"
+    with pytest.raises(UsageError, match="leave out --kind"):
+        paper.resolve(ReproductionSettings(kind="cross"))
+
+
+def test_an_exhibit_says_its_name_once_and_what_it_lacks(tmp_path: Path) -> None:
+    without = reproduction(tmp_path)
+    assert "--dependency" in str(table_1.missing(without))
+    without.sources = without.sources.replace(dependency=("x.conllu",))
+    assert table_1.missing(without) is None
+    made = table_1.create(without)
+    assert isinstance(table_1, ExhibitSpec)
+    assert (made.name, made.title, made.source) == (
+        "table-1", "Heads as parsers", "A paper, Table 1",
+    )  # fmt: skip
+    assert (made.explanation, made.notes, made.files) == ("How to read it.", ["One."], [])
+
+
+def test_results_of_before_are_neither_mixed_nor_lost(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    reproduction(create_folder(out)).keep("a", "survey", Maker())
+    with pytest.raises(UsageError, match="--resume"):
+        create_folder(out)
+    assert (create_folder(out, resume=True) / "results" / "a.nc").exists()
+    assert not (create_folder(out, overwrite=True) / "results").exists()
+    assert not (out / "runs").exists()
+    with pytest.raises(UsageError, match="choose"):
+        create_folder(out, resume=True, overwrite=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match="is a file"):
+        create_folder(tmp_path / "file")
