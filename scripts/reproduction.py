@@ -19,7 +19,8 @@ from headlight.capture.loading import EMBEDDED_NAME
 from headlight.papers import find_paper
 from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.reproduce import reproduce
-from headlight.papers.reproduction import Options, open_study
+from headlight.papers.reproduction import create_folder, open_reproduction
+from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.views.exhibits import Comparison, Exhibit, Table
 
@@ -31,21 +32,25 @@ LONGEST = 40
 def main() -> None:
     arguments = _arguments()
     paper = find_paper(arguments.paper)
-    sources = Sources.found_in(arguments.data)
-    arguments.out.mkdir(parents=True, exist_ok=True)
     made: list[Exhibit] = []
     missing: list[ExhibitSpec] = []
 
-    def tell(plan: ExhibitSpec, exhibit: Exhibit | None) -> None:
-        print(plan.name, "made" if exhibit else "left out", flush=True)
+    def tell(spec: ExhibitSpec, exhibit: Exhibit | None) -> None:
+        print(spec.name, "made" if exhibit else "left out", flush=True)
         if exhibit:
             made.append(exhibit)
         else:
-            missing.append(plan)
+            missing.append(spec)
 
-    options = Options(segment_ids=paper.segment_ids)
-    reproduction = open_study(None, sources, options, arguments.out, compared=arguments.compare)
-    reproduce(paper, reproduction, told=tell, command=f"python scripts/reproduction.py {paper.name} DATA")
+    reproduction = open_reproduction(
+        None,
+        Sources.found_in(arguments.data),
+        paper.resolve(ReproductionSettings()),
+        create_folder(arguments.out, resume=True),
+        compared=arguments.compare,
+    )
+    command = f"python scripts/reproduction.py {paper.name} DATA"
+    reproduce(paper, reproduction, on_exhibit=tell, command=command)
     text = "\n".join(_page(paper.title, paper.name, made, missing, compared=arguments.compare))
     path = DOCS / f"{paper.name}.md"
     fresh = path.with_suffix(".new")
@@ -77,8 +82,8 @@ def _page(
     )
     for exhibit in made:
         yield from _section(exhibit)
-    for plan in missing:
-        yield f"**{plan.title}** was left out.\n"
+    for spec in missing:
+        yield f"**{spec.title}** was left out.\n"
     yield (
         f"{datetime.now(UTC).date().isoformat()}, torch {torch.__version__}, transformers "
         f"{transformers.__version__}, Python {platform.python_version()}.\n"

@@ -107,7 +107,7 @@ def test_figure_6_frames_the_strongest_links_away_from_the_diagonal(
     table = found.tables[0].frame
     np.testing.assert_allclose(table["effective"], np.sort(effective.ravel())[::-1][:3], atol=1e-6)
     np.testing.assert_allclose(table["raw"], table["effective"] + table["null"], atol=1e-6)
-    special = reading["key_category"].isin(["cls", "sep"])
+    special = reading["key_token"].isin(reproduction.tokenizer.all_special_tokens)
     raw = reading["weight"].isel(query=list(example.shown), key=special.values).sum("key").mean()
     assert found.comparisons[0].ours == pytest.approx(100 * float(raw), rel=1e-5)
 

@@ -53,7 +53,7 @@ def test_a_result_of_another_key_or_model_is_made_again(tmp_path: Path) -> None:
     reproduction(tmp_path).keep("a", "survey", make, text="one")
     reproduction(tmp_path).keep("a", "survey", make, text="another")
     reproduction(tmp_path).keep("a", "survey", make, text="another", seed=7)
-    reproduction(tmp_path).keep("a", "survey", make, text="another", seed=7, model=model("gpt2"))
+    reproduction(tmp_path).keep("a", "survey", make, text="another", seed=7, model=model("llama"))
     assert make.calls == 4
 
 
