@@ -9,7 +9,7 @@ import pandas
 from jaxtyping import Float
 
 from headlight.corpora import Sentence, open_coreference, open_treebank
-from headlight.encode import EncodedSentence, documents, sentences
+from headlight.encode import EncodedSentence, EncodedSpan, documents, sentences
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.examples_of_heads import example_heads
 from headlight.papers.clark2019.results import (
