@@ -132,13 +132,14 @@ def _load(
     model = model or reproduction.model
     if pairs.task == "mnli":  # as few as in the paper, where that is fewer
         pairs = replace(pairs, limit=min(pairs.limit, published.MNLI_IDENTITY_EXAMPLES))
-    defaults = {
+    defaults: dict[str, Any] = {
+        "maps": (kind,),
         "solver": reproduction.settings.solver,
         "folds": 1,
         "training": MapTrainingSettings(epochs=EPOCHS[kind], precision="medium"),
     }
     settings = TokenIdentitySettings(
-        maps=(kind,), rate_search="shared", seed=reproduction.settings.seed, **(defaults | choices)
+        rate_search="shared", seed=reproduction.settings.seed, **(defaults | choices)
     )
     # Hidden tokens of another model, or of other pairs, are kept beside these.
     of = json.dumps([model.name, model.revision, pairs.state])
