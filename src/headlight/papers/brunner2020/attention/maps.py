@@ -7,8 +7,8 @@ import pandas
 from jaxtyping import Float
 
 from headlight.capture import LayerRecord
+from headlight.capture.one_text import capture_one
 from headlight.encode import encode_one
-from headlight.encode.batch import collate
 from headlight.measures import Scores
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.attention.results import bias_note, passage, value_bias
@@ -28,6 +28,7 @@ NEAR = 2
 """Positions from a token up to which a link is near the diagonal."""
 
 Map = Float[np.ndarray, "query key"]
+Heads = Float[np.ndarray, "head query key"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,19 +138,14 @@ def load_example(reproduction: Reproduction) -> Example:
     model, tokenizer = reproduction.model, reproduction.tokenizer
     layer = min(published.EXAMPLE_LAYER, len(model.sites_of(reproduction.kind))) - 1
     example = encode_one(tokenizer, *passage(reproduction), max_length=model.longest)
-    found: list[tuple[Map, Map]] = []
 
-    def visit(record: LayerRecord) -> None:
+    def visit(record: LayerRecord) -> tuple[Heads, Heads]:
         scores = Scores(record, value_bias(reproduction))
-        raw, effective = (
-            each[0].double().cpu().numpy() for each in (scores.weight, scores.effective)
-        )
-        found.append((raw, effective))
+        raw, effective = scores.weight[0].double().cpu(), scores.effective[0].double().cpu()
+        return raw.numpy(), effective.numpy()
 
-    with model.capture(model.sites_of(reproduction.kind, [layer])) as recorder:
-        recorder.visit = visit
-        model.run(collate([example], pad_id=0, device=model.transformer.device))
-    raw, effective = found[0]
+    sites = model.sites_of(reproduction.kind, [layer])
+    ((raw, effective),) = capture_one(model, example, sites, visit)
     with np.errstate(invalid="ignore"):
         alike = [
             np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(raw, effective, strict=True)
