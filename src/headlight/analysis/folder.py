@@ -2,10 +2,11 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from shutil import rmtree
 
 from headlight.errors import HeadlightError, RunError, UsageError
-from headlight.files import Location, location, on_this_machine, reason
+from headlight.files import Location, location, reason
 from headlight.run.checkpoint import FILE as CHECKPOINT, locked
 
 RESULT = "result.nc"
@@ -82,8 +83,8 @@ class RunFolder:
 def _clear(folder: Location, holds: tuple[str, ...]) -> None:
     """Remove what says that there was a run; tables are replaced when there are new ones."""
     for place in (folder / name for name in holds):
-        if place.is_dir():
-            rmtree(on_this_machine(place, error=RunError))
+        if isinstance(place, Path) and place.is_dir():
+            rmtree(place)
         else:
             place.unlink(missing_ok=True)
     for inner in folder.glob(f"*/{CHECKPOINT}"):  # of passes that have a folder of their own
