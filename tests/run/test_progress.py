@@ -4,7 +4,9 @@ import io
 
 import pytest
 
+from headlight.run import run
 from headlight.run.progress import Bar, Lines, Progress, show_progress
+from run.corpus import texts, work
 
 
 class Clock:
@@ -79,6 +81,16 @@ def test_lines_say_what_was_skipped_and_noted() -> None:
     lines.skip(1_000, 10)
     lines.note("memory ran out")
     assert stream.getvalue() == "1,000 examples were done before\nmemory ran out\n"
+
+
+@pytest.mark.parametrize("total", [None, 0, 10])
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_a_run_tells_it_from_none(total: int | None, stream: type[io.StringIO]) -> None:
+    shown = stream()
+    with show_progress(total, shown) as progress:
+        assert progress
+        assert run(texts(10), work(), signature={}, progress=progress).examples == 10
+    assert ("10" in shown.getvalue()) == (stream is Terminal)
 
 
 @pytest.mark.parametrize("total", [None, 10])

@@ -75,6 +75,10 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
             **options,
         )
 
+    def __bool__(self) -> bool:
+        """True, so that it can be told from None; a bar of tqdm is false without a total."""
+        return True
+
     @property
     def format_dict(self) -> MutableMapping[str, Any]:
         """What `layout` may hold: all that tqdm knows, and the tokens per second."""
