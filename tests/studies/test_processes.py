@@ -36,7 +36,7 @@ def assert_identical(one: xarray.Dataset, other: xarray.Dataset) -> None:
     assert set(one.variables) == set(other.variables)
     for name in one.variables:
         assert one[name].values.tobytes() == other[name].values.tobytes(), name
-    for attribute in ("corpus_digest", "documents", "tokens", "truncated", "settings"):
+    for attribute in ("corpus_digest", "examples", "tokens", "truncated", "settings"):
         assert one.attrs[attribute] == other.attrs[attribute]
 
 
@@ -76,7 +76,7 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     assert code == 0
     assert "texts were longer than the limit, and truncated" in complained
     resumed, at_once = (load(folder / "result.nc", stage="survey") for folder in (out, whole))
-    assert resumed.attrs["documents"] == 8 * SHARD - 100
+    assert resumed.attrs["examples"] == 8 * SHARD - 100
     assert_identical(resumed, at_once)
     assert not list(out.rglob("*.partial"))
 

@@ -217,8 +217,7 @@ def open_reproduction(
         except MissingHeadError:
             language_model = None
     captured = language_model.base() if language_model else load_model(model, **loading)
-    if captured.tokenizer is None:
-        raise UsageError(f"{captured.name} has no tokenizer, and a paper's data is text.")
+    captured.require_tokenizer("a paper's data is text")
     if captured.has_decoder_inputs and settings.kind in (None, "encoder"):
         captured, language_model = captured.encoder(), None
     twin = None if compared is None else _load_compared(compared, captured, loading)
