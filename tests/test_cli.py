@@ -9,20 +9,25 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas
 import pytest
 from typer.main import get_command
 
+import example_data
 from architectures import REFUSED
+from headlight.accessor import HeadlightAccessor
+from headlight.capture.loading import EMBEDDED
 from headlight.cli import app
-from headlight.cli.arguments import layer_numbers
+from headlight.cli.setting_options import SettingOption
 from headlight.errors import UsageError
 from headlight.result import load
+from headlight.studies.catalogue import STUDIES
 from studies.command import Command
 from studies.models import saved, texts, tokenizer
 from studies.processes import run, start
 from tiny_models import Refused
 
-COMMANDS = ("survey", "read", "check", "reproduce")
+COMMANDS = sorted(get_command(app).commands)
 OUTSIDE = [row for row in REFUSED if row.name in ("BLOOM", "XLNet", "DeBERTa", "DeBERTa-v2")]
 
 
@@ -56,6 +61,24 @@ def test_help_shows_examples(headlight, command):
     assert code == 0
     assert "Examples" in said
     assert said.count(f"headlight {command}") > 1
+
+
+def test_every_study_is_a_command():
+    assert {name.replace("_", "-") for name in STUDIES} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_setting_is_an_option_and_is_explained(name):
+    settings = STUDIES[name].settings
+    assert all(settings.explanations().values())
+    options = {
+        option
+        for each in get_command(app).commands[name.replace("_", "-")].params
+        for option in each.opts
+    }
+    for field in settings.hints():
+        flag = f"--{field.replace('_', '-')}"
+        assert any(option == flag or option.startswith(f"{flag}-") for option in options)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -92,16 +115,25 @@ def test_the_version(headlight):
         (["survey", "--max-examples", "many"], "'--max-examples'"),
         (["survey", "--kind", "sideways"], "sideways"),
         (["survey", "--format", "lines"], "name a corpus"),
-        (["survey", "--layers", "x"], "'x' is no layer"),
-        (["survey", "--layers", "3-1"], "'3-1' is no layer"),
-        (["survey", "--layers", ""], "'' is no layer"),
-        (["survey", "--layers", "0-99999999"], "is no layer"),
-        (["survey", "--max-examples", "0"], "max_examples must be at least 1"),
-        (["survey", "--batch-tokens", "0"], "batch_tokens must be at least 1"),
+        (["survey", "--layers", "x"], "'x' is no number"),
+        (["survey", "--layers", "3-1"], "'3-1' is no number"),
+        (["survey", "--layers", ""], "'' is no number"),
+        (["survey", "--layers", "0-99999999"], "is no number"),
+        (["survey", "--max-examples", "0"], "--max-examples must be at least 1"),
+        (["survey", "--batch-tokens", "0"], "--batch-tokens must be at least 1"),
+        (["survey", "--measures", "wait"], "no measure is called 'wait'"),
+        (["survey", "--attribution-method", "exact"], "add attribution to --measures"),
+        (
+            ["survey", "--measures", "attribution", "--attribution-directions", "1"],
+            "--attribution-directions must be at least 2",
+        ),
+        (["dependency"], "Missing argument"),
+        (["norms", "--sink-share", "2"], "--sink-share must be above 0 and at most 1"),
         (["survey", "--resume", "--overwrite"], "choose one"),
         (["read", "the sea", "--html", "sea.pdf"], "must end in .html"),
         (["read", "the sea", "--json", "nowhere/sea.json"], "there is no folder nowhere"),
-        (["read", "the sea", "--layers", "1,,2"], "'' is no layer"),
+        (["read", "the sea", "--layers", "1,,2"], "'' is no number"),
+        (["read", "the sea", "--attribution-method", "exact"], "choose --measure attribution"),
         (["read", " \n"], "no text"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -281,9 +313,13 @@ def again(finished, headlight, tmp_path, bert):
     return SimpleNamespace(survey=survey, out=tmp_path / "out", corpus=finished / "corpus.txt")
 
 
+def not_again(*_: object) -> None:
+    raise AssertionError("what was measured already is measured again")
+
+
 def test_what_a_survey_leaves(finished):
     found = files(finished / "out")
-    assert {"report.html", "result.nc", "checkpoint.safetensors"} <= found
+    assert {"report.html", "result.nc", "config.yaml", "checkpoint.safetensors"} <= found
     assert not [name for name in found if "partial" in name]
     assert {name for name in found if name.startswith("tables/")}
 
@@ -303,7 +339,7 @@ def test_what_is_there_is_not_replaced_unasked(again, left):
 def test_a_finished_survey_is_resumed_without_measuring(again, monkeypatch):
     before = (again.out / "result.nc").read_bytes()
     (again.out / "report.html").unlink()
-    monkeypatch.setattr("headlight.analysis.batch_runner.Step.__call__", None)
+    monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", not_again)
     assert "report.html" in again.survey("--resume")
     assert (again.out / "report.html").exists()
     assert (again.out / "result.nc").read_bytes() == before
@@ -313,7 +349,7 @@ def test_a_survey_that_died_before_its_result_was_written(again, monkeypatch):
     before = load(again.out / "result.nc", stage="survey")
     (again.out / "result.nc").unlink()
     (again.out / "report.html").unlink()
-    monkeypatch.setattr("headlight.analysis.batch_runner.Step.__call__", None)
+    monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", not_again)
     again.survey("--resume")
     after = load(again.out / "result.nc", stage="survey")
     assert after.identical(before.assign_attrs({n: after.attrs[n] for n in ("created", "command")}))
@@ -342,7 +378,7 @@ def test_resuming_on_another_corpus_is_refused(again):
 def test_overwriting_begins_anew_and_leaves_other_files(again):
     (again.out / "notes.txt").write_text("mine")
     again.survey("--overwrite", "--max-examples", "2")
-    assert load(again.out / "result.nc", stage="survey").attrs["documents"] == 2
+    assert load(again.out / "result.nc", stage="survey").attrs["examples"] == 2
     assert (again.out / "notes.txt").read_text() == "mine"
 
 
@@ -406,7 +442,108 @@ def test_a_disk_that_is_full(headlight, tiny_disk, corpus, bert):
     assert not [name for name in files(tiny_disk) if "partial" in name]
 
 
+# The configuration of a run
+
+
+def test_a_run_is_repeated_by_its_configuration(finished, headlight, tmp_path, bert):
+    config = tmp_path / "config.yaml"
+    config.write_text((finished / "out" / "config.yaml").read_text())
+    out = tmp_path / "again"
+    code, _, complained = headlight("survey", "--config", config, "--out", out)
+    assert code == 0, complained
+    first, again = (load(each / "result.nc", stage="survey") for each in (finished / "out", out))
+    assert again.equals(first)
+    assert again.attrs["settings"] == first.attrs["settings"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("c.toml", 'max-examples = 2\nmeasures = ["weight", "attribution"]\nlayers = [1]\n'
+         'pairs = false\n[attribution]\ndirections = 4\n'),
+        ("c.yaml", "max_examples: 2\nmeasures: [weight, attribution]\nlayers: 1\nkind: null\n"
+         "pairs: false\nattribution: {directions: 4}\n"),
+    ],
+)  # fmt: skip
+def test_options_from_a_file(headlight, tmp_path, corpus, bert, name, text):
+    (tmp_path / name).write_text(text)
+    out = tmp_path / "out"
+    survey = ("survey", corpus, "--model", bert, "--out", out, "--config", tmp_path / name)
+    assert headlight(*survey)[0] == 0
+    result = load(out / "result.nc", stage="survey")
+    assert result.attrs["examples"] == 2
+    assert result["measure"].values.tolist() == ["weight", "attribution"]
+    assert result["layer"].values.tolist() == [1]
+    assert json.loads(result.attrs["settings"])["attribution"]["directions"] == 4
+    assert headlight(*survey, "--overwrite", "--max-examples", "1")[0] == 0
+    assert load(out / "result.nc", stage="survey").attrs["examples"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "part"),
+    [
+        ("c.toml", "max-exmples = 2", "Did you mean 'max_examples'"),
+        ("c.toml", "max-examples 2", "is no TOML"),
+        ("c.yaml", "a: b: c", "is no YAML"),
+        ("c.yaml", "- 1", "holds no options"),
+        ("c.yaml", "max_examples: many", "--max-examples"),
+        ("c.yaml", "measures: wait", "no measure is called 'wait'"),
+        ("missing.yaml", None, "cannot be read"),
+    ],
+)
+def test_a_file_of_options_that_is_wrong(headlight, tmp_path, name, text, part):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    out = tmp_path / "out"
+    sentence = headlight.refused("survey", "--config", tmp_path / name, "--out", out, code=2)
+    assert part in sentence
+    assert not out.exists()
+
+
+def test_a_summary_for_machines(headlight, tmp_path, corpus, bert):
+    out = tmp_path / "out"
+    code, said, _ = headlight("norms", corpus, "--model", bert, "--out", out, "--json")
+    assert code == 0
+    found = json.loads(said)
+    assert found["stage"] == "norms"
+    assert found["examples"] == 5
+    assert found["folder"] == str(out)
+    assert -1 <= found["summary"]["spearman_other"] <= 1
+
+
 # What goes well
+
+
+@pytest.mark.skipif(not (EMBEDDED / "config.json").exists(), reason="no embedded model here")
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_leaves_a_page_and_tables(headlight, tmp_path, name):
+    example_data.write(tmp_path)
+    source = {"text": "corpus.txt", "treebank": "en_ewt-ud-dev.conllu", "coreference": "litbank"}
+    few = {
+        "token_identity": ("--maps", "naive,linear", "--solver", "ridge", "--folds", "2"),
+        "contributions": ("--exact", "1", "--max-examples", "3", "--max-length", "16"),
+        "parser_probes": ("--probes", "right_branching,attention", "--training-epochs", "2"),
+    }
+    out = tmp_path / "out"
+    code, said, complained = headlight(
+        name.replace("_", "-"),
+        tmp_path / source[STUDIES[name].reads],
+        "--out",
+        out,
+        *few.get(name, ()),
+    )
+    assert code == 0, complained
+    assert "report: " in said
+    result = load(out / "result.nc", stage=name)
+    page = (out / "report.html").read_text()
+    assert page.startswith("<!")
+    assert result.attrs["title"] in page
+    shown = HeadlightAccessor(result)
+    for table in shown.tables:
+        written = pandas.read_csv(out / "tables" / f"{table}.csv")
+        assert written.shape == shown.table(table).shape
+    assert all(shown.plot(each) is not None for each in shown.plots)
+    assert all({"long_name", "units"} <= set(each.attrs) for each in result.data_vars.values())
 
 
 def test_check_of_a_model_that_is_supported(headlight, bert):
@@ -448,7 +585,7 @@ def test_reading_standard_input(headlight, monkeypatch, tmp_path, bert):
 def test_surveying_standard_input(headlight, monkeypatch, tmp_path, bert):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the sea\n\nthe mill\n")))
     assert headlight("survey", "-", "--model", bert, "--out", tmp_path / "out")[0] == 0
-    assert load(tmp_path / "out" / "result.nc", stage="survey").attrs["documents"] == 2
+    assert load(tmp_path / "out" / "result.nc", stage="survey").attrs["examples"] == 2
 
 
 def test_file_names_that_are_not_text(headlight, tmp_path, bert):
@@ -474,8 +611,14 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, bert):
     assert page.exists()  # files come first
 
 
-def test_layers_as_people_write_them():
-    assert layer_numbers(None) is None
-    assert layer_numbers("0, 3-5,4") == (0, 3, 4, 5)
-    with pytest.raises(UsageError):
-        layer_numbers("-1")
+def test_lists_as_people_write_them():
+    def parsed(value, hint):
+        return SettingOption(("layers",), hint, None, "").parsed(value)
+
+    assert parsed("0, 3-5,4", tuple[int, ...] | None) == [0, 3, 4, 5]
+    assert parsed("-1,0,1", tuple[int, ...]) == [-1, 0, 1]
+    assert parsed("1e-3,0.5", tuple[float, ...]) == [0.001, 0.5]
+    assert parsed("weight, norm", tuple[str, ...]) == ["weight", "norm"]
+    for wrong, hint in (("1-", tuple[int, ...]), ("much", tuple[float, ...])):
+        with pytest.raises(UsageError, match=r"--layers .* is no number"):
+            parsed(wrong, hint)

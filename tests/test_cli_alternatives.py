@@ -47,9 +47,9 @@ def test_a_short_text_has_none(headlight, bert):
     ("options", "message"),
     [
         (("--layer", "7"), "no encoder layer 7"),
-        (("--queries", "0,x"), "write positions with commas"),
+        (("--queries", "0,x"), "write something like 0,3-5"),
         (("--queries", "99"), "there is no query 99"),
-        (("--distance", "0"), "distance must be above 0"),
+        (("--distance", "0"), "--distance must be above 0"),
     ],
 )
 def test_what_it_refuses(headlight, bert, options, message):

@@ -1,6 +1,8 @@
 """The documentation speaks of everything that is public, and of nothing that is not there."""
 
 import re
+import runpy
+import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ import transformers
 import typer.main
 import xarray
 
+import example_data
 import headlight
+from headlight.capture.loading import EMBEDDED
 from headlight.cli import app
 from headlight.corpora import FORMATS, PAIR_FORMATS
-from headlight.studies.distances import head_distances
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -73,11 +76,18 @@ def test_every_format_of_sentence_pairs_is_described(format: str) -> None:
     assert re.search(rf"^\|.*`{format}`.*\|", section, re.MULTILINE)
 
 
+def section_of(name: str) -> str:
+    """What the page on the command line says of a command."""
+    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## `headlight {name}[ `].*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/command-line.md has no section on {name}"
+    return found.group()
+
+
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
 def test_every_command_and_every_option_is_described(name: str, command: Any) -> None:
     page = (DOCS / "command-line.md").read_text(encoding="utf-8")
-    section = re.search(rf"^## `headlight {name}.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
-    assert section, f"docs/command-line.md has no section on {name}"
+    shared = page[: page.index("# Look at texts")]
     options = [
         option
         for parameter in command.params
@@ -85,21 +95,24 @@ def test_every_command_and_every_option_is_described(name: str, command: Any) ->
         for option in parameter.opts
         if option.startswith("--") and option != "--help"
     ]
-    described = set(re.findall(r"--[a-z][a-z-]*", section.group()))
+    described = set(re.findall(r"--[a-z][a-z-]*", section_of(name) + shared))
     assert set(options) <= described
 
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
 def test_no_option_is_described_that_is_not_there(name: str, command: Any) -> None:
-    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
-    section = re.search(rf"^## `headlight {name}.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
-    assert section, f"docs/command-line.md has no section on {name}"
     known = {
         option
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    assert set(re.findall(r"--[a-z][a-z-]*", section.group())) <= known | {"--help"}
+    assert set(re.findall(r"--[a-z][a-z-]*", section_of(name))) <= known | {"--help"}
+
+
+def test_the_tables_of_options_are_what_the_commands_say() -> None:
+    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    filled = runpy.run_path(str(ROOT / "scripts" / "options_page.py"))["filled"]
+    assert filled(page) == page, "run scripts/options_page.py"
 
 
 def held_results(folder: Path) -> dict[str, xarray.Dataset]:
@@ -108,7 +121,8 @@ def held_results(folder: Path) -> dict[str, xarray.Dataset]:
     corpus = ["the cat sat . the dog ran ,"] * 3
     return {
         "A survey": headlight.survey(corpus, model=model, progress=False),
-        "Distances between heads": head_distances(corpus, model, progress=False),
+        "Distances between heads": headlight.distances(corpus, model=model, progress=False),
+        "Importance": headlight.importance(corpus * 8, progress=False),
         "A reading": model.read("the cat sat .", "the dog ran", attribution=True).dataset,
     }
 
@@ -155,16 +169,27 @@ def tiny_model(folder: Path) -> Path:
     return folder
 
 
+def blocks(page: Path, language: str = r"\w*") -> list[str]:
+    """The code of a page, in the order in which it stands there."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
 @pytest.mark.parametrize("page", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_command_in_an_example_exists(page: Path) -> None:
-    known = {name for name, _ in commands()}
-    blocks = re.findall(
-        r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
-    used = {
-        name for block in blocks for name in re.findall(r"^headlight ([a-z]+)", block, re.MULTILINE)
-    }
-    assert used <= known
+def test_every_command_of_an_example_is_understood(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example_data.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in blocks(page) for line in block.splitlines()]
+    program = typer.main.get_command(app)
+    for line in lines:
+        called = re.search(r"(?:^|\| )headlight (.*)", line)
+        if called and "…" not in line:
+            name, *arguments = shlex.split(called[1], comments=True)
+            if not name.startswith("-"):
+                # Reads arguments and options, and refuses what does not exist; runs nothing.
+                program.commands[name].make_context(name, arguments)
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -190,12 +215,24 @@ def test_the_readme_links_to_files_that_are_there() -> None:
     assert [link for link in links if not (ROOT / link).is_file()] == []
 
 
-def test_every_python_example_parses() -> None:
-    for page in GUIDES:
-        for block in re.findall(
-            r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S
-        ):
-            compile(block, str(page), "exec")
+@pytest.mark.skipif(not (EMBEDDED / "config.json").exists(), reason="no embedded model here")
+@pytest.mark.parametrize(
+    "page",
+    [page for page in GUIDES if blocks(page, "python")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_python_examples_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # All blocks of a page in one namespace, where there are files of the names that pages use.
+    example_data.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks(page, "python"):
+        code = compile(block, str(page), "exec")
+        if not block.startswith("# needs: "):
+            exec(code, names)
+    capsys.readouterr()
 
 
 def test_the_pages_ask_the_network_for_nothing() -> None:

@@ -12,12 +12,16 @@ from pathlib import Path
 import pytest
 
 import headlight
+from headlight.studies.catalogue import STUDIES
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 TORCH = {"torch", "transformers"}
 HEAVY = TORCH | {"datasets", "h5netcdf", "jinja2", "pandas", "tokenizers", "xarray"}
 # Layers that read, merge and draw results where there is no model.
 WITHOUT_TORCH = [
+    "alternative_settings",
+    "attribution_settings",
+    "clusters",
     "corpora",
     "errors",
     "files",
@@ -25,7 +29,11 @@ WITHOUT_TORCH = [
     "reduce",
     "result",
     "run",
+    "settings",
+    "studies.catalogue",
     "views",
+    "vocabulary",
+    *(f"studies.{study.folder or study.name}.settings" for study in STUDIES.values()),
 ]
 
 
@@ -42,7 +50,7 @@ def loaded_by(statement: str) -> set[str]:
 
 def submodules(layer: str) -> list[str]:
     """The module `headlight.<layer>` and all modules below it."""
-    path = SOURCE / "headlight" / layer
+    path = SOURCE / "headlight" / layer.replace(".", "/")
     below = pkgutil.walk_packages([str(path)], f"headlight.{layer}.") if path.is_dir() else []
     return [f"headlight.{layer}", *(module.name for module in below)]
 
@@ -57,7 +65,9 @@ def test_the_root_and_the_command_line_load_nothing_heavy(module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["survey", "--help"], ["read", "--help"]], ids=" ".join
+    "arguments",
+    [["--help"], ["survey", "--help"], ["norms", "--help"], ["read", "--help"]],
+    ids=" ".join,
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     run = (

@@ -1,15 +1,18 @@
 """The public face, as it is written in the documentation."""
 
+import inspect
 import pkgutil
 from importlib import import_module
 
 import numpy as np
 import pytest
 import xarray
+from jaxtyping import TypeCheckError
 
 import headlight
 from headlight.capture.loading import EMBEDDED
-from headlight.errors import HeadlightError, ModelError, UsageError
+from headlight.errors import HeadlightError, MissingHeadError, ModelError, UsageError
+from headlight.studies.catalogue import STUDIES
 from studies.models import saved, texts
 
 needs_embedded = pytest.mark.skipif(
@@ -52,8 +55,8 @@ def test_a_survey_of_a_file(folder, tmp_path):
     model = headlight.load(folder)
     result = headlight.survey(str(corpus), model=model, progress=False)
     assert isinstance(result, xarray.Dataset)
-    assert result.attrs["documents"] == 4
-    by_name = headlight.survey(corpus, model=folder, layers=(1,), progress=False)
+    assert result.attrs["examples"] == 4
+    by_name = headlight.survey(corpus, model=folder, layers=range(1, 2), progress=False)
     np.testing.assert_allclose(by_name["share"], result["share"].sel(layer=[1]), rtol=1e-4)
 
 
@@ -66,7 +69,24 @@ def test_a_survey_in_a_folder(folder, tmp_path):
     again = headlight.survey(corpus, resume=True, **options)
     assert again.identical(first)
     fewer = headlight.survey(corpus, overwrite=True, max_examples=2, **options)
-    assert fewer.attrs["documents"] == 2
+    assert fewer.attrs["examples"] == 2
+
+
+def test_a_folder_holds_what_the_command_line_writes(folder, tmp_path):
+    result = headlight.norms(texts(4), model=folder, out=tmp_path / "out", progress=False)
+    found = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"result.nc", "report.html", "config.yaml", "tables"} <= found
+    opened = headlight.open(tmp_path / "out")
+    assert opened.identical(result)
+    assert headlight.open(tmp_path / "out" / "result.nc").identical(result)
+
+
+def test_a_reading_is_opened(folder, tmp_path):
+    reading = headlight.load(folder).read("the sea")
+    opened = headlight.open(reading.save(tmp_path / "sea.nc"))
+    assert opened.attrs["stage"] == "reading"
+    page = opened.headlight.report(tmp_path / "sea.html")
+    assert page.read_text().startswith("<!")
 
 
 def test_the_sample_corpus_is_read_as_pairs(folder):
@@ -75,16 +95,65 @@ def test_the_sample_corpus_is_read_as_pairs(folder):
     assert '"pairs": true' in result.attrs["settings"]
 
 
+def test_a_model_in_memory(folder):
+    kept = headlight.load(folder)
+    for model in (kept.transformer, headlight.load(kept.transformer, kept.tokenizer)):
+        more = {} if isinstance(model, headlight.Model) else {"tokenizer": kept.tokenizer}
+        result = headlight.survey(texts(3), model=model, progress=False, **more)
+        expected = headlight.survey(texts(3), model=kept, progress=False)
+        xarray.testing.assert_equal(result, expected)
+
+
+@needs_embedded
+def test_gradients_are_reached_by_name_and_by_a_model_with_its_head(folder):
+    settings = {"measures": ("weight", "gradient"), "max_examples": 2, "progress": False}
+    corpus = ["the river falls near a bridge of stone in the old town ."] * 2
+    by_name = headlight.survey(corpus, **settings)
+    model = headlight.load(head="language_model")
+    xarray.testing.assert_equal(headlight.survey(corpus, model=model, **settings), by_name)
+    assert headlight.importance(corpus, model=model, progress=False)["loss"] > 0
+    with pytest.raises(MissingHeadError, match="head='language_model'"):
+        headlight.survey(corpus, model=headlight.load(), **settings)
+
+
+def test_what_a_result_can_do(folder, tmp_path):
+    result = headlight.survey(texts(4), model=folder, progress=False)
+    layers, heads = (result.headlight.table(name) for name in (None, "heads"))
+    assert list(layers["layer"]) == [0, 1]
+    share = result["share"].sel(measure="norm", query_category="all", key_category="sep")
+    np.testing.assert_allclose(layers["norm </s> %"], 100 * share.mean("head"))
+    np.testing.assert_allclose(heads["norm </s> %"], 100 * share.values.ravel())
+    assert {name: result.headlight.plot(name) for name in result.headlight.plots}
+    with pytest.raises(UsageError, match=r"no table is called 'haeds'\. Did you mean 'heads'"):
+        result.headlight.table("haeds")
+    with pytest.raises(UsageError, match="must end in"):
+        result.headlight.report(tmp_path / "report.pdf")
+    with pytest.raises(UsageError, match="no study is called"):
+        xarray.Dataset().headlight.table()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_has_one_shape(name):
+    parameters = inspect.signature(getattr(headlight, name)).parameters
+    assert list(parameters) == [
+        "source", "model", "out", "resume", "overwrite", "progress", "settings"
+    ]  # fmt: skip
+    assert getattr(headlight, name).__doc__
+
+
 def test_wrong_requests(folder, tmp_path):
     model = headlight.load(folder)
-    with pytest.raises(TypeError, match="nonsense"):
-        headlight.survey(["the sea"], model=model, nonsense=1)
+    with pytest.raises(UsageError, match=r"'max_lenght'\. Did you mean 'max_length'"):
+        headlight.survey(["the sea"], model=model, max_lenght=1)
+    with pytest.raises(UsageError, match="has a tokenizer already"):
+        headlight.survey(["the sea"], model=model, tokenizer=model.tokenizer)
     for settings in (
         {"overflow": "spill"}, {"layers": ()},
         {"max_examples": 0}, {"batch_tokens": 0}, {"max_length": 0}, {"layers": (5,)},
         {"pairs": True, "segment_ids": "ones"}, {"pairs": True, "lone_units": "keep"},
     ):  # fmt: skip
-        with pytest.raises(UsageError):
+        # The checker of types, which only tests have, refuses other words before we do.
+        with pytest.raises((UsageError, TypeCheckError)):
             headlight.survey(["the sea"], model=model, progress=False, **settings)
     with pytest.raises(ModelError, match="nothing"):
         headlight.load(tmp_path / "nothing")
@@ -98,7 +167,7 @@ def test_survey_stays_callable_after_every_submodule_was_imported():
     for name in names:
         if not name.endswith("__main__"):
             import_module(name)
-    for name in ("survey", "load"):
+    for name in (*STUDIES, "load", "open"):
         assert callable(getattr(headlight, name))
     assert isinstance(headlight.Model, type)
     assert isinstance(headlight.Reading, type)

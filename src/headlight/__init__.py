@@ -3,14 +3,28 @@
 >>> import headlight
 >>> model = headlight.load()                                # doctest: +SKIP
 >>> model.read("The cat sat.").norm                         # doctest: +SKIP
+>>> headlight.survey("corpus.txt", model=model)             # doctest: +SKIP
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headlight.api import (
+        contributions as contributions,
+        coreference as coreference,
+        dependency as dependency,
+        distances as distances,
+        identifiability as identifiability,
+        importance as importance,
+        norms as norms,
+        open as open,
+        parser_probes as parser_probes,
+        survey as survey,
+        token_identity as token_identity,
+    )
     from headlight.errors import HeadlightError as HeadlightError
-    from headlight.model import Model as Model, load as load, survey as survey
+    from headlight.model import Model as Model, load as load
     from headlight.reading import Reading as Reading
 
 # Resolved when first asked for, so that `import headlight` loads neither torch nor xarray.
@@ -18,11 +32,37 @@ _HOMES = {
     "HeadlightError": "headlight.errors",
     "Model": "headlight.model",
     "Reading": "headlight.reading",
+    "contributions": "headlight.api",
+    "coreference": "headlight.api",
+    "dependency": "headlight.api",
+    "distances": "headlight.api",
+    "identifiability": "headlight.api",
+    "importance": "headlight.api",
     "load": "headlight.model",
-    "survey": "headlight.model",
+    "norms": "headlight.api",
+    "open": "headlight.api",
+    "parser_probes": "headlight.api",
+    "survey": "headlight.api",
+    "token_identity": "headlight.api",
 }
 
-__all__ = ["HeadlightError", "Model", "Reading", "load", "survey"]
+__all__ = [
+    "HeadlightError",
+    "Model",
+    "Reading",
+    "contributions",
+    "coreference",
+    "dependency",
+    "distances",
+    "identifiability",
+    "importance",
+    "load",
+    "norms",
+    "open",
+    "parser_probes",
+    "survey",
+    "token_identity",
+]
 __version__ = "0.1.0"
 
 

@@ -52,16 +52,16 @@ def embedding(distances: xarray.DataArray, seed: int = 0) -> xarray.DataArray:
         UsageError: distances of several measures, or some are missing; or scikit-learn is.
     """
     square = _square(distances)
-    manifold = _import_extra("sklearn.manifold", "scikit-learn")
+    manifold = _needed("sklearn.manifold", "scikit-learn")
     scaling = manifold.MDS(
         n_components=2,
         n_init=5,
         max_iter=1000,
         eps=1e-10,
         random_state=seed,
-        **_precomputed_options(manifold.MDS),
+        **_precomputed(manifold.MDS),
     )
-    points = _turn(scaling.fit_transform(square))
+    points = _turned(scaling.fit_transform(square))
     return xarray.DataArray(
         points,
         dims=("index", "axis"),
@@ -92,7 +92,7 @@ def tree(distances: xarray.DataArray) -> Float64[np.ndarray, "merge 4"]:
     square = _square(distances)
     if len(square) < 2:
         raise UsageError("a tree needs two heads at least.")
-    hierarchy = _import_extra("scipy.cluster.hierarchy", "scipy")
+    hierarchy = _needed("scipy.cluster.hierarchy", "scipy")
     upper = square[np.triu_indices(len(square), 1)]
     joined: Float64[np.ndarray, "merge 4"] = hierarchy.linkage(
         upper, method="average", optimal_ordering=True
@@ -166,26 +166,24 @@ def _square(distances: xarray.DataArray) -> Square:
     return square
 
 
-def _import_extra(module: str, package: str) -> Any:
+def _needed(module: str, package: str) -> Any:
     """A module of the extra `papers`."""
     from importlib import import_module
 
     try:
         return import_module(module)
     except ImportError as problem:
-        raise UsageError(
-            f"{package} is not installed; pip install 'headlight[papers]'."
-        ) from problem
+        raise UsageError(f"{package} is not installed; pip install headlight.") from problem
 
 
-def _precomputed_options(scaling: type) -> dict[str, Any]:
+def _precomputed(scaling: type) -> dict[str, Any]:
     """How this version of scikit-learn is told that distances are given; 1.8 renamed it."""
     if "metric_mds" in inspect.signature(scaling).parameters:
         return {"metric_mds": True, "metric": "precomputed", "init": "random"}
     return {"metric": True, "dissimilarity": "precomputed"}
 
 
-def _turn(points: Float64[np.ndarray, "index axis"]) -> Float64[np.ndarray, "index axis"]:
+def _turned(points: Float64[np.ndarray, "index axis"]) -> Float64[np.ndarray, "index axis"]:
     """Around their centre, to the principal axes, so that every seed gives the same view."""
     centred = points - points.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2]

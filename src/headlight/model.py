@@ -1,21 +1,16 @@
-"""The model as users meet it: load, read, survey."""
+"""The model as users meet it: load it, read with it."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import xarray
-
+import headlight.accessor  # noqa: F401 - readings can write their pages
 from headlight.alternatives import Alternatives, AlternativeSettings, alternatives
-from headlight.analysis.folder import RunFolder
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
-from headlight.corpora import Corpus, Source
 from headlight.measures import ValueBias
 from headlight.reading import Reading, read
-from headlight.studies.heads import study as heads
-from headlight.studies.heads.settings import SurveySettings
 
 
 class Model(CapturedModel):
@@ -82,17 +77,23 @@ class Model(CapturedModel):
 
 
 def load(
-    name: str | Path | None = None,
+    name_or_model: str | Path | Any = None,
+    tokenizer: Any = None,
     *,
+    head: str | None = None,
     revision: str | None = None,
     device: str = "auto",
     dtype: str = "float32",
     trust_remote_code: bool = False,
 ) -> Model:
-    """Load a model from a hub or a folder; without a name, the embedded one.
+    """Load a model from a hub or a folder, or take one that is in memory.
 
     Args:
-        name: such as ``bert-base-uncased``, or a folder.
+        name_or_model: such as ``bert-base-uncased``, or a folder, or a model of transformers that
+            is in memory already; by default the embedded model.
+        tokenizer: of a model in memory.
+        head: ``language_model`` for the head that the model was trained with, which gives a loss
+            and so gradients; by default none.
         revision: branch, tag or commit on the hub.
         device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for the best there is.
         dtype: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
@@ -100,43 +101,21 @@ def load(
 
     Raises:
         ModelError: there is no such model, or its weights are not safetensors.
-        UsageError: unknown device or precision.
+        UsageError: unknown device, precision or head.
     """
     captured = load_model(
-        name, revision=revision, device=device, dtype=dtype, trust_remote_code=trust_remote_code
+        name_or_model,
+        tokenizer,
+        head=head or "none",
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        trust_remote_code=trust_remote_code,
     )
-    return Model(captured.transformer, captured.tokenizer, captured.name, captured.revision)
-
-
-def survey(
-    corpus: Source | Corpus | None = None,
-    *,
-    model: CapturedModel | str | Path | None = None,
-    out: Path | str | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    progress: bool = True,
-    **settings: Any,
-) -> xarray.Dataset:
-    """What weights, norms and effective attention say about every head, on a corpus.
-
-    Args:
-        corpus: a path, a glob, ``hf:NAME``, ``-``, texts; by default the sample corpus.
-        model: a loaded model, or its name; by default the embedded one.
-        out: a folder, which makes the run resumable and keeps its result.
-        resume: go on with the run in `out`.
-        overwrite: remove the run in `out` first.
-        progress: show a bar on standard error.
-        settings: see `headlight.analysis.settings.Settings`.
-
-    Raises:
-        HeadlightError: see `headlight.studies.heads.study`.
-    """
-    captured = model if isinstance(model, CapturedModel) else load(model)
-    return heads.run(
-        corpus,
-        captured,
-        SurveySettings(**settings),
-        folder=RunFolder(path=out, resume=resume, overwrite=overwrite),
-        progress=progress,
+    return Model(
+        captured.transformer,
+        captured.tokenizer,
+        captured.name,
+        captured.revision,
+        captured.tokenizer_problem,
     )

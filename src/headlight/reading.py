@@ -161,7 +161,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         if contributions:
             given = contributions.contribution[record.site.layer]
             record = replace(record, attribution=given)
-        return _measure(record, value_bias)
+        return _measured(record, value_bias)
 
     seen = capture_one(model, example, sites, visit)
     queries, keys = _sides(example, chosen, model)
@@ -182,7 +182,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
     return Reading(_dataset(seen, [site.layer for site in sites], queries, keys, attributes))
 
 
-def _measure(record: LayerRecord, value_bias: ValueBias) -> dict[str, np.ndarray]:
+def _measured(record: LayerRecord, value_bias: ValueBias) -> dict[str, np.ndarray]:
     """Every measure of the text for which the record holds what it needs."""
     held = {
         "input": record.input is not None,
@@ -231,7 +231,7 @@ def _dataset(
     variables = {
         row.name: (
             row.axes,
-            np.stack([_fill(each[row.name], row.axes, heads) for each in seen]),
+            np.stack([_filled(each[row.name], row.axes, heads) for each in seen]),
             {"long_name": row.title, "units": row.unit},
         )
         for row in measure_table()
@@ -245,7 +245,7 @@ def _dataset(
     return xarray.Dataset(variables, coords=coordinates, attrs=attributes)
 
 
-def _fill(array: np.ndarray, dims: tuple[str, ...], heads: int) -> np.ndarray:
+def _filled(array: np.ndarray, dims: tuple[str, ...], heads: int) -> np.ndarray:
     """A layer with fewer heads than others is filled up with NaN."""
     missing = heads - array.shape[0] if "head" in dims else 0
     return np.pad(array, [(0, missing), *[(0, 0)] * (array.ndim - 1)], constant_values=np.nan)

@@ -1,22 +1,42 @@
-"""A survey as files: the report and the tables beside the result."""
+"""What lies beside the result of a run: the report, the tables, and how to run it again."""
 
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
 import xarray
+import yaml
 
 from headlight import files
 from headlight.analysis.folder import REPORT, TABLES
+from headlight.errors import ResultError
+from headlight.files import Location, location
 from headlight.result import save_csv
-from headlight.views import report
+from headlight.views.studies import result_page, tables
+
+CONFIG = "config.yaml"
+
+_HEADING = "# headlight {command} --config {file} --out FOLDER repeats this run.\n"
 
 
-def write_report(result: xarray.Dataset, folder: Path) -> Path:
-    """Write ``report.html`` and ``tables/*.csv``; returns the path of the report.
+def write_report(
+    result: xarray.Dataset, folder: Location | str, configuration: Mapping[str, Any]
+) -> Location:
+    """Write ``report.html``, ``tables/*.csv`` and ``config.yaml``; returns the path of the report.
 
     Raises:
         ResultError: the folder cannot be written.
     """
-    save_csv(result, files.make_folder(folder / TABLES))
+    folder = location(folder)
+    beneath = files.make_folder(folder / TABLES)
+    save_csv(result, beneath)
+    for name, table in tables(result).items():
+        text = table.frame.to_csv(index=False)
+        files.write(beneath / f"{name}.csv", text.encode(errors="replace"), error=ResultError)
     page = folder / REPORT
-    files.write(page, report(result, command=result.attrs.get("command", "")).encode())
+    files.write(page, result_page(result, command=result.attrs.get("command", "")).encode())
+    command = str(configuration["study"]).replace("_", "-")
+    settings = {name: value for name, value in configuration.items() if name != "study"}
+    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+    heading = _HEADING.format(command=command, file=CONFIG)
+    files.write(folder / CONFIG, (heading + text).encode(errors="replace"))
     return page

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from definitions import transformed
 from headlight.measures import null_spaces
-from headlight.measures.norm import compress
+from headlight.measures.norm import compressed
 from headlight.measures.null_space import with_ones
 
 WIDTH = 10
@@ -24,7 +24,7 @@ def layer(heads: int, kv_heads: int, keys: int, size: int, seed: int) -> tuple[T
 
 def rows_of(value: Tensor, output: Tensor) -> Tensor:
     factor = torch.linalg.qr(output.mT, mode="r")[1].mT
-    return compress(value, factor)
+    return compressed(value, factor)
 
 
 def mask(name: str, keys: int, lengths: tuple[int, int]) -> Tensor | None:

@@ -1,14 +1,15 @@
 """The command `alternatives`."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headlight.alternative_settings import AlternativeSettings
 from headlight.cli.arguments import load, printable
-from headlight.cli.options import Device, KindOption, ModelName, Precision, Revision, Trust
-from headlight.errors import UsageError
+from headlight.cli.options import Device, ModelName, Precision, Revision, Trust
+from headlight.cli.setting_options import takes_settings
+from headlight.vocabulary import Kind
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,13 +25,7 @@ ALTERNATIVES_EXAMPLES = """
 """
 
 
-class Method(StrEnum):
-    """How alternatives are found."""
-
-    RANDOM = "random"
-    FARTHEST = "farthest"
-
-
+@takes_settings(settings=AlternativeSettings)
 def alternatives(
     text: Annotated[str, typer.Argument(help="What the model reads.")],
     pair: Annotated[
@@ -39,36 +34,31 @@ def alternatives(
     layer: Annotated[int, typer.Option(min=0, help="Which layer, from 0.")] = 0,
     head: Annotated[int, typer.Option(min=0, help="Which head, from 0.")] = 0,
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many.")] = 1,
-    method: Annotated[Method, typer.Option(help="A random direction, or far.")] = Method.RANDOM,
-    distance: Annotated[float, typer.Option(help="Share of the way to the end.")] = 1.0,
-    queries: Annotated[
-        str | None, typer.Option(help="Positions of the rows that change, 0,5; by default all.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the directions.")] = 0,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
-    kind: KindOption = None,
+    kind: Annotated[
+        Kind | None, typer.Option(help="Which attention. Default: the first that the model has.")
+    ] = None,
     model: ModelName = None,
     revision: Revision = None,
     device: Device = "auto",
     dtype: Precision = "float32",
     trust_remote_code: Trust = False,
+    *,
+    settings: AlternativeSettings,
 ) -> None:
     """Find other attention of one head with which the model puts out the same."""
     from rich.console import Console
 
-    from headlight.alternatives import AlternativeSettings, alternatives as find
+    from headlight.alternatives import alternatives as find
     from headlight.result import save
 
-    settings = AlternativeSettings(
-        method=method.value, distance=distance, queries=_positions(queries), seed=seed
-    )
     found = find(
         load(model, revision, device, dtype, trust_remote_code),
         text,
         pair,
         place=(layer, head),
         n=number,
-        kind=kind.value if kind else None,
+        kind=kind,
         settings=settings,
     )
     if netcdf is not None:
@@ -77,20 +67,6 @@ def alternatives(
     typer.echo(str(found))
     if netcdf is not None:
         typer.echo(f"written: {printable(netcdf)}")
-
-
-def _positions(spec: str | None) -> tuple[int, ...] | None:
-    """Positions such as ``0,5``.
-
-    Raises:
-        UsageError: something between the commas is no number.
-    """
-    if spec is None:
-        return None
-    parts = [part.strip() for part in spec.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise UsageError(f"--queries {spec}: write positions with commas between them, as in 0,5.")
-    return tuple(map(int, parts))
 
 
 def _table(found: "Alternatives") -> "Table":

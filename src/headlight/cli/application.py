@@ -7,18 +7,16 @@ import typer
 from headlight import __version__
 from headlight.cli.alternatives import ALTERNATIVES_EXAMPLES, alternatives
 from headlight.cli.check import CHECK_EXAMPLES, check
+from headlight.cli.examples import STUDY_EXAMPLES
 from headlight.cli.read import READ_EXAMPLES, read
 from headlight.cli.reproduce import REPRODUCE_EXAMPLES, reproduce
-from headlight.cli.survey import SURVEY_EXAMPLES, survey
+from headlight.cli.study import study_command
+from headlight.studies.catalogue import STUDIES
 
-app = typer.Typer(
-    name="headlight",
-    help="What attention in Transformers really does, beyond the raw attention weight.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+TEXTS = "Look at texts"
+CORPUS = "Study a corpus"
+ANNOTATED = "Study annotated text"
+PAPERS = "Papers"
 
 
 def _version(wanted: bool | None) -> None:
@@ -27,7 +25,6 @@ def _version(wanted: bool | None) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool | None,  # None when it is not given, because a callback is eager
@@ -37,9 +34,29 @@ def _root(
     pass
 
 
-# Help lists them in this order.
-app.command(epilog=SURVEY_EXAMPLES)(survey)
-app.command(epilog=READ_EXAMPLES)(read)
-app.command(epilog=REPRODUCE_EXAMPLES)(reproduce)
-app.command(epilog=CHECK_EXAMPLES)(check)
-app.command(epilog=ALTERNATIVES_EXAMPLES)(alternatives)
+def make_app() -> typer.Typer:
+    """The program, with options for the settings and measures that there are now."""
+    made = typer.Typer(
+        name="headlight",
+        help="What attention in Transformers really does, beyond the raw attention weight.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(_root)
+    # Help lists them in this order.
+    made.command(epilog=READ_EXAMPLES, rich_help_panel=TEXTS)(read)
+    made.command(epilog=ALTERNATIVES_EXAMPLES, rich_help_panel=TEXTS)(alternatives)
+    made.command(epilog=CHECK_EXAMPLES, rich_help_panel=TEXTS)(check)
+    for study in STUDIES.values():
+        made.command(
+            study.name.replace("_", "-"),
+            epilog=STUDY_EXAMPLES[study.name],
+            rich_help_panel=CORPUS if study.reads == "text" else ANNOTATED,
+        )(study_command(study))
+    made.command(epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS)(reproduce)
+    return made
+
+
+app = make_app()

@@ -1,33 +1,19 @@
 """The command `read`."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from headlight.cli.arguments import (
-    attribution_settings,
-    command_line,
-    layer_numbers,
-    load,
-    printable,
-)
-from headlight.cli.options import (
-    BiasOption,
-    Device,
-    Exact,
-    KindOption,
-    Layers,
-    Measure,
-    ModelName,
-    Precision,
-    Probes,
-    Revision,
-    Trust,
-    ValueBias,
-)
+from headlight.attribution_settings import AttributionSettings
+from headlight.cli.arguments import command_line, load, printable
+from headlight.cli.options import Device, ModelName, Precision, Revision, Trust
+from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
+from headlight.settings import Settings, require_choice
+from headlight.vocabulary import ATTRIBUTION, Kind, ValueBias, measure_names
 
 STANDARD_INPUT = "-"
 
@@ -49,34 +35,48 @@ READ_EXAMPLES = """
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadingSettings(Settings):
+    """How a text is read.
+
+    Attributes:
+        kind: which attention; by default the first that the model has.
+        layers: layers to look at, from 0, such as 0,3-5; by default all.
+        value_bias: whether T of effective attention has the value bias in it.
+        attribution: how contributions are computed, if they are shown.
+    """
+
+    kind: Kind | None = None
+    layers: tuple[int, ...] | None = None
+    value_bias: ValueBias = "include"
+    attribution: AttributionSettings | None = None
+
+
+@takes_settings(settings=ReadingSettings)
 def read(
     text: Annotated[str, typer.Argument(help="What the model reads; - for standard input.")],
     pair: Annotated[
         str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
     ] = None,
     model: ModelName = None,
-    measure: Annotated[Measure, typer.Option(help="What the terminal shows.")] = Measure.NORM,
+    measure: Annotated[
+        str, typer.Option(help=f"What the terminal shows, of {', '.join(measure_names())}.")
+    ] = "norm",
     top: Annotated[int, typer.Option(min=1, help="Links shown per head.")] = 3,
     html: Annotated[Path | None, typer.Option(help="Write a page of heat maps.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
-    kind: KindOption = None,
-    layers: Layers = None,
-    value_bias: BiasOption = ValueBias.INCLUDE,
-    exact: Exact = False,
-    probes: Probes = None,
     revision: Revision = None,
     device: Device = "auto",
     dtype: Precision = "float32",
     trust_remote_code: Trust = False,
+    *,
+    settings: ReadingSettings,
 ) -> None:
     """Read one text, or two, and show the strongest links of every head."""
     for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
         _demand_place(path, suffix)
-    chosen = layer_numbers(layers)
-    attribution = attribution_settings(
-        wanted=measure is Measure.ATTRIBUTION, exact=exact, probes=probes
-    )
+    attribution = _attribution(measure, settings)
     text = _text(text)
 
     from rich.console import Console
@@ -88,17 +88,17 @@ def read(
         captured,
         text,
         pair,
-        kind=kind.value if kind else None,
-        layers=chosen,
-        value_bias=value_bias.value,
-        attribution=attribution or False,
+        kind=settings.kind,
+        layers=settings.layers,
+        value_bias=settings.value_bias,
+        attribution=attribution,
         command=command_line(),
     )
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.
     written = [reading.save(path) for path in (html, json, netcdf) if path is not None]
-    Console().print(reading_terminal(reading.dataset, measure=measure.value, top=top))
+    Console().print(reading_terminal(reading.dataset, measure=measure, top=top))
     for path in written:
         typer.echo(f"written: {printable(path)}")
     numbers = sum(variable.size for variable in reading.dataset.data_vars.values())
@@ -108,6 +108,23 @@ def read(
             "open; choose some with --layers.",
             err=True,
         )
+
+
+def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings | bool:
+    """How contributions are computed; False if they are not shown.
+
+    Raises:
+        UsageError: it is said how, and they are not shown; or there is no such measure.
+    """
+    require_choice("measure", measure, measure_names())
+    if measure == ATTRIBUTION:
+        return settings.attribution or True
+    if settings.attribution is not None:
+        raise UsageError(
+            "it is said how contributions are computed, and they are not shown; choose --measure "
+            "attribution."
+        )
+    return False
 
 
 def _text(argument: str) -> str:

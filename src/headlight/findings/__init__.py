@@ -4,7 +4,7 @@ Every sentence is computed from the numbers of the result alone; no two say the 
 """
 
 from headlight.findings.no_op import no_op
-from headlight.findings.observed import average, category_label, observed, share, surveyed_measures
+from headlight.findings.observed import average, category_label, observed, share, surveyed
 from headlight.findings.sentences import Highlight, highlights
 
 NUMBERING = (
@@ -22,5 +22,5 @@ __all__ = [
     "no_op",
     "observed",
     "share",
-    "surveyed_measures",
+    "surveyed",
 ]

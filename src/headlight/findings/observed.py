@@ -49,7 +49,7 @@ def share(
     return observed(result, "share", measure=measure, query_category=query, key_category=category)
 
 
-def surveyed_measures(result: xr.Dataset, *, per_head: bool = True) -> list[Measure]:
+def surveyed(result: xr.Dataset, *, per_head: bool = True) -> list[Measure]:
     """The measures of heads, or of whole layers, that a survey holds, in the order of the table."""
     names = result["measure"].values if "measure" in result.coords else ()
     return [row for row in measure_table() if row.name in names and row.per_head == per_head]

@@ -15,7 +15,7 @@ from headlight.measures.row_space import (
     TWO_PASSES,
     condition_bound,
     inverse_factor,
-    orthonormalise,
+    orthonormalised,
     row_space,
 )
 from headlight.shapes import Score, Visible, Weight
@@ -43,7 +43,7 @@ def fill_causal(
 
     Args:
         alpha: α.
-        rows: the rows of T in the coordinates of `compress`, float64.
+        rows: the rows of T in `compressed` coordinates, float64.
         real: which keys are not padding; query i sees those up to i.
         width: d_model, for the rank tolerance.
         attention: where A⊥ goes.
@@ -80,7 +80,7 @@ def _independent_beginnings(rows: Rows, real: Real, short: Real) -> Certain:
 def _project_long(alpha: Weight, rows: Rows, long: Real, attention: Score) -> Certain:
     """Project where a query sees more than head_dim rows that certainly span everything."""
     # Conditioned by the whole text, so that a beginning is little worse than a sample of it.
-    basis, usable = orthonormalise(rows.flatten(0, 1))
+    basis, usable = orthonormalised(rows.flatten(0, 1))
     flat = basis.where(usable[:, None, None], 0)
     weights, results = alpha.flatten(0, 1), attention.flatten(0, 1)
     settled = torch.zeros(results.shape[:2], dtype=torch.bool, device=rows.device)

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headlight.measures.causal import fill_causal, is_causal
-from headlight.measures.norm import compress
+from headlight.measures.norm import compressed
 from headlight.measures.precision import back_to
 from headlight.measures.row_space import AT_ONCE, row_space
 from headlight.shapes import Factor, Score, Value, Visible, Weight
@@ -58,7 +58,7 @@ def effective(
 
     Source: Brunner et al. (2020), Section 3.4, Eq. 8-9.
     """
-    return effective_of_rows(weight, compress(value, factor), width, visible)
+    return effective_of_rows(weight, compressed(value, factor), width, visible)
 
 
 def effective_of_rows(
@@ -68,7 +68,7 @@ def effective_of_rows(
     visible: Visible | None = None,
     precision: torch.dtype = torch.float64,
 ) -> Effective:
-    """The same from the rows of T in the coordinates of `compress`, where they are known already.
+    """The same from the rows of T in `compressed` coordinates, where they are known already.
 
     `precision` is that of the last two products.  float64 keeps the digits of small entries; with
     float32 an entry is exact to some 1e-7 of its row, which statistics do not notice.  The basis

@@ -36,11 +36,11 @@ def entropy_of_sizes(size: Score) -> Float[Tensor, "batch head query"]:
     found = (total.log() - weighted / total).clamp_min_(0)
     sharp = found < SHARP
     if bool(sharp.any()):
-        found[sharp] = _sum_rows(size[sharp]).to(found.dtype)
+        found[sharp] = _summed(size[sharp]).to(found.dtype)
     return found
 
 
-def _sum_rows(size: Float[Tensor, "row key"]) -> Float[Tensor, " row"]:
+def _summed(size: Float[Tensor, "row key"]) -> Float[Tensor, " row"]:
     """The definition in float64, for rows of numbers that are not negative."""
     exact = double(size)
     share = exact / exact.sum(-1, keepdim=True).clamp_min(torch.finfo(exact.dtype).tiny)

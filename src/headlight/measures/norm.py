@@ -23,7 +23,7 @@ def per_head(value: Value, heads: int) -> Float[Tensor, "batch head key head_dim
     return value.repeat_interleave(heads // value.shape[1], dim=1)
 
 
-def compress(value: Value, factor: Factor) -> Float[Tensor, "batch head key head_dim"]:
+def compressed(value: Value, factor: Factor) -> Float[Tensor, "batch head key head_dim"]:
     """f_h(x_j) in an orthonormal basis of its own space: head_dim numbers instead of d_model.
 
     With W_h = R_h Q_h and orthonormal rows in Q_h, f = v W_h has the coordinates v R_h, the same
@@ -36,7 +36,7 @@ def compress(value: Value, factor: Factor) -> Float[Tensor, "batch head key head
 def vector_norm(value: Value, factor: Factor) -> Float[Tensor, "batch head key"]:
     """‖f_h(x_j)‖, the length of the transformed vector, in the unit of the hidden states.
 
-    Taken from `compress`, in float64, and not as the root of v G_h vᵀ, whose squares lose half
+    Taken from `compressed`, in float64, and not as the root of v G_h vᵀ, whose squares lose half
     the digits where v lies near the null space of W_h.
 
     Args:
@@ -48,7 +48,7 @@ def vector_norm(value: Value, factor: Factor) -> Float[Tensor, "batch head key"]
 
     Source: Kobayashi et al. (2020), Section 3, Eq. 4.
     """
-    return back_to(compress(value, factor).norm(dim=-1), value.device)
+    return back_to(compressed(value, factor).norm(dim=-1), value.device)
 
 
 def weighted_norm(weight: Weight, vector_norm: Float[Tensor, "batch head key"]) -> Score:
@@ -74,7 +74,7 @@ def merged_norm(
     """‖Σ_h α_hij f_h(x_j)‖: all heads summed, then the norm.
 
     The square is α_ijᵀ K_j α_ij with K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩, a head × head matrix per
-    token.  K is computed from the f of `compress`, so that its error is relative to the lengths of
+    token.  K is computed from the `compressed` f, so that its error is relative to the lengths of
     f, also where v lies near the null space of W_h; and from f in units of the longest f of the
     token, so that squares stay within float32.  Where the heads cancel one another, the digits of
     float32 are gone; such entries (few, in any model seen) are formed anew by the definition in
@@ -82,7 +82,7 @@ def merged_norm(
 
     Args:
         weight: α.
-        rows: f(x), as `compress` gives it.
+        rows: f(x), `compressed`.
         norm: ‖α f(x)‖ of every head.
         overlap: Q Qᵀ, float32.
         value: v(x), value bias included, for the entries that are formed anew.
@@ -103,7 +103,7 @@ def merged_norm(
     merged = square.clamp_min(0).sqrt() * unit
     if bool(lost.any()):
         value = per_head(value, weight.shape[1])
-        merged[lost] = _form(weight, value, output_weight, lost).to(merged.dtype)
+        merged[lost] = _formed(weight, value, output_weight, lost).to(merged.dtype)
     return merged
 
 
@@ -141,7 +141,7 @@ def _quadratic(
     return total
 
 
-def _form(
+def _formed(
     weight: Weight,
     value: Float[Tensor, "batch head key head_dim"],
     output_weight: OutputWeight,

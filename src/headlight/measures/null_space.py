@@ -80,7 +80,7 @@ def null_spaces(
     ``matrix_rank``.
 
     Args:
-        rows: of T, as `headlight.measures.norm.compress` gives them, float64.
+        rows: of T, as `headlight.measures.norm.compressed` gives them, float64.
         width: d_model, the number of columns of T.
         visible: which keys each query may attend to; None for all.
         rank: of T, where it is known already.

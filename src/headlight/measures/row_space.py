@@ -32,7 +32,7 @@ def row_space(
     count, size = seen.sum(-1), rows.shape[-1]
     rank = count.clamp(max=size)
     if bool((count > size).all()):  # long texts of well-behaved heads: the usual, quick case
-        quick, certain = orthonormalise(matrices)
+        quick, certain = orthonormalised(matrices)
         if bool(certain.all()):
             return quick.view(rows.shape), rank.view(shape)
     basis = torch.zeros_like(matrices)
@@ -51,14 +51,14 @@ def _cholesky_basis(
     """Fill `basis` where full column rank is certain; returns where."""
     if not bool(asked.any()):
         return asked
-    result, certain = orthonormalise(matrices[asked])
+    result, certain = orthonormalised(matrices[asked])
     basis[asked] = result.where(certain[:, None, None], 0)
     done = asked.clone()
     done[asked] = certain
     return done
 
 
-def orthonormalise(matrices: Rows) -> tuple[Rows, Bool[Tensor, "matrix"]]:
+def orthonormalised(matrices: Rows) -> tuple[Rows, Bool[Tensor, "matrix"]]:
     """Orthonormal columns with the span of each matrix, and where they are certain to have it.
 
     One pass of Y L⁻ᵀ with YᵀY = L Lᵀ; a second where the first loses too many digits.

@@ -151,7 +151,7 @@ class Scores:
 
         On the CPU where the device has no float64.
         """
-        return norms.compress(self.record.value, self.record.site.projection.factor)
+        return norms.compressed(self.record.value, self.record.site.projection.factor)
 
     @cached_property
     def rows(self) -> Float[Tensor, "batch head key head_dim"]:
@@ -159,7 +159,7 @@ class Scores:
         if self._value_bias == "include":
             return self.transformed
         factor = self.record.site.projection.factor
-        return norms.compress(self._value_without_bias(), factor)
+        return norms.compressed(self._value_without_bias(), factor)
 
     @cached_property
     def null_spaces(self) -> NullSpaces:

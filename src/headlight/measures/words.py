@@ -97,11 +97,11 @@ def _with_lengths_of_sums(
     heads, queries = rows.shape[1:3]
     # Most words have one piece: only the others, and only their pieces, are looked at.
     members = words.members * several[..., None]
-    word, piece = _choose(several), _choose(members.any(1))
+    word, piece = _chosen(several), _chosen(members.any(1))
     text = torch.arange(len(word), device=word.device)[:, None]
     members = members[text[..., None], word[:, :, None], piece[:, None]]
     alpha = scores.weight.gather(3, piece[:, None, None].expand(-1, heads, queries, -1))
-    vectors = _pick(scores.transformed, piece)
+    vectors = _picked(scores.transformed, piece)
     squares = _squares(alpha, vectors, members)
     lengths = back_to(squares.clamp_min_(0).sqrt_(), rows.device).to(rows.dtype)
     bins = word.where(several[text, word], rows.shape[-1])  # the last is thrown away
@@ -124,7 +124,7 @@ def _squares(
     return summed.view(*alpha.shape[:3], -1)
 
 
-def _pick(
+def _picked(
     rows: Float[Tensor, "batch head key head_dim"], piece: Int64[Tensor, "batch piece"]
 ) -> Float[Tensor, "batch head piece head_dim"]:
     """The rows of the pieces, on the device of the rows."""
@@ -133,7 +133,7 @@ def _pick(
     return rows.movedim(2, 1)[text, piece].movedim(1, 2)
 
 
-def _choose(
+def _chosen(
     wanted: Bool[Tensor, "batch place"],
 ) -> Int64[Tensor, "batch some"]:
     """The wanted places of every text, and some others where it has fewer than another text."""

@@ -118,7 +118,7 @@ class _Engine(Generic[E]):
                 f"examples are no longer the same{shorter}. Restore it, or begin anew in another "
                 "folder with --out."
             )
-        if passed and self.progress:
+        if passed and self.progress is not None:  # an empty bar counts as false
             self.progress.skip(passed, self.state.tokens)
 
     def _after(self, shard: Sequence[E]) -> State:

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Literal
-
-import xarray
+from typing import TYPE_CHECKING, Literal
 
 from headlight.analysis.settings import MeasureSettings
 from headlight.errors import UnknownNameError
 from headlight.settings import Settings
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ class Study:
         return found
 
     @property
-    def run(self) -> Callable[..., xarray.Dataset]:
+    def run(self) -> Callable[..., "xarray.Dataset"]:
         """``run(source, model, settings, *, folder, command, progress)``."""
-        found: Callable[..., xarray.Dataset] = import_module(f"{self.package}.study").run
+        found: Callable[..., "xarray.Dataset"] = import_module(f"{self.package}.study").run
         return found
 
     @property

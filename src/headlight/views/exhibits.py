@@ -145,6 +145,7 @@ class ExhibitsPage:
         missing: Name of each exhibit that is not there, and why.
         attributes: Provenance, as in a result: model, revision, corpus, versions, settings, ...
         command: The exact command that made the page.
+        kind: What kind of page this is, over the title.
     """
 
     title: str
@@ -154,6 +155,7 @@ class ExhibitsPage:
     missing: Sequence[tuple[str, str]] = ()
     attributes: Mapping[str, object] = field(default_factory=dict)
     command: str = ""
+    kind: str = "tables and figures of a paper"
 
     def __post_init__(self) -> None:
         names = [exhibit.name for exhibit in self.exhibits]
@@ -173,6 +175,7 @@ def exhibits_page(page: ExhibitsPage) -> str:
     return render(
         "exhibits.html",
         title=page.title,
+        kind=page.kind,
         introduction=page.introduction,
         facts=page.facts,
         exhibits=[_shown(exhibit) for exhibit in page.exhibits],

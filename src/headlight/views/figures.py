@@ -8,7 +8,7 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headlight.findings import category_label, observed, share, surveyed_measures
+from headlight.findings import category_label, observed, share, surveyed
 from headlight.views.colour import series_styles
 from headlight.views.lengths import correlation_panel
 from headlight.views.numbers import Format, percent_cell, two_decimals
@@ -56,9 +56,7 @@ def _categories(result: xr.Dataset) -> Figure:
     variants: list[Variant] = []
     legend: _Legend = {}
     for query in ("all", *CATEGORIES):
-        by_measure = [
-            (row, _category_series(result, row.name, query)) for row in surveyed_measures(result)
-        ]
+        by_measure = [(row, _category_series(result, row.name, query)) for row in surveyed(result)]
         if query == "all":
             legend = _legend([one for _, series in by_measure for one in series])
         marks = {name: float(_token_share(result)[i]) for i, name in enumerate(CATEGORIES)}
@@ -92,7 +90,7 @@ def _category_series(result: xr.Dataset, measure: str, query: str) -> list[Serie
 
 
 def _neighbours(result: xr.Dataset) -> Figure:
-    by_measure = [(row, _neighbour_series(result, row.name)) for row in surveyed_measures(result)]
+    by_measure = [(row, _neighbour_series(result, row.name)) for row in surveyed(result)]
     return Figure(
         "neighbours",
         "Do heads look at their neighbours?",
@@ -128,7 +126,7 @@ def _entropy(result: xr.Dataset) -> Figure:
                 observed(result, "entropy", measure=row.name, query_category=query),
                 row.marker,
             )
-            for row in surveyed_measures(result)
+            for row in surveyed(result)
         ]
         legend |= _legend(series)
         title = f"Entropy (nats) from {category_label(result, query)}"

@@ -9,9 +9,9 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headlight.findings import category_label, observed, share, surveyed_measures
+from headlight.findings import category_label, observed, share, surveyed
 from headlight.views.colour import level
-from headlight.views.markup import element, join
+from headlight.views.markup import element, joined
 from headlight.views.numbers import (
     Format,
     decimal,
@@ -81,7 +81,7 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
     views: dict[str, View] = {}
     questions = []
     for name, label, by_measure, uniform in _questions(result):
-        found = _compare(name, label, by_measure, uniform)
+        found = _compared(name, label, by_measure, uniform)
         if found:
             questions.append((name, label))
             views |= found
@@ -92,7 +92,7 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
     if not views:
         return None
     first = "sep.weight" if "sep.weight" in views else next(iter(views))
-    rows = surveyed_measures(result)
+    rows = surveyed(result)
     measures = [
         *((row.name, row.short) for row in rows),
         *((f"{row.name}-weight", f"{row.short} − weight") for row in rows),
@@ -121,7 +121,7 @@ def draw_grid(view: View, layers: int, heads: int) -> Markup:
             parts.append(_cell(view, layer, head, heads, corner))
     return element(
         "svg",
-        join(parts),
+        joined(parts),
         id="head-grid",
         class_=f"head-grid scale-{view['scale']}" + (" dense" if dense else ""),
         viewBox=f"0 0 {width} {height}",
@@ -158,7 +158,7 @@ _ByMeasure = dict[str, NDArray[np.float64]]
 def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | None]]:
     """Name, label, values by measure, and for the entropy the value of uniform attention."""
     asked: list[tuple[str, str, _ByMeasure, float | None]] = []
-    measures = [row.name for row in surveyed_measures(result)]
+    measures = [row.name for row in surveyed(result)]
     for name in CATEGORIES:
         values = {m: share(result, m, name) for m in measures}
         asked.append((name, f"to {category_label(result, name)}", values, None))
@@ -180,7 +180,7 @@ def _plain_questions(result: xr.Dataset) -> list[tuple[str, str, NDArray[np.floa
     ]
 
 
-def _compare(
+def _compared(
     name: str, label: str, by_measure: _ByMeasure, uniform: float | None
 ) -> dict[str, View]:
     """The views of a question: each measure on one range, and differences on another."""
@@ -194,9 +194,7 @@ def _compare(
         (percent_cell, percent_text) if share else (two_decimals, _nats)
     )
     views = {
-        f"{name}.{m}": _view(
-            f"{_short_title(m)} {label}", measure(m).colour, v, (0.0, high), formats
-        )
+        f"{name}.{m}": _view(f"{_named(m)} {label}", measure(m).colour, v, (0.0, high), formats)
         for m, v in seen.items()
     }
     change: tuple[Format, Format] = (points_cell, points_text) if share else (signed, signed)
@@ -207,12 +205,12 @@ def _compare(
     )
     _, most = round_domain(0.0, max(most, 0.01))
     for m, difference in differences.items():
-        title = f"{_short_title(m)} minus weight {label}"
+        title = f"{_named(m)} minus weight {label}"
         views[f"{name}.{m}-weight"] = _view(title, "change", difference, (-most, most), change)
     return views
 
 
-def _short_title(name: str) -> str:
+def _named(name: str) -> str:
     return measure(name).short.capitalize()
 
 

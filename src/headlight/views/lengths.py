@@ -6,7 +6,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from headlight.findings import observed
-from headlight.views.markup import element, join, number
+from headlight.views.markup import element, joined, number
 from headlight.views.numbers import grouped, two_decimals
 from headlight.views.panel import BOTTOM, LEFT, RIGHT, TOP, frame, text
 from headlight.views.scale import Scale, round_domain
@@ -111,7 +111,7 @@ def _means(
         data_series="correlation",
         data_heads="|".join(names),
     )
-    return join([line, dots])
+    return joined([line, dots])
 
 
 def _spoken(mean: NDArray[np.float64], edges: NDArray[np.generic]) -> str:

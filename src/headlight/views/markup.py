@@ -21,7 +21,7 @@ def element(name: str, *children: object, **attributes: object) -> Markup:
     return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), written, inner)
 
 
-def join(parts: list[Markup]) -> Markup:
+def joined(parts: list[Markup]) -> Markup:
     """Elements one after the other."""
     return Markup("\n").join(parts)
 

@@ -6,7 +6,7 @@ import xarray as xr
 
 from headlight.findings import NUMBERING
 from headlight.views.serial import reading_json
-from headlight.views.template import embed_text, render
+from headlight.views.template import embedded_text, render
 from headlight.vocabulary import measure_table
 
 
@@ -28,5 +28,5 @@ def reading_page(reading: xr.Dataset) -> str:
         layers=reading.sizes["layer"],
         heads=reading.sizes["head"],
         versions=list(versions.items()) if isinstance(versions, dict) else [("", versions)],
-        data=embed_text(text),
+        data=embedded_text(text),
     )

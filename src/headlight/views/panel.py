@@ -8,7 +8,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from headlight.findings import average
-from headlight.views.markup import element, join, number
+from headlight.views.markup import element, joined, number
 from headlight.views.numbers import Format
 from headlight.views.scale import Number, Scale
 from headlight.vocabulary import Marker
@@ -85,7 +85,7 @@ def frame(label: str, parts: list[Markup]) -> Markup:
     """An SVG element of a panel's size, with the label that screen readers speak."""
     return element(
         "svg",
-        join(parts),
+        joined(parts),
         class_="panel",
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         role="img",
@@ -184,7 +184,7 @@ def _line(one: Series, across: Scale, upward: Scale) -> Markup:
     if len(means) <= 16:
         markers = "".join(f"M{number(x)} {number(y)}{_SHAPES[one.shape]}" for x, y in shown)
         parts.append(element("path", class_=f"marker s-{one.name}", d=markers))
-    return join(parts)
+    return joined(parts)
 
 
 def _spoken(series: Sequence[Series], panel: Panel) -> str:

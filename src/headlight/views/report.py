@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headlight.findings import NUMBERING, highlights, surveyed_measures
+from headlight.findings import NUMBERING, highlights, surveyed
 from headlight.views.figures import figures
 from headlight.views.grid import head_grid
 from headlight.views.numbers import grouped
@@ -14,7 +14,7 @@ from headlight.views.tables import (
     head_table,
     layer_table,
 )
-from headlight.views.template import embed, render
+from headlight.views.template import embedded, render
 
 
 def report(result: xr.Dataset, command: str | None = None) -> str:
@@ -30,7 +30,7 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
     """
     attributes = result.attrs
     grid = head_grid(result)
-    measures = surveyed_measures(result)
+    measures = surveyed(result)
     data: dict[str, object] = {"views": grid.views, "first": grid.first} if grid else {}
     data |= {"layers": result.sizes["layer"], "heads": result.sizes["head"]}
     data["measures"] = [row.name for row in measures]
@@ -50,7 +50,7 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
         layers=layer_table(result),
         heads=head_table(result),
         provenance=provenance(attributes, command),
-        data=embed(data),
+        data=embedded(data),
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings import average, category_label, observed, share, surveyed_measures
+from headlight.findings import average, category_label, observed, share, surveyed
 from headlight.views.colour import level
 from headlight.views.numbers import (
     MISSING,
@@ -115,7 +115,7 @@ def layer_table(result: xr.Dataset) -> SortableTable:
 def _layer_columns(result: xr.Dataset) -> list[tuple[str, NDArray[np.float64], Format]]:
     """Measures of a whole layer, which stand at the place of its first head."""
     found: list[tuple[str, NDArray[np.float64], Format]] = []
-    for row in surveyed_measures(result, per_head=False):
+    for row in surveyed(result, per_head=False):
         for name in CATEGORIES:
             label = f"{row.short}: {_SHORT.get(name, category_label(result, name))} %"
             found.append((label, average(share(result, row.name, name), axis=1), percent_cell))
@@ -161,17 +161,17 @@ def dispersion_table(result: xr.Dataset) -> SortableTable | None:
 def category_matrices(result: xr.Dataset) -> list[Matrix]:
     """From which category to which: means over all heads, for each measure."""
     matrices = []
-    for row in surveyed_measures(result):
+    for row in surveyed(result):
         values = [
             [average(share(result, row.name, key, query)) for key in CATEGORIES]
             for query in _ATTENDING
         ]
         matrices += _matrix(result, row.title, row.colour, np.array(values))
-    merged = [[_merged_share(result, query, key) for key in CATEGORIES] for query in _ATTENDING]
+    merged = [[_merged(result, query, key) for key in CATEGORIES] for query in _ATTENDING]
     return matrices + _matrix(result, "all heads together ‖Σαf(x)‖", "green", np.array(merged))
 
 
-def _merged_share(result: xr.Dataset, query: str, key: str) -> float:
+def _merged(result: xr.Dataset, query: str, key: str) -> float:
     """The share of the merged norm, mean over layers."""
     shares = observed(result, "merged_share", ("layer",), query_category=query, key_category=key)
     return float(average(shares))
@@ -212,7 +212,7 @@ def _head_columns(
         values.append(value)
         formats.append(format)
 
-    for measure in (row.name for row in surveyed_measures(result)):
+    for measure in (row.name for row in surveyed(result)):
         for name in CATEGORIES:
             label = f"{_SHORT.get(name, category_label(result, name))} %"
             add(label, measure, share(result, measure, name), percent_cell)

@@ -21,12 +21,12 @@ def render(template: str, **values: object) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def embed(value: object) -> Markup:
+def embedded(value: object) -> Markup:
     """A value as compact JSON that is safe inside a script element."""
-    return embed_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return embedded_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
-def embed_text(text: str) -> Markup:
+def embedded_text(text: str) -> Markup:
     """JSON that is already written, made safe inside a script element."""
     return Markup(text.translate(_UNSAFE))
 

@@ -18,7 +18,7 @@ from headlight.findings import (
     highlights,
     observed,
     share,
-    surveyed_measures,
+    surveyed,
 )
 from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
 from headlight.views.words import printable
@@ -35,9 +35,9 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     of the second, the norm.
     """
     title = f"{result.attrs.get('model', 'model')} reading {result.attrs.get('corpus', 'a corpus')}"
-    shown = "/".join(row.short for row in surveyed_measures(result)[:_SIDE_BY_SIDE])
+    shown = "/".join(row.short for row in surveyed(result)[:_SIDE_BY_SIDE])
     caption = f"{shown} in %, entropy in nats, means over heads" if shown else "in %"
-    for row in surveyed_measures(result, per_head=False):
+    for row in surveyed(result, per_head=False):
         caption += f"; own {row.symbol}: {row.short} of a token to itself, in %"
     parts: list[RenderableType] = [Text(printable(title), style="bold"), _layers(result)]
     parts.append(Text(caption, style="dim"))
@@ -90,7 +90,7 @@ def _layers(result: xr.Dataset) -> Table:
 def _columns(result: xr.Dataset) -> list[tuple[str, list[str]]]:
     """Header and cells, one cell per layer."""
     columns = []
-    shown = [row.name for row in surveyed_measures(result)[:_SIDE_BY_SIDE]]
+    shown = [row.name for row in surveyed(result)[:_SIDE_BY_SIDE]]
     first = shown[0] if shown else ""
     for name in CATEGORIES:
         label = category_label(result, name).replace(" tokens", "").replace("uation", ".")
@@ -105,7 +105,7 @@ def _columns(result: xr.Dataset) -> list[tuple[str, list[str]]]:
     columns.append(("CV‖f‖", [two_decimals(float(v)) for v in average(cv, axis=1)]))
     correlation = observed(result, "effective_correlation_by_head")
     columns.append(("A⊥~α", [two_decimals(float(v)) for v in average(correlation, axis=1)]))
-    for row in surveyed_measures(result, per_head=False):
+    for row in surveyed(result, per_head=False):
         own = observed(result, "neighbour", measure=row.name, offset=NEIGHBOURS["current"])
         columns.append((f"own {row.symbol}", [whole_percent(float(v)) for v in average(own, 1)]))
     return columns

@@ -1,4 +1,4 @@
-"""Figures of papers as pictures, drawn by matplotlib (``pip install 'headlight[papers]'``).
+"""Figures of papers as pictures, drawn by matplotlib.
 
 Each function takes plain data and returns a matplotlib ``Figure``, which ``save_picture`` writes as
 SVG and PNG. Values that are not numbers are never drawn, and texts are shown as they are.

@@ -26,7 +26,7 @@ def svg_text(figure: Figure) -> str:
     # No date, no version of matplotlib: nothing that changes from one day to the next.
     metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
     figure.savefig(buffer, format="svg", metadata=metadata, bbox_inches="tight", pad_inches=0.06)
-    return _TAG.sub(_tidy, buffer.getvalue().decode("utf-8"))
+    return _TAG.sub(_tidied, buffer.getvalue().decode("utf-8"))
 
 
 @styled
@@ -56,6 +56,6 @@ def save_picture(figure: Figure, folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def _tidy(tag: re.Match[str]) -> str:
+def _tidied(tag: re.Match[str]) -> str:
     """A tag with coordinates of two decimals, which is a fiftieth of a pixel, and spare fonts."""
     return _LONG_NUMBER.sub(r"\1", tag.group()).replace(f"'{FONT}'", _FONTS)

@@ -1,0 +1,436 @@
+"""The studies as users meet them: ten functions of one shape, and every result opened."""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray
+
+import headlight.accessor  # noqa: F401 - results can make their tables, pictures and pages
+from headlight.analysis.folder import RESULT, RunFolder
+from headlight.capture import CapturedModel
+from headlight.capture.loading import EMBEDDED_NAME
+from headlight.errors import UnknownNameError, UsageError
+from headlight.files import Location, location
+from headlight.model import load
+from headlight.reports import write_report
+from headlight.result import load as load_result
+from headlight.settings import Settings
+from headlight.studies.catalogue import Study, find_study
+from headlight.vocabulary import GRADIENT
+
+
+def run_study(
+    study: Study,
+    source: Any,
+    settings: Settings,
+    model: CapturedModel,
+    folder: RunFolder,
+    **options: Any,
+) -> xarray.Dataset:
+    """Run a study, and write its report, tables and configuration beside its result.
+
+    Args:
+        study: which.
+        source: what it reads.
+        settings: of its own class.
+        model: the model.
+        folder: where everything is kept, if anywhere.
+        options: ``command``, ``progress`` and others that its function ``run`` takes.
+
+    Raises:
+        HeadlightError: see the study.
+    """
+    result = study.run(source, model, settings, folder=folder, **options)
+    if folder.path is not None:
+        write_report(result, folder.path, configuration(study, source, settings, model))
+    return result
+
+
+def configuration(
+    study: Study, source: Any, settings: Settings, model: CapturedModel
+) -> dict[str, Any]:
+    """Everything that repeats a run, as a config file of the command holds it."""
+    found: dict[str, Any] = {"study": study.name}
+    if isinstance(source, str | Path):
+        found["source"] = str(source)
+    if model.name != EMBEDDED_NAME:
+        found["model"] = model.name
+    if not model.revision.startswith("sha256:"):  # which is of the weights in a folder
+        found["revision"] = model.revision
+    found["dtype"] = str(model.transformer.dtype).removeprefix("torch.")
+    return found | settings.signature()
+
+
+def required_head(study: Study, settings: Settings) -> str:
+    """The head that a model needs for a study: a loss has to be computed for gradients."""
+    wanted = study.name == "importance" or GRADIENT in getattr(settings, "measures", ())
+    return "language_model" if wanted else "none"
+
+
+def open(path: str | Location) -> xarray.Dataset:
+    """Open the result of any study, or a reading.
+
+    Args:
+        path: a file, ``result.nc``, or the folder of a run; also in a store.
+
+    Returns:
+        the result, with ``.headlight.table()``, ``.headlight.plot()`` and ``.headlight.report()``.
+
+    Raises:
+        ResultError: there is none, or it cannot be read.
+    """
+    place = location(path)
+    return load_result(place / RESULT if place.is_dir() else place)
+
+
+def survey(
+    source: Any = None,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """What weights, norms and effective attention say about every head.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are made
+            already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.heads.settings.SurveySettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("survey", source, model, folder, progress, settings)
+
+
+def norms(
+    source: Any = None,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How long transformed vectors are, and how that goes with weights and frequency.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are made
+            already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.norms.settings.NormSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("norms", source, model, folder, progress, settings)
+
+
+def contributions(
+    source: Any = None,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How much of a hidden token is its own input token, and how much comes from others.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are made
+            already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.contributions.settings.ContributionSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("contributions", source, model, folder, progress, settings)
+
+
+def distances(
+    source: Any = None,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How differently heads attend.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are made
+            already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.distances.settings.DistanceSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("distances", source, model, folder, progress, settings)
+
+
+def importance(
+    source: Any = None,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How much the loss of a language model depends on attention, by category of the token.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are made
+            already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.importance.settings.ImportanceSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("importance", source, model, folder, progress, settings)
+
+
+def identifiability(
+    source: Any = None,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How much of attention can be told from the output, and how the rest looks.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are made
+            already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.identifiability.settings.IdentifiabilitySettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("identifiability", source, model, folder, progress, settings)
+
+
+def token_identity(
+    source: Any = None,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """Whether the input token can still be told from a hidden token.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are made
+            already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.token_identity.settings.TokenIdentitySettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("token_identity", source, model, folder, progress, settings)
+
+
+def dependency(
+    source: Any,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How well heads find the syntactic head of a word.
+
+    Args:
+        source: a treebank (a path, a glob, an open treebank).
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.dependency.settings.DependencySettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("dependency", source, model, folder, progress, settings)
+
+
+def coreference(
+    source: Any,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How well heads find the antecedent of a mention.
+
+    Args:
+        source: a corpus with coreference (a path, a glob, an open corpus).
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.coreference.settings.CoreferenceSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("coreference", source, model, folder, progress, settings)
+
+
+def parser_probes(
+    source: Any,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How much of a parse the attention of all heads together knows.
+
+    Args:
+        source: a treebank (a path, a glob, an open treebank).
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.parser_probes.settings.ParserProbeSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("parser_probes", source, model, folder, progress, settings)
+
+
+def _study(
+    name: str,
+    source: Any,
+    model: Any,
+    folder: RunFolder,
+    progress: bool,
+    given: dict[str, Any],
+) -> xarray.Dataset:
+    """What the functions of all studies do."""
+    study = find_study(name)
+    tokenizer = given.pop("tokenizer", None)
+    objects = _objects(study, given)
+    settings = study.settings.from_mapping({key: _plain(value) for key, value in given.items()})
+    folder.check_free()
+    if not isinstance(model, CapturedModel):
+        model = load(model, tokenizer, head=required_head(study, settings))
+    elif tokenizer is not None:
+        raise UsageError("the model has a tokenizer already; leave out tokenizer.")
+    return run_study(study, source, settings, model, folder, progress=progress, **objects)
+
+
+def _objects(study: Study, given: dict[str, Any]) -> dict[str, Any]:
+    """Take out what is no setting but an object of Python, such as an objective.
+
+    Raises:
+        UnknownNameError: the study knows neither a setting nor an object of some name.
+    """
+    known = inspect.signature(study.run).parameters.values()
+    taken = {each.name for each in known if each.kind is inspect.Parameter.KEYWORD_ONLY}
+    taken -= {"folder", "command", "progress"}
+    settings = study.settings.hints()
+    for name in given:
+        if name not in settings and name not in taken:
+            raise UnknownNameError(f"setting of {study.name}", name, {*settings, *taken})
+    objects = {
+        name
+        for name in given
+        if name in taken and (name not in settings or not isinstance(given[name], str | Path))
+    }
+    return {name: given.pop(name) for name in objects}
+
+
+def _plain(value: Any) -> Any:
+    """A value as a config file would hold it: lists for ranges and arrays, text for paths."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return list(value)
+    return value

@@ -1,0 +1,229 @@
+"""Options that are made of settings, so that each is declared, checked and explained once."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields
+from functools import wraps
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+
+from headlight.errors import HeadlightError, UsageError
+from headlight.settings import Settings, choices
+from headlight.vocabulary import measure_names
+
+NUMBERS = re.compile(r"(-?[0-9]{1,4})(?:-([0-9]{1,4}))?")
+"""A number, or the first and the last of a range."""
+
+KNOWN_NAMES: Mapping[str, Callable[[], tuple[str, ...]]] = {"measures": measure_names}
+"""What a setting takes whose type does not say it."""
+
+
+@dataclass(frozen=True)
+class SettingOption:
+    """One option.
+
+    Attributes:
+        path: the field, and before it those of the settings that it is nested in.
+        hint: the type of the field.
+        default: what it is when it is not given.
+        explanation: from the docstring of the settings.
+    """
+
+    path: tuple[str, ...]
+    hint: Any
+    default: Any
+    explanation: str
+
+    @property
+    def name(self) -> str:
+        """Of the parameter."""
+        return "_".join(self.path)
+
+    @property
+    def flag(self) -> str:
+        """As it is typed."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def parameter(self) -> inspect.Parameter:
+        """As typer reads it; None stands for what is not given."""
+        flags = [self.flag]
+        kind: Any = str
+        if bool in _types(self.hint):
+            kind, flags = bool, [f"{self.flag}/--no-{self.flag[2:]}"]
+        elif not self.is_list:
+            named = choices(self.hint)
+            kind = Literal[named] if named else _single(self.hint)
+        option = typer.Option(*flags, help=self.help, metavar="LIST" if self.is_list else None)
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[kind | None, option],
+        )
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the field takes several values."""
+        return tuple in _types(self.hint)
+
+    @property
+    def help(self) -> str:
+        """What it means, which values there are, and the default."""
+        text = re.sub(r"`+([^`]*)`+", r"\1", self.explanation)
+        words = [f"{text[:1].upper()}{text[1:].rstrip('.')}."]
+        known = KNOWN_NAMES[self.path[-1]]() if self.path[-1] in KNOWN_NAMES else ()
+        if self.is_list and (names := known or choices(self.hint)):
+            words.append(f"Of {', '.join(map(str, names))}.")
+        if self.default is not None and self.default is not False and self.default != ():
+            words.append(f"Default: {_text(self.default)}.")
+        return " ".join(words).replace("[", r"\[")
+
+    def parsed(self, value: Any) -> Any:
+        """The value as its field takes it.
+
+        Raises:
+            UsageError: something between the commas is no number.
+        """
+        if not self.is_list or not isinstance(value, str):
+            return value
+        parts = [part.strip() for part in value.split(",")]
+        if int in _types(self.hint):
+            return sorted({number for part in parts for number in self._numbers(value, part)})
+        if float in _types(self.hint):
+            return [self._number(value, part) for part in parts]
+        return [part for part in parts if part]
+
+    def _numbers(self, value: str, part: str) -> range:
+        match = NUMBERS.fullmatch(part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last:
+            raise UsageError(
+                f"{self.flag} {value!r}: {part!r} is no number; write something like 0,3-5."
+            )
+        return range(first, last + 1)
+
+    def _number(self, value: str, part: str) -> float:
+        try:
+            return float(part)
+        except ValueError as problem:
+            raise UsageError(
+                f"{self.flag} {value!r}: {part!r} is no number; write something like 0.1,0.5."
+            ) from problem
+
+
+def options_of(settings: type[Settings], path: tuple[str, ...] = ()) -> Iterator[SettingOption]:
+    """An option for each field, and for each field of settings that are nested."""
+    for each in fields(settings):
+        hint = settings.hints()[each.name]
+        here = (*path, each.name)
+        nested = [one for one in _types(hint) if issubclass(one, Settings)]
+        if nested:
+            yield from options_of(nested[0], here)
+        else:
+            default = (
+                each.default_factory() if each.default_factory is not MISSING else each.default
+            )
+            yield SettingOption(here, hint, default, settings.explanations()[each.name])
+
+
+def takes_settings(
+    **classes: type[Settings],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each setting, and the command the settings made of them.
+
+    Args:
+        classes: of the parameters that the command takes them by.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        made = {name: list(options_of(each)) for name, each in classes.items()}
+        every = [option for options in made.values() for option in options]
+
+        @wraps(command)
+        def wrapped(**given: Any) -> None:
+            with naming_options(every):
+                for name, options in made.items():
+                    given[name] = classes[name].from_mapping(_gathered(options, given))
+                command(**given)
+
+        plain = inspect.signature(command).parameters.values()
+        own = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for each in plain
+            if each.name not in classes
+        ]
+        parameters = [*own, *(option.parameter() for option in every)]
+        wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+        return wrapped
+
+    return decorate
+
+
+@contextmanager
+def naming_options(options: list[SettingOption]) -> Iterator[None]:
+    """Let refusals that speak of a setting speak of its option."""
+    flags = {option.path[-1]: option.flag for option in options}
+    known = "|".join(sorted(flags, key=len, reverse=True))
+    try:
+        yield
+    except HeadlightError as error:
+        if known:
+            error.args = (_with_flags(str(error), flags, known),)
+        raise
+
+
+def _with_flags(sentence: str, flags: Mapping[str, str], known: str) -> str:
+    """Names with an underscore are settings wherever they stand, others where something must be."""
+
+    def flag(match: re.Match[str]) -> str:
+        return flags[match[0]]
+
+    named = re.sub(rf"(?<![\w/.'-])(?:{known})(?![\w/.'-])(?= must | is '| is \d)", flag, sentence)
+    return re.sub(
+        r"(?<![\w/.'-])[a-z]+(?:_[a-z]+)+(?![\w/.'-])",
+        lambda match: flags.get(match[0], match[0]),
+        named,
+    )
+
+
+def _gathered(options: list[SettingOption], given: dict[str, Any]) -> dict[str, Any]:
+    """What was given, taken out of `given` and nested as settings are."""
+    found: dict[str, Any] = {}
+    for option in options:
+        value = given.pop(option.name)
+        if value is not None:
+            inner = found
+            for name in option.path[:-1]:
+                inner = inner.setdefault(name, {})
+            inner[option.path[-1]] = option.parsed(value)
+    return found
+
+
+def _types(hint: Any) -> list[type]:
+    """The classes that a type is made of; ``tuple`` for ``tuple[…, ...]``."""
+    if isinstance(hint, type):
+        return [hint]
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _types(get_args(hint)[0])
+    inner = get_args(hint) if origin in (Union, UnionType, tuple) else ()
+    return [tuple] * (origin is tuple) + [one for each in inner for one in _types(each)]
+
+
+def _single(hint: Any) -> type:
+    """The class of a single value."""
+    return next((kind for kind in (int, float) if kind in _types(hint)), str)
+
+
+def _text(value: Any) -> str:
+    """A default as it could be typed."""
+    if isinstance(value, tuple):
+        return ",".join(map(_text, value))
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "yes" if value is True else str(value)

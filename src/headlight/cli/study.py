@@ -1,0 +1,201 @@
+"""The commands that run studies, one for each row of the catalogue."""
+
+import json as json_text
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headlight.cli.arguments import command_line, printable
+from headlight.cli.config_file import ConfigFile
+from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, Trust
+from headlight.cli.setting_options import takes_settings
+from headlight.errors import UsageError
+from headlight.settings import Settings
+from headlight.studies.catalogue import Study
+from headlight.vocabulary import ATTRIBUTION
+
+if TYPE_CHECKING:
+    import xarray
+
+STANDARD_INPUT = "-"
+
+READS: Mapping[str, str] = {
+    "text": "File, folder, glob, hf:NAME\\[:CONFIG]\\[:SPLIT]\\[:COLUMN], or - for standard input. "
+    "Default: the sample corpus, as pairs.",
+    "treebank": "Treebank: file, folder or glob (CoNLL-U, CoNLL-X, columns).",
+    "coreference": "Coreference: file, folder or glob (CoNLL-2012, LitBank, CorefUD).",
+}
+
+LEFT_OUT: Mapping[str, str] = {
+    "truncated": "texts were longer than the limit, and truncated",
+    "split": "documents were longer than the limit, and split",
+    "discarded": "documents lost a rest that made no pair",
+    "empty": "documents held no token",
+}
+"""What the user should know about text that was not read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a command is asked for, besides settings."""
+
+    source: str | None
+    out: Path
+    resume: bool
+    overwrite: bool
+    model: str | None
+    revision: str | None
+    device: str
+    dtype: str
+    trust_remote_code: bool
+    json: bool
+
+
+def study_command(study: Study) -> Callable[..., None]:
+    """The command of a study; its options are the settings of the study."""
+    name = study.name.replace("_", "-")
+    folder = Path(f"headlight-{name}")
+    nothing: Any = None if study.reads == "text" else ...
+
+    @takes_settings(settings=study.settings)
+    def command(
+        source: Annotated[str | None, typer.Argument(help=READS[study.reads])] = nothing,
+        config: ConfigFile = None,
+        model: ModelName = None,
+        out: Annotated[Path, typer.Option(help="Folder of the run.", rich_help_panel=RUN)] = folder,
+        resume: Annotated[
+            bool,
+            typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=RUN),
+        ] = False,
+        overwrite: Annotated[
+            bool,
+            typer.Option("--overwrite", help="Remove the run in --out first.", rich_help_panel=RUN),
+        ] = False,
+        json: Annotated[
+            bool,
+            typer.Option(
+                "--json", help="Print what was found in short, as JSON.", rich_help_panel=RUN
+            ),
+        ] = False,
+        revision: Revision = None,
+        device: Device = "auto",
+        dtype: Precision = "float32",
+        trust_remote_code: Trust = False,
+        *,
+        settings: Settings,
+    ) -> None:
+        asked = Request(
+            source=source,
+            out=out,
+            resume=resume,
+            overwrite=overwrite,
+            model=model,
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            trust_remote_code=trust_remote_code,
+            json=json,
+        )
+        _run(study, asked, settings)
+
+    command.__doc__ = (
+        f"{study.title[:1].upper()}{study.title[1:]}.\n\n"
+        f"{study.source}. Writes report.html, result.nc, tables of CSV and config.yaml into --out, "
+        "and a short table here."
+    )
+    command.__name__ = study.name
+    return command
+
+
+def _run(study: Study, asked: Request, settings: Settings) -> None:
+    check_attribution(settings)
+    _check_source(study, asked.source, settings)  # before anything slow is imported
+
+    from headlight.analysis.folder import REPORT, RunFolder
+
+    folder = RunFolder(path=asked.out, resume=asked.resume, overwrite=asked.overwrite)
+    folder.check_free()
+
+    from headlight.api import required_head, run_study
+    from headlight.capture import load_model
+
+    model = load_model(
+        asked.model,
+        revision=asked.revision,
+        device=asked.device,
+        dtype=asked.dtype,
+        trust_remote_code=asked.trust_remote_code,
+        head=required_head(study, settings),
+    )
+    result = run_study(study, asked.source, settings, model, folder, command=command_line())
+    if asked.json:
+        typer.echo(json_text.dumps(_for_machines(result, asked.out), ensure_ascii=False))
+        return
+
+    from rich.console import Console
+
+    from headlight.views.studies.terminal import study_terminal
+
+    Console().print(study_terminal(result))
+    for note in _left_out(result.attrs):
+        typer.echo(note, err=True)
+    typer.echo(f"report: {printable(asked.out / REPORT)}")
+
+
+def check_attribution(settings: Settings) -> None:
+    """Refuse to be told how to compute contributions that nobody asks for."""
+    measures = getattr(settings, "measures", (ATTRIBUTION,))
+    if getattr(settings, "attribution", None) is not None and ATTRIBUTION not in measures:
+        raise UsageError(
+            "it is said how contributions are computed, and they are not asked for; add "
+            "attribution to --measures."
+        )
+
+
+def _check_source(study: Study, source: str | None, settings: Settings) -> None:
+    """Complain about a corpus of which not even the beginning can be read."""
+    from headlight.corpora import (
+        open_coreference,
+        open_corpus,
+        open_sentence_pairs,
+        open_treebank,
+    )
+
+    if source == STANDARD_INPUT:  # which can be read only once
+        return
+    if study.reads != "text":
+        opened: Any = {"treebank": open_treebank, "coreference": open_coreference}[study.reads]
+        next(iter(opened(source)))
+        return
+    format, column = (getattr(settings, name, None) for name in ("format", "column"))
+    if source is None:
+        if format is not None or column is not None:
+            raise UsageError("the sample corpus has a format of its own; name a corpus.")
+    elif format == "pairs":
+        next(iter(open_sentence_pairs(source)))
+    else:
+        next(iter(open_corpus(source, format=format, column=column)))
+
+
+def _for_machines(result: "xarray.Dataset", out: Path) -> dict[str, Any]:
+    """What a program wants to know of a result."""
+    from headlight.views.studies import summary
+
+    said = ("stage", "model", "revision", "kind", "corpus", "examples", "tokens")
+    attributes = {name: result.attrs[name] for name in said if name in result.attrs}
+    numbers = {
+        name: value if isinstance(value, str | int | float) else value.item()
+        for name, value in attributes.items()
+    }
+    return {**numbers, "folder": printable(out), "summary": summary(result)}
+
+
+def _left_out(attributes: Mapping[str, Any]) -> list[str]:
+    return [
+        f"note: {attributes[name]} {meaning}"
+        for name, meaning in LEFT_OUT.items()
+        if attributes.get(name)
+    ]

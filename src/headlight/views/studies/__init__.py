@@ -1,0 +1,135 @@
+"""How the result of each study is shown: its tables, its pictures, its summary and its page.
+
+There is one module for each study, with ``sections(result)`` and ``summary(result)``; everything
+else is made of these.
+"""
+
+from collections.abc import Iterable
+from importlib import import_module
+from numbers import Real
+from typing import Any
+
+import xarray as xr
+
+from headlight.errors import UnknownNameError
+from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
+from headlight.views.numbers import grouped
+from headlight.views.page import reading_page
+from headlight.views.pictures import svg_text
+from headlight.views.report import report
+from headlight.views.studies.sections import Drawing, Section, Summary
+
+STUDIES = (
+    "survey",
+    "norms",
+    "contributions",
+    "distances",
+    "importance",
+    "identifiability",
+    "dependency",
+    "coreference",
+    "parser_probes",
+    "token_identity",
+)
+"""The attribute ``stage`` of the results that can be shown."""
+
+COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
+"""Attributes that say how much was read, as a page shows them."""
+
+__all__ = ["STUDIES", "pictures", "result_page", "sections", "study_page", "summary", "tables"]
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """The parts of the page of a result.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    return list(_module(result).sections(result))
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """The few numbers that say what was found, by name.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    return dict(_module(result).summary(result))
+
+
+def tables(result: xr.Dataset) -> dict[str, Table]:
+    """All tables of a result by name, the main one first."""
+    return {table.name: table for section in sections(result) for table in section.tables}
+
+
+def pictures(result: xr.Dataset) -> dict[str, Drawing]:
+    """All pictures of a result by name, the main one first."""
+    return {drawing.name: drawing for section in sections(result) for drawing in section.drawings}
+
+
+def result_page(result: xr.Dataset, command: str | None = None) -> str:
+    """The page of any result as one self-contained HTML page.
+
+    Args:
+        result: Of a study, or a reading.
+        command: The exact command that made it; by default the one the result remembers.
+
+    Raises:
+        UnknownNameError: it is no result of Headlight.
+    """
+    stage = result.attrs.get("stage")
+    if stage == "reading":
+        return reading_page(result)
+    return report(result, command) if stage == "survey" else study_page(result, command)
+
+
+def study_page(result: xr.Dataset, command: str | None = None) -> str:
+    """The result of a study as one self-contained HTML page.
+
+    Args:
+        result: Of any study.
+        command: The exact command that made it; by default the one the result remembers.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    attributes = result.attrs
+    read = f" reading {attributes['corpus']}" if "corpus" in attributes else ""
+    return exhibits_page(
+        ExhibitsPage(
+            title=str(attributes.get("title", attributes["stage"])),
+            introduction=f"{attributes.get('model', 'A model')}{read}.",
+            exhibits=[_exhibit(section) for section in sections(result)],
+            facts=[
+                (name, grouped(float(attributes[name])))
+                for name in COUNTED
+                if isinstance(attributes.get(name), Real)
+            ],
+            attributes=attributes,
+            command=command or "",
+            kind=f"study · {str(attributes['stage']).replace('_', ' ')}",
+        )
+    )
+
+
+def _module(result: xr.Dataset) -> Any:
+    stage = str(result.attrs.get("stage", ""))
+    if stage not in STUDIES:
+        raise UnknownNameError("study", stage, STUDIES)
+    return import_module(f"headlight.views.studies.{stage}")
+
+
+def _exhibit(section: Section) -> Exhibit:
+    return Exhibit(
+        section.name,
+        section.title,
+        section.source,
+        section.explanation,
+        list(_drawn(section.drawings)),
+        section.tables,
+    )
+
+
+def _drawn(drawings: Iterable[Drawing]) -> Iterable[Picture]:
+    for each in drawings:
+        yield Picture(each.name, each.caption, each.alternative, svg_text(each.draw()))

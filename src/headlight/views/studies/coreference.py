@@ -1,0 +1,110 @@
+"""The study of coreference: heads as resolvers."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from headlight.views.exhibits import Table
+from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
+from headlight.views.studies.sections import (
+    Drawing,
+    Figure,
+    Section,
+    Summary,
+    best_head,
+    percentages,
+    rounded,
+)
+
+ALL = "all"
+BASELINE = "#8a8a86"
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """Mentions, and how often the best head and the best baseline are right."""
+    found: Summary = {"mentions": int(result["count"].sel(mention_kind=ALL))}
+    frame = best_heads(result)
+    for row in frame.to_dict("records"):
+        found[f"{str(row['who']).replace(' ', '_')}_accuracy"] = float(row[ALL])
+    return rounded(found)
+
+
+def best_heads(result: xr.Dataset) -> pd.DataFrame:
+    """The baselines, and of each measure the head that is right most often over all mentions."""
+    kinds = [str(kind) for kind in result["mention_kind"].values]
+    rows = []
+    for name in map(str, result["baseline"].values):
+        here = result.sel(baseline=name)
+        shares = dict(zip(kinds, here["baseline_accuracy"].values, strict=True))
+        rows.append({"who": name, "head": "", "attending": "", **shares, **_interval(here, True)})
+    for measure in map(str, result["measure"].values):
+        of_measure = result.sel(measure=measure)
+        overall = of_measure["accuracy"].sel(mention_kind=ALL)
+        if overall.notnull().any():
+            best = best_head(of_measure, overall)
+            shares = dict(zip(kinds, best["accuracy"].values, strict=True))
+            place = f"{int(best['layer'])}-{int(best['head'])}"
+            direction = str(best["direction"].values)
+            found = {"who": measure, "head": place, "attending": direction}
+            rows.append({**found, **shares, **_interval(best, False)})
+    return pd.DataFrame(rows)
+
+
+def _interval(one: xr.Dataset, baseline: bool) -> dict[str, float]:
+    """Of the accuracy over all mentions."""
+    before = "baseline_" if baseline else ""
+    return {end: float(one[f"{before}{end}"].sel(mention_kind=ALL)) for end in ("low", "high")}
+
+
+def _colour(row: Mapping[Hashable, Any]) -> str:
+    """That of the measure; grey for baselines."""
+    return str(row["who"]) if row["head"] else BASELINE
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """The best heads beside the baselines, and all heads."""
+    frame = best_heads(result)
+    kinds = [str(kind) for kind in result["mention_kind"].values]
+
+    def draw() -> Figure:
+        rows = [
+            BarRow(
+                str(row["who"]),
+                [Mark("all mentions", row[ALL], row["low"], row["high"], _colour(row))],
+                note=str(row["head"]),
+            )
+            for row in frame.to_dict("records")
+        ]
+        return bars(rows, x_label="accuracy", percent=True)
+
+    def draw_heads() -> Figure:
+        accuracy = result["accuracy"].sel(mention_kind=ALL).max("direction")
+        maps = [
+            HeadMap(
+                measure,
+                accuracy.sel(measure=measure).transpose("layer", "head").values,
+                [str(layer) for layer in result["layer"].values],
+                scale=measure,
+                format=".0%",
+            )
+            for measure in map(str, result["measure"].values)
+        ]
+        return head_map(maps)
+
+    formats = percentages(frame, *kinds, "low", "high")
+    section = Section(
+        "coreference",
+        "Heads that find the antecedent",
+        "A head is right about a mention if the word that gets most of its attention, among "
+        "candidates, belongs to the same entity. low and high: 95% of all mentions, by a bootstrap "
+        "over documents, of a head that was chosen beforehand.",
+        "Clark et al. (2019), Table 2",
+        [
+            Drawing("accuracy", "", "Accuracy of baselines and best heads.", draw),
+            Drawing("heads", "The better direction of each head.", "All heads.", draw_heads),
+        ],
+        [Table("best", "Baselines, and the best head of each measure", frame, formats)],
+    )
+    return [section]

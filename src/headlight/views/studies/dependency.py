@@ -1,0 +1,126 @@
+"""The study of dependency: heads as parsers."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headlight.views.exhibits import Table
+from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
+from headlight.views.studies.sections import (
+    Drawing,
+    Figure,
+    Section,
+    Summary,
+    best_head,
+    percentages,
+    rounded,
+)
+
+ALL = "all"
+UNLISTED = ("root", "punct")
+"""Relations that Table 1 leaves out: no head can find the root, and punctuation is convention."""
+FEWEST = 100
+"""Words that a relation needs for a best head of its own; at most, if the corpus is small."""
+DRAWN = 16
+"""Relations of a picture."""
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """The accuracy of the best head for all words, and which it is."""
+    found: Summary = {"words": int(result["count"].sel(relation=ALL))}
+    for measure in _measures(result):
+        best = best_heads(result, measure).iloc[0]
+        found[f"{measure}_best_accuracy"] = float(best["accuracy"])
+        found[f"{measure}_best_head"] = str(best["head"])
+    offsets = result["offset_accuracy"].sel(relation=ALL)
+    return rounded({**found, "best_offset_accuracy": float(offsets.max())})
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """For each measure the best head of each relation, and all heads."""
+    return [_measure(result, measure) for measure in _measures(result)]
+
+
+def best_heads(result: xr.Dataset, measure: str) -> pd.DataFrame:
+    """The head that finds each relation best; of equal heads the first counts."""
+    chosen = result.sel(measure=measure)
+    names = [str(name) for name in result["relation"].values]
+    counts = dict(zip(names, result["count"].values.astype(np.int64), strict=True))
+    fewest = min(FEWEST, counts[ALL] // 20)
+    listed = [
+        name for name in names if name.partition(":")[0] not in UNLISTED and counts[name] >= fewest
+    ]
+    rows = []
+    for name in listed:
+        accuracy = chosen["accuracy"].sel(relation=name)
+        if accuracy.isnull().all():
+            continue
+        best = best_head(chosen.sel(relation=name), accuracy)
+        offsets = result["offset_accuracy"].sel(relation=name)
+        rows.append(
+            {
+                "relation": name,
+                "words": counts[name],
+                "head": f"{int(best['layer'])}-{int(best['head'])}",
+                "attending": str(best["direction"].values),
+                "accuracy": float(best["accuracy"]),
+                "low": float(best["low"]),
+                "high": float(best["high"]),
+                "best offset": int(offsets["offset"].values[offsets.values.argmax()]),
+                "its accuracy": float(offsets.max()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _measures(result: xr.Dataset) -> list[str]:
+    return [str(name) for name in result["measure"].values]
+
+
+def _measure(result: xr.Dataset, measure: str) -> Section:
+    frame = best_heads(result, measure)
+
+    def draw() -> Figure:
+        rows = [
+            BarRow(
+                f"{row['relation']} ({row['words']:,})",
+                [Mark("best head", row["accuracy"], row["low"], row["high"], measure)],
+                {"best fixed offset": row["its accuracy"]},
+                row["head"],
+            )
+            for row in frame.head(DRAWN).to_dict("records")
+        ]
+        return bars(rows, x_label="accuracy", percent=True)
+
+    def draw_heads() -> Figure:
+        accuracy = result["accuracy"].sel(measure=measure, relation=ALL)
+        maps = [
+            HeadMap(
+                f"Attention of the {direction}",
+                accuracy.sel(direction=direction).transpose("layer", "head").values,
+                [str(layer) for layer in result["layer"].values],
+                scale=measure,
+                format=".0%",
+            )
+            for direction in map(str, result["direction"].values)
+        ]
+        return head_map(maps)
+
+    words = (
+        "The head of a dependent is predicted to be the word to which it attends most; or, where "
+        "the head attends, the word that attends to it most. The interval (95%, bootstrap over "
+        "sentences) is one of a head that was chosen beforehand. The fixed offset always says: the "
+        "word so many places away."
+    )
+    formats = percentages(frame, "accuracy", "low", "high", "its accuracy")
+    return Section(
+        measure,
+        f"Relations that heads find, by {measure}",
+        words,
+        "Clark et al. (2019), Table 1",
+        [
+            Drawing(f"{measure}_relations", "", f"Best heads by {measure}.", draw),
+            Drawing(f"{measure}_heads", "All words.", f"All heads by {measure}.", draw_heads),
+        ],
+        [Table(measure, "The best head of each relation", frame, formats)],
+    )

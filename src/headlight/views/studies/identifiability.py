@@ -1,0 +1,129 @@
+"""The study of identifiability: null spaces, and how effective attention follows raw attention."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headlight.views.exhibits import Table
+from headlight.views.pictures import (
+    DensityPanel,
+    HeadMap,
+    Line,
+    LinePanel,
+    density,
+    head_map,
+    lines,
+)
+from headlight.views.studies.sections import Drawing, Figure, Section, Summary, mean_of, rounded
+
+SOURCE = "Brunner et al. (2020), {}"
+CELLS = 40
+"""Of the picture of points, along each side."""
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """Texts, the mean dimension of null spaces, and the mean correlation."""
+    weights = result["text_count"]
+    correlation = result["effective_correlation"]
+    return rounded(
+        {
+            "texts": int(weights.sum()),
+            "null_dimension": mean_of(result["null_dimension"]),
+            "rank": mean_of(result["rank"]),
+            "effective_correlation": float(correlation.weighted(weights).mean()),
+        }
+    )
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Null spaces by length, and correlations of raw and effective attention."""
+    return [_null_spaces(result), _correlations(result)]
+
+
+def _null_spaces(result: xr.Dataset) -> Section:
+    over = ("layer", "head")
+    frame = pd.DataFrame(
+        {
+            "length from": result["length"].values,
+            "texts": result["text_count"].values.astype(np.int64),
+            "rank of T": result["rank"].mean(over).values,
+            "null space": result["null_dimension"].mean(over).values,
+            "at least": result["bound"].mean("layer").values,
+            "null space with 1": result["null_dimension_with_ones"].mean(over).values,
+            "at least, with 1": result["bound_with_ones"].mean("layer").values,
+        }
+    )
+
+    def draw() -> Figure:
+        at = result["keys_mean"].values
+        drawn = [
+            Line(
+                "null space of T",
+                at,
+                result["null_dimension"].mean(over).values,
+                result["null_dimension_min"].min(over).values,
+                result["null_dimension_max"].max(over).values,
+                "effective",
+                marked=True,
+            ),
+            Line("lower bound", at, result["bound"].mean("layer").values, dashed=True, marked=True),
+        ]
+        return lines([LinePanel("Null spaces", drawn, "tokens", "dimension")])
+
+    def draw_heads() -> Figure:
+        ranks = result["rank"].mean("length").transpose("layer", "head")
+        return head_map([HeadMap("Rank of T, mean over lengths", ranks.values, scale="effective")])
+
+    drawings = [Drawing("ranks", "", "Ranks of T by head.", draw_heads)]
+    if result.sizes["length"] > 1:
+        words = "Dimensions of null spaces by length."
+        drawings.insert(0, Drawing("null_spaces", "", words, draw))
+    return Section(
+        "null-spaces",
+        "How much of attention cannot be seen in the output",
+        "Attention weights can be changed within the left null space of T, the transformed values, "
+        "without any change of the output. For texts longer than a head is wide, the null space is "
+        "not empty. The band is from the smallest to the largest of all heads and texts.",
+        SOURCE.format("Section 3.2"),
+        drawings,
+        [Table("null_spaces", "By length of the text, means over heads", frame)],
+    )
+
+
+def _correlations(result: xr.Dataset) -> Section:
+    frame = pd.DataFrame(
+        {
+            "length from": result["length"].values,
+            "mean": result["effective_correlation"].values,
+            "σ": result["effective_correlation_std"].values,
+            "smallest": result["effective_correlation_min"].values,
+            "largest": result["effective_correlation_max"].values,
+            "observations": result["effective_correlation_count"].values.astype(np.int64),
+        }
+    )
+
+    def draw() -> Figure:
+        length, correlation = result["points"].values[:, :2].T
+        low, high = float(length.min()), float(length.max())
+        edges = np.linspace(low - 0.5, high + 0.5, min(CELLS, int(high - low) + 1) + 1)
+        heights = np.linspace(min(0.0, float(correlation.min())), 1.0, CELLS + 1)
+        counts, _, _ = np.histogram2d(length, correlation, bins=(edges, heights))
+        panel = DensityPanel("", counts, edges, heights, "tokens", "correlation", "effective")
+        return density([panel], counted="texts")
+
+    def draw_heads() -> Figure:
+        by_head = result["effective_correlation_by_head"].mean("length").transpose("layer", "head")
+        return head_map([HeadMap("Correlation by head", by_head.values, scale="effective")])
+
+    drawings = [Drawing("correlation_heads", "", "Correlations by head.", draw_heads)]
+    if result.sizes["length"] > 1 and len(result["points"]):
+        drawings.insert(0, Drawing("correlations", "", "Correlations by length.", draw))
+    return Section(
+        "correlations",
+        "How effective attention follows raw attention",
+        "The Pearson correlation of the cells of raw and of effective attention. The longer a "
+        "text, the more of the raw weights can be without effect.",
+        SOURCE.format("Figure 1a"),
+        drawings,
+        [Table("correlations", "Correlation by length of the text", frame)],
+    )

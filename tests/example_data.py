@@ -1,0 +1,73 @@
+"""Files of the names that the examples of the documentation read, small enough to run them."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+WORDS = {
+    "DET": ("the", "a"),
+    "NOUN": ("cat", "dog", "mill", "river", "town", "stone", "bridge", "song"),
+    "VERB": ("sees", "finds", "likes", "hears"),
+    "ADJ": ("old", "small", "quiet"),
+}
+TREE = (
+    ("DET", 3, "det"),
+    ("ADJ", 3, "amod"),
+    ("NOUN", 4, "nsubj"),
+    ("VERB", 0, "root"),
+    ("DET", 6, "det"),
+    ("NOUN", 4, "obj"),
+    ("PUNCT", 4, "punct"),
+)
+"""Part of speech, head from 1, relation."""
+
+
+def write(folder: Path) -> None:
+    """Corpora, treebanks, documents with coreference, and pairs."""
+    chosen = np.random.default_rng(0)
+    sentences = [sentence(chosen) for _ in range(40)]
+    texts = [" ".join(words) for words in sentences]
+    text = "\n\n".join(" ".join(texts[at : at + 4]) for at in range(0, 40, 4))
+    (folder / "wiki").mkdir()
+    for name in ("corpus.txt", "wiki/pages.txt"):
+        (folder / name).write_text(text, encoding="utf-8")
+    with gzip.open(folder / "texts.txt.gz", "wt", encoding="utf-8") as file:
+        file.write(text)
+    (folder / "en_ewt-ud-dev.conllu").write_text(treebank(sentences[:15]), encoding="utf-8")
+    (folder / "en_ewt-ud-train.conllu").write_text(treebank(sentences[15:]), encoding="utf-8")
+    (folder / "litbank").mkdir()
+    (folder / "litbank" / "text.conll").write_text(document(), encoding="utf-8")
+    pairs = zip(texts[::2], texts[1::2], strict=True)
+    rows = [f"1\t{at}\t{at}\t{one}\t{two}" for at, (one, two) in enumerate(pairs)]
+    header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
+    (folder / "msr_paraphrase_test.txt").write_text("\n".join([header, *rows]), encoding="utf-8")
+    (folder / "first").mkdir()
+    (folder / "first" / "config.yaml").write_text("source: wiki/\n", encoding="utf-8")
+
+
+def sentence(chosen: np.random.Generator) -> list[str]:
+    """The words of a sentence whose tree is `TREE`."""
+    return [str(chosen.choice(WORDS[kind])) if kind in WORDS else "." for kind, _, _ in TREE]
+
+
+def treebank(sentences: list[list[str]]) -> str:
+    """The sentences as CoNLL-U."""
+    lines = []
+    for words in sentences:
+        for at, (word, (kind, head, relation)) in enumerate(zip(words, TREE, strict=True), 1):
+            lines.append(f"{at}\t{word}\t_\t{kind}\t_\t_\t{head}\t{relation}\t_\t_")
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def document() -> str:
+    """A document with two chains, as CoNLL-2012."""
+    marked = [
+        ("The", "(0"), ("miller", "0)"), ("saw", "-"), ("the", "(1"), ("cat", "1)"), (".", "-"),
+        ("He", "(0)"), ("liked", "-"), ("it", "(1)"), (".", "-"),
+    ]  # fmt: skip
+    lines = ["#begin document (text); part 000"]
+    for at, (word, mark) in enumerate(marked):
+        lines.append("\t".join(["text", "0", str(at), word, *["-"] * 8, mark]))
+    return "\n".join([*lines, "", "#end document", ""])
