@@ -39,6 +39,10 @@ class MapFamily(Protocol):
 class Linear:
     """x W, without bias; the matrix is [out, in], as in ``torch.nn.Linear``.
 
+    Its gradient is written out, which leaves little but the products of matrices: for seven rates,
+    batches of 256 and 256 dimensions, autograd takes 2.9 (L2) and 1.9 (cosine) times as long, and
+    ``torch.func.vmap`` of ``torch.func.grad`` 2.5 and 1.9 times.
+
     Args:
         model: size of a hidden token.
         input: size of what it is mapped to.
@@ -90,7 +94,11 @@ class Linear:
 
 
 class Mlp:
-    """GELU(x W₁ + b₁) W₂ + b₂, with biases as in the feed-forward layers that it follows."""
+    """GELU(x W₁ + b₁) W₂ + b₂, with biases as in the feed-forward layers that it follows.
+
+    Autograd takes at most 1.3 times as long as a gradient written out, for which that is not worth
+    its lines.
+    """
 
     def __init__(self, model: int, input: int, hidden: int) -> None:
         self.shapes: tuple[tuple[int, ...], ...] = (
