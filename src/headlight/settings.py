@@ -195,15 +195,16 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
     if value is None:
         return None
     types = [each for each in _parts(hint) if isinstance(each, type) and each is not NoneType]
-    if isinstance(value, Mapping):
-        nested = next((each for each in types if issubclass(each, Settings)), None)
-        if nested is None:
-            raise UsageError(f"{name} is a single value, not a table; write {name}: VALUE.")
-        return nested.from_mapping(value)
-    if any(get_origin(each) is tuple for each in _parts(hint)):
-        return tuple(value) if isinstance(value, list | tuple) else (value,)
-    if isinstance(value, list):
-        raise UsageError(f"{name} is a single value, not a list; write {name}: VALUE.")
+    nested = next((each for each in types if issubclass(each, Settings)), None)
+    if nested is not None:
+        return _nested(name, value, nested)
+    series = next((each for each in _parts(hint) if get_origin(each) is tuple), None)
+    if series is not None and not isinstance(value, Mapping):
+        given = value if isinstance(value, list | tuple) else [value]
+        return tuple(_converted(name, each, get_args(series)[0]) for each in given)
+    if isinstance(value, Mapping | list):
+        what = "table" if isinstance(value, Mapping) else "list"
+        raise UsageError(f"{name} is a single value, not a {what}; write {name}: VALUE.")
     if float in types and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     kinds = tuple(each for each in types if each in (bool, int, float, str))
@@ -211,6 +212,18 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         wanted = " or ".join(each.__name__ for each in kinds)
         raise UsageError(f"{name} is {value!r}, where a value of type {wanted} is needed.")
     return value
+
+
+def _nested(name: str, value: Any, kind: type[S]) -> S:
+    """Settings within settings."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, Mapping):
+        known = next(iter(kind.hints()))
+        raise UsageError(
+            f"{name} is a table of settings, not {value!r}; write {name}: {{{known}: VALUE}}."
+        )
+    return kind.from_mapping(value)
 
 
 def _attributes(docstring: str) -> dict[str, str]:
