@@ -153,13 +153,13 @@ def _attributes(corpus: str) -> dict[str, object]:
         "kind": "encoder",
         "corpus": corpus,
         "corpus_digest": "sha256:3b5d5c3712955042212316173ccf37be800a1c2f7a5b0d5a7f5a1f3c0d9e8b7a",
-        "documents": 992,
+        "examples": 992,
         "tokens": 121134,
         "created": "2026-01-02T03:04:05+00:00",
         "command": f"headlight survey {corpus} --model bert-base-uncased --out run",
         "versions": json.dumps({"headlight": "0.1.0", "torch": "2.13.0", "transformers": "5.23.0"}),
         "settings": json.dumps({"pairs": True, "max_examples": 992, "value_bias": "include"}),
-        "format": "1",
+        "format": "2",
         "stage": "survey",
     }
 
