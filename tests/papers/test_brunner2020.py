@@ -24,7 +24,7 @@ def out(tmp_path_factory, model, data) -> Path:
     folder = tmp_path_factory.mktemp("out") / "brunner"
     arguments = ["--model", model, "--compare", model, "--data", data, "--out", folder,
                  "--measures", "weight", "--max-length", 32, "--max-examples", 4,
-                 "--max-pairs", 12, "--probes", 2, "--exact-pairs", 1,
+                 "--max-pairs", 12, "--directions", 2, "--exact-pairs", 1,
                  "--folds", 1, "--solver", "ridge"]  # fmt: skip
     reproduced("brunner2020", *arguments)
     return folder
@@ -58,7 +58,7 @@ def test_every_need_is_one_that_is_known():
         (["--pairs", "hf:"], "hf:NAME", 2),
         (["--data", "nowhere"], "there is no folder nowhere", 1),
         (["--data", "."], "whose name says what it is", 1),
-        (["--probes", "1"], "--probes", 2),
+        (["--directions", "1"], "--directions", 2),
         (["--solver", "magic"], "magic", 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -135,7 +135,7 @@ def test_a_finished_reproduction_is_resumed_without_a_model_at_work(
     code, said, complained = headlight(
         "reproduce", "brunner2020", "--model", model, "--compare", model, "--data", data, "--out",
         out, "--measures", "weight", "--max-length", 32, "--max-examples", 4, "--max-pairs", 12,
-        "--probes", 2, "--exact-pairs", 1, "--folds", 1, "--solver", "ridge",
+        "--directions", 2, "--exact-pairs", 1, "--folds", 1, "--solver", "ridge",
         "--only", "figure-3,figure-4,figure-40", "--resume",
     )  # fmt: skip
     assert code == 0, complained

@@ -139,7 +139,7 @@ def test_a_broken_treebank_is_refused_or_skipped_and_told(headlight, model, data
                  "table-1", "--measures", "weight", *QUICK)  # fmt: skip
     line = len(good.splitlines()) + 1
     assert f"{bank}:{line}" in headlight.refused(*arguments, "--out", tmp_path / "one")
-    code, _, complained = headlight(*arguments, "--out", tmp_path / "two", "--broken", "skip")
+    code, _, complained = headlight(*arguments, "--out", tmp_path / "two", "--invalid", "skip")
     assert code == 0, complained
     assert "1 sentences with invalid annotation" in (tmp_path / "two" / "index.html").read_text()
 

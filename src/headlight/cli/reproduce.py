@@ -129,8 +129,9 @@ def reproduce(
         ),
     ] = None,
     max_pairs: Annotated[int, typer.Option(min=1, help="Examples of each --pairs.")] = 408,
-    probes: Annotated[
-        int, typer.Option(min=2, help="Random probes for a token, where attribution is estimated.")
+    directions: Annotated[
+        int,
+        typer.Option(min=2, help="Random directions for a token, to estimate contributions by."),
     ] = 8,
     exact_pairs: Annotated[
         int, typer.Option(min=0, help="Short examples of which attribution is exact as well.")
@@ -148,9 +149,9 @@ def reproduce(
         SegmentIds | None,
         typer.Option(help="Segment ids of pairs. Default: as the paper's authors set them."),
     ] = None,
-    broken: Annotated[
+    invalid: Annotated[
         Broken,
-        typer.Option(help="What becomes of sentences and documents with broken annotations."),
+        typer.Option(help="What becomes of sentences and documents with invalid annotations."),
     ] = Broken.REFUSE,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     revision: Revision = None,
@@ -183,10 +184,10 @@ def reproduce(
             segment_ids=segment_ids.value if segment_ids else None,
             max_sentences=max_sentences,
             overlap=overlap,
-            invalid=broken.value,
+            invalid=invalid.value,
             seed=seed,
             max_pairs=max_pairs,
-            directions=probes,
+            directions=directions,
             exact_pairs=exact_pairs,
             folds=folds,
             mlp_folds=mlp_folds,
