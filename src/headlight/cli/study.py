@@ -3,7 +3,6 @@
 import json as json_text
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,7 +42,7 @@ class Request:
     """What a command is asked for, besides settings."""
 
     source: str | None
-    out: Path
+    out: str
     resume: bool
     overwrite: bool
     model: str | None
@@ -57,7 +56,7 @@ class Request:
 def study_command(study: Study) -> Callable[..., None]:
     """The command of a study; its options are the settings of the study."""
     name = study.name.replace("_", "-")
-    folder = Path(f"headlight-{name}")
+    folder = f"headlight-{name}"
     nothing: Any = None if study.reads == "text" else ...
 
     @takes_settings(settings=study.settings)
@@ -65,7 +64,14 @@ def study_command(study: Study) -> Callable[..., None]:
         source: Annotated[str | None, typer.Argument(help=READS[study.reads])] = nothing,
         config: ConfigFile = None,
         model: ModelName = None,
-        out: Annotated[Path, typer.Option(help="Folder of the run.", rich_help_panel=RUN)] = folder,
+        out: Annotated[
+            str,
+            typer.Option(
+                help="Folder of the run, or its address in a store (s3://bucket/folder).",
+                metavar="PATH",
+                rich_help_panel=RUN,
+            ),
+        ] = folder,
         resume: Annotated[
             bool,
             typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=RUN),
@@ -115,6 +121,7 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
     _check_source(study, asked.source, settings)  # before anything slow is imported
 
     from headlight.analysis.folder import REPORT, RunFolder
+    from headlight.files import location
 
     folder = RunFolder(path=asked.out, resume=asked.resume, overwrite=asked.overwrite)
     folder.check_free()
@@ -142,7 +149,7 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
     Console().print(study_terminal(result))
     for note in _left_out(result.attrs):
         typer.echo(note, err=True)
-    typer.echo(f"report: {printable(asked.out / REPORT)}")
+    typer.echo(f"report: {printable(str(location(asked.out) / REPORT))}")
 
 
 def check_attribution(settings: Settings) -> None:
@@ -180,7 +187,7 @@ def _check_source(study: Study, source: str | None, settings: Settings) -> None:
         next(iter(open_corpus(source, format=format, column=column)))
 
 
-def _for_machines(result: "xarray.Dataset", out: Path) -> dict[str, Any]:
+def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
     """What a program wants to know of a result."""
     from headlight.views.studies import summary
 
