@@ -7,11 +7,9 @@ from headlight.measures.norm import input_norm, merged_norm, vector_norm, weight
 from headlight.measures.null_space import NullSpaces, null_spaces
 from headlight.measures.scores import Scores, register_measure, unregister_measure
 from headlight.measures.words import word_score
-from headlight.vocabulary import GRADIENT, MEASURES, ValueBias
+from headlight.vocabulary import ValueBias
 
 __all__ = [
-    "GRADIENT",
-    "MEASURES",
     "Effective",
     "NullSpaces",
     "Scores",

@@ -13,12 +13,12 @@ from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, Kind, load_model
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
-from headlight.measures import GRADIENT
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.result import load, save
 from headlight.settings import Settings
 from headlight.studies.catalogue import find_study
+from headlight.vocabulary import GRADIENT
 
 RESULTS = "results"
 RUNS = "runs"

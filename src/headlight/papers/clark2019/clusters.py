@@ -11,7 +11,6 @@ from headlight.papers.clark2019.results import (
     load_distances,
     load_survey,
 )
-from headlight.papers.clark2019.surface import LABELS
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import frame_of, head_name
 from headlight.papers.reproduction import Reproduction
@@ -21,6 +20,7 @@ from headlight.studies.coreference.result import systems_table
 from headlight.studies.dependency.result import best_heads
 from headlight.views.exhibits import Picture
 from headlight.views.pictures import Embedding, dendrogram, embedding as draw_embedding
+from headlight.vocabulary import measure as measure_row
 
 MARGIN = 0.1
 """A head is named after a relation if it beats the best fixed offset by so much."""
@@ -132,10 +132,14 @@ def _map(frame: pandas.DataFrame, measure: str, stress: float, writer: ExhibitWr
     present = [name for name in (OTHER, *BEHAVIOURS, "linguistic") if name in kinds]
     panels = [
         Embedding(
-            f"{LABELS[measure]}, by layer", points, layers, ordered=True, group_label="layer"
+            f"{measure_row(measure).title}, by layer",
+            points,
+            layers,
+            ordered=True,
+            group_label="layer",
         ),
         Embedding(
-            f"{LABELS[measure]}, by behaviour",
+            f"{measure_row(measure).title}, by behaviour",
             points,
             kinds,
             jobs,
@@ -146,7 +150,7 @@ def _map(frame: pandas.DataFrame, measure: str, stress: float, writer: ExhibitWr
     counts = ", ".join(f"{kinds.count(name)} {name}" for name in present)
     return writer.picture(
         draw_embedding(panels),
-        f"Heads by the divergence of their {LABELS[measure]}.",
+        f"Heads by the divergence of their {measure_row(measure).title}.",
         f"Heads by behaviour: {counts}.",
         measure,
     )
@@ -161,11 +165,11 @@ def _tree(
         list(frame["head"]),
         layers,
         y_label="divergence (nats per token)",
-        title=f"{LABELS[measure]}: average linkage",
+        title=f"{measure_row(measure).title}: average linkage",
     )
     return writer.picture(
         drawn,
-        f"The same distances as a tree, {LABELS[measure]}.",
+        f"The same distances as a tree, {measure_row(measure).title}.",
         "Heads joined two by two, the nearest first; colours are layers.",
         f"{measure}-tree",
     )

@@ -7,7 +7,6 @@ import xarray
 
 from headlight.analysis.settings import MeasureSettings
 from headlight.capture import default_objective
-from headlight.measures import GRADIENT
 from headlight.papers.reproduction import Reproduction, file_state
 from headlight.papers.text import text_settings, text_source
 from headlight.result import joined
@@ -15,6 +14,7 @@ from headlight.studies.coreference.settings import TOKENS, CoreferenceSettings
 from headlight.studies.dependency.settings import DependencySettings
 from headlight.studies.distances.settings import DistanceSettings
 from headlight.studies.heads.settings import SurveySettings
+from headlight.vocabulary import GRADIENT
 
 
 def load_survey(reproduction: Reproduction) -> xarray.Dataset:

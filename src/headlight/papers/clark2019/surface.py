@@ -13,16 +13,10 @@ from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import LayerPanel, LayerSeries, Reference, points_by_layer
+from headlight.vocabulary import NEIGHBOURS, measure as measure_row
 
 CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
-OFFSETS = {-1: "previous", 0: "current", 1: "next"}
-LABELS = {
-    "weight": "attention weight α",
-    "norm": "weighted norm ‖αf(x)‖",
-    "effective": "effective attention",
-    "gradient": "gradient |∂L/∂α|",
-}
-"""What the measures are called in titles."""
+OFFSETS = {offset: name for name, offset in NEIGHBOURS.items()}
 
 
 @exhibit("figure-2", "Attention to special tokens", "Clark et al. (2019), Figure 2 and Section 3.2")
@@ -77,7 +71,7 @@ def _to_categories(survey: xarray.Dataset, measure: str) -> LayerPanel:
         LayerSeries(label, share.sel(key_category=name).values, name)
         for name, label in CATEGORIES.items()
     ]
-    return _panel(f"Share of {LABELS[measure]}", series)
+    return _panel(f"Share of {measure_row(measure).title}", series)
 
 
 def _to_separators(survey: xarray.Dataset, measure: str) -> LayerPanel:
@@ -86,7 +80,7 @@ def _to_separators(survey: xarray.Dataset, measure: str) -> LayerPanel:
         LayerSeries("[SEP] → [SEP]", share.sel(query_category="sep").values, "sep"),
         LayerSeries("other → [SEP]", share.sel(query_category="not_sep").values, "other"),
     ]
-    return _panel(f"{LABELS[measure]} to [SEP]", series)
+    return _panel(f"{measure_row(measure).title} to [SEP]", series)
 
 
 def _panel(title: str, series: list[LayerSeries]) -> LayerPanel:
@@ -125,7 +119,7 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     neighbour = survey["neighbour"]
     panels = [
         _panel(
-            f"Share of {LABELS[str(measure)]}",
+            f"Share of {measure_row(str(measure)).title}",
             [
                 LayerSeries(name, neighbour.sel(measure=measure, offset=offset).values, name)
                 for offset, name in OFFSETS.items()
@@ -190,7 +184,8 @@ def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     uniform = Reference(float(survey["entropy_uniform"]), "uniform attention")
     panels = [
         LayerPanel(
-            f"{LABELS[str(measure)]}, {'all tokens' if query == 'all' else 'from [CLS]'}",
+            f"{measure_row(str(measure)).title}, "
+            f"{'all tokens' if query == 'all' else 'from [CLS]'}",
             [LayerSeries("", entropy.sel(measure=measure, query_category=query).values, measure)],
             y_label="entropy (nats)",
             limits=(0.0, 1.05 * uniform.value),

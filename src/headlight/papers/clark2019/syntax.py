@@ -6,7 +6,6 @@ import xarray
 
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import load_dependencies, stem
-from headlight.papers.clark2019.surface import LABELS
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
@@ -15,6 +14,7 @@ from headlight.papers.writer import ExhibitWriter
 from headlight.studies.dependency.result import all_heads, best_heads
 from headlight.views.exhibits import Comparison, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
+from headlight.vocabulary import measure as measure_row
 
 ARROWS = {"dependent": "dependent → head", "head": "head → dependent"}
 """Who attends to whom."""
@@ -79,8 +79,8 @@ def _table(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Table:
     numbers = ["accuracy", "low", "high", "baseline", *measures[1:]]
     return writer.table(
         frame,
-        f"{name}: the best head of each relation by {LABELS[measures[0]]}, and the accuracy of "
-        "the best head by the other measures, in percent",
+        f"{name}: the best head of each relation by {measure_row(measures[0]).title}, and the "
+        "accuracy of the best head by the other measures, in percent",
         formats=dict.fromkeys(numbers, ".1f"),
         highlight=[
             (row, "accuracy")
@@ -132,7 +132,7 @@ def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
     there = np.isfinite(values.values).any(axis=1)
     rows = [head_name(layer, head) for layer, head in values["place"].values[there]]
     drawn = HeadMap(
-        f"{name}, {LABELS[str(chosen['measure'].values)]}",
+        f"{name}, {measure_row(str(chosen['measure'].values)).title}",
         values.values[there],
         rows=rows,
         columns=relations,

@@ -10,11 +10,11 @@ import xarray
 
 from headlight.alternatives import AlternativeSettings, alternatives
 from headlight.corpora import Corpus, CorpusCounts, Document, open_corpus
-from headlight.measures import ValueBias
 from headlight.papers.reproduction import Reproduction, file_state
 from headlight.papers.text import text_settings, text_source
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.identifiability.settings import IdentifiabilitySettings
+from headlight.vocabulary import ValueBias
 
 FIRST = (
     "The old mill by the river was built in 1802 by a family of farmers, and for more than a "
