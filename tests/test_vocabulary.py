@@ -1,6 +1,8 @@
 """The table of measures: everything that shows, stores or offers a measure takes it from there."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import get_args
 
@@ -149,6 +151,19 @@ def test_tables_have_it(survey, tmp_path):
 def test_pictures_have_it():
     assert colour_of("squared", 0) == colour_of("gradient", 0)
     assert marker_of("squared", 0) == "P"
+
+
+@pytest.mark.parametrize("command", ["survey", "distances", "read"])
+def test_help_offers_it(command):
+    program = (
+        "from headlight.vocabulary import Measure, add_measure\n"
+        "add_measure(Measure(name='squared', symbol='', short='', label='', meaning='', source=''))"
+        "\nfrom headlight.cli.program import main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, command, "--help"], capture_output=True, text=True
+    )
+    assert "squared" in done.stdout, done.stderr
 
 
 def test_settings_take_it():

@@ -9,8 +9,8 @@ import headlight.accessor  # noqa: F401 - readings can write their pages
 from headlight.alternatives import Alternatives, AlternativeSettings, alternatives
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
-from headlight.measures import ValueBias
 from headlight.reading import Reading, read
+from headlight.vocabulary import ValueBias
 
 
 class Model(CapturedModel):

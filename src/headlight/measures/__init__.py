@@ -7,13 +7,11 @@ from headlight.measures.norm import input_norm, merged_norm, vector_norm, weight
 from headlight.measures.null_space import NullSpaces, null_spaces
 from headlight.measures.scores import Scores, register_measure, unregister_measure
 from headlight.measures.words import word_score
-from headlight.vocabulary import ValueBias
 
 __all__ = [
     "Effective",
     "NullSpaces",
     "Scores",
-    "ValueBias",
     "distributions",
     "divergence",
     "effective",
