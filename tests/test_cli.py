@@ -246,7 +246,7 @@ def test_layers_kinds_and_lengths_that_the_model_does_not_have(headlight, tmp_pa
     assert "no decoder attention; it has: encoder" in refused("--kind", "decoder")
     assert "takes at most 64 tokens" in refused("--max-length", "65")
     assert "leaves no room" in refused("--max-length", "2")
-    assert "leaves no room" in refused("--max-length", "0")
+    assert "--max-length must be at least 1" in refused("--max-length", "0")
     assert "must not be negative" in refused("--pairs", "--seed=-1")
     assert "there is no device 'abacus'" in refused("--device", "abacus")
     assert "no precision is called 'float23'" in refused("--dtype", "float23")
@@ -357,10 +357,10 @@ def test_a_survey_that_died_before_its_result_was_written(again, monkeypatch):
 
 def test_resuming_with_other_settings_is_refused(again):
     before = files(again.out)
-    assert "other settings (max_length)" in again.survey("--resume", "--max-length", "9", code=1)
+    assert "other settings (--max-length)" in again.survey("--resume", "--max-length", "9", code=1)
     (again.out / "result.nc").unlink()
     sentence = again.survey("--resume", "--max-length", "9", code=1)
-    assert "max_length was not set and is now 9" in sentence.replace("null", "not set")
+    assert "--max-length was not set and is now 9" in sentence.replace("null", "not set")
     assert files(again.out) == before - {"result.nc"}
 
 
