@@ -247,7 +247,7 @@ def test_layers_kinds_and_lengths_that_the_model_does_not_have(headlight, tmp_pa
     assert "takes at most 64 tokens" in refused("--max-length", "65")
     assert "leaves no room" in refused("--max-length", "2")
     assert "--max-length must be at least 1" in refused("--max-length", "0")
-    assert "must not be negative" in refused("--pairs", "--seed=-1")
+    assert "--seed must be at least 0" in refused("--pairs", "--seed=-1")
     assert "there is no device 'abacus'" in refused("--device", "abacus")
     assert "no precision is called 'float23'" in refused("--dtype", "float23")
 

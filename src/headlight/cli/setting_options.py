@@ -167,7 +167,8 @@ def takes_settings(
 @contextmanager
 def naming_options(options: list[SettingOption]) -> Iterator[None]:
     """Let refusals that speak of a setting speak of its option."""
-    flags = {option.path[-1]: option.flag for option in options}
+    nested_first = sorted(options, key=lambda option: -len(option.path))
+    flags = {option.path[-1]: option.flag for option in nested_first}
     known = "|".join(sorted(flags, key=len, reverse=True))
     try:
         yield
