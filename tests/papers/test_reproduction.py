@@ -120,7 +120,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         ({"max_pairs": 11}, {"contributions", "token_identity"}),
         ({"seed": 1}, set(LOADERS)),
     ],
-    ids=lambda value: ",".join(value),
+    ids=lambda value: ",".join(sorted(value)),
 )
 def test_a_changed_setting_makes_anew_what_depends_on_it_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, material, changes, anew
