@@ -95,7 +95,7 @@ def _section(exhibit: Exhibit) -> Iterator[str]:
     yield f"*{exhibit.source}.* {exhibit.explanation}\n"
     if exhibit.comparisons:
         yield "| | published | ours | |\n|---|---:|---:|---|"
-        yield from map(_compared, exhibit.comparisons)
+        yield from map(_comparison, exhibit.comparisons)
         yield ""
     for table in exhibit.tables:
         if len(table.frame) <= LONGEST:
@@ -104,7 +104,7 @@ def _section(exhibit: Exhibit) -> Iterator[str]:
     yield ""
 
 
-def _comparisons(comparison: Comparison) -> str:
+def _comparison(comparison: Comparison) -> str:
     published, ours, _ = comparison.texts
     cells = (comparison.quantity, published, ours, comparison.note)
     return f"| {' | '.join(map(_escaped, cells))} |"

@@ -66,7 +66,13 @@ def test_the_root_and_the_command_line_load_nothing_heavy(module: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["survey", "--help"], ["norms", "--help"], ["read", "--help"]],
+    [
+        ["--help"],
+        ["survey", "--help"],
+        ["norms", "--help"],
+        ["read", "--help"],
+        ["reproduce", "--help"],
+    ],
     ids=" ".join,
 )
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:

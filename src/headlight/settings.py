@@ -64,6 +64,14 @@ class NoEffect:
 NO_EFFECT = NoEffect()
 
 
+@dataclass(frozen=True)
+class Repeated:
+    """A series whose option is given once for each value, since a value may hold commas."""
+
+
+REPEATED = Repeated()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Base of all settings: frozen, checked when made.

@@ -75,6 +75,16 @@ def test_wrong_requests_are_refused_before_a_model_is_loaded(
     assert not Path("headlight-brunner2020").exists()
 
 
+@pytest.mark.parametrize("said", ["pairs: 'no,ne.tsv'", "pairs: ['no,ne.tsv', other.tsv]"])
+def test_sources_of_a_config_file_may_hold_commas(headlight, tmp_path, said):
+    config = tmp_path / "config.yaml"
+    config.write_text(said)
+    out = ("--out", tmp_path / "out")
+    for given in (["--config", config], ["--pairs", "no,ne.tsv", "--pairs", "other.tsv"]):
+        sentence = headlight.refused("reproduce", "brunner2020", *given, *out)
+        assert "there is no file or folder no,ne.tsv" in sentence
+
+
 # What is said with one
 
 
@@ -129,7 +139,7 @@ def test_own_contributions_are_shares(out):
 def test_a_finished_reproduction_is_resumed_without_a_model_at_work(
     headlight, monkeypatch, out, model, data
 ):
-    monkeypatch.setattr("headlight.analysis.batch_runner.Step.__call__", None)
+    monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", None)
     page = (out / "index.html").read_bytes()
     (out / "index.html").unlink()
     code, said, complained = headlight(

@@ -14,12 +14,15 @@ from headlight.errors import UnknownNameError, UsageError
 def _load(context: Any, path: Path | None) -> Path | None:
     """Make what the file says the defaults of all parameters that come after this one."""
     if path is not None:
-        known = {str(each.name) for each in context.command.params} - {"config"}
+        known = {str(each.name): each for each in context.command.params if each.name != "config"}
         found = _flat(_read(path))
         for name in found:
             if name not in known:
                 raise UnknownNameError(f"option of {context.info_name}", name, known)
-        context.default_map = found
+        context.default_map = {
+            name: _typed(value, getattr(known[name], "multiple", False))
+            for name, value in found.items()
+        }
     return path
 
 
@@ -73,12 +76,19 @@ def _yaml(path: Path, text: str) -> Any:
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """The names of parameters, and values as they would be typed."""
+    """Values by the names of their parameters."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         name = f"{before}{key}".replace("-", "_")
         if isinstance(value, Mapping):
             found |= _flat(value, f"{name}_")
         elif value is not None:
-            found[name] = ",".join(map(str, value)) if isinstance(value, list) else value
+            found[name] = value
     return found
+
+
+def _typed(value: Any, is_repeated: bool) -> Any:
+    """A value as it would be typed: a list with commas, or as so many values."""
+    if is_repeated:
+        return value if isinstance(value, list) else [value]
+    return ",".join(map(str, value)) if isinstance(value, list) else value

@@ -1,47 +1,8 @@
 """Options of the model, which all commands share."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
-
-
-class Kind(StrEnum):
-    """Kinds of attention."""
-
-    ENCODER = "encoder"
-    DECODER = "decoder"
-    CROSS = "cross"
-
-
-class SegmentIds(StrEnum):
-    """Segment ids of pairs."""
-
-    PAIR = "pair"
-    ZEROS = "zeros"
-
-
-class PaperName(StrEnum):
-    """Papers that can be reproduced."""
-
-    CLARK_2019 = "clark2019"
-    KOBAYASHI_2020 = "kobayashi2020"
-    BRUNNER_2020 = "brunner2020"
-
-
-class Solver(StrEnum):
-    """How linear maps are found."""
-
-    ADAM = "adam"
-    RIDGE = "ridge"
-
-
-class Broken(StrEnum):
-    """What becomes of annotations that contradict themselves."""
-
-    REFUSE = "refuse"
-    SKIP = "skip"
-
 
 RUN = "The run"
 MODEL = "The model"

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 
 from headlight.errors import HeadlightError, UsageError
-from headlight.settings import Settings, choices
+from headlight.settings import REPEATED, Settings, choices
 from headlight.vocabulary import measure_names
 
 NUMBERS = re.compile(r"(-?[0-9]{1,4})(?:-([0-9]{1,4}))?")
@@ -54,10 +54,13 @@ class SettingOption:
         kind: Any = str
         if bool in _types(self.hint):
             kind, flags = bool, [f"{self.flag}/--no-{self.flag[2:]}"]
+        elif self.is_repeated:
+            kind = list[str]
         elif not self.is_list:
             named = choices(self.hint)
             kind = Literal[named] if named else _single(self.hint)
-        option = typer.Option(*flags, help=self.help, metavar="LIST" if self.is_list else None)
+        metavar = "LIST" if self.is_list and not self.is_repeated else None
+        option = typer.Option(*flags, help=self.help, metavar=metavar)
         return inspect.Parameter(
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -71,13 +74,20 @@ class SettingOption:
         return tuple in _types(self.hint)
 
     @property
+    def is_repeated(self) -> bool:
+        """Whether it is given once for each of its values."""
+        return REPEATED in get_args(self.hint)
+
+    @property
     def help(self) -> str:
         """What it means, which values there are, and the default."""
         text = re.sub(r"`+([^`]*)`+", r"\1", self.explanation)
         words = [f"{text[:1].upper()}{text[1:].rstrip('.')}."]
         known = KNOWN_NAMES[self.path[-1]]() if self.path[-1] in KNOWN_NAMES else ()
-        if self.is_list and (names := known or choices(self.hint)):
+        if self.is_list and (names := choices(self.hint) or known):
             words.append(f"Of {', '.join(map(str, names))}.")
+        if self.is_repeated:
+            words.append("May be given more than once.")
         if self.default is not None and self.default is not False and self.default != ():
             words.append(f"Default: {_text(self.default)}.")
         return " ".join(words).replace("[", r"\[")

@@ -1,16 +1,17 @@
 """The tables and figures of papers, computed on any model beside the published numbers."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from headlight.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from headlight.papers.exhibit import Paper
 
-__all__ = ["NAMES", "find_paper"]
+__all__ = ["NAMES", "PaperName", "find_paper"]
 
-NAMES = ("clark2019", "kobayashi2020", "brunner2020")
+PaperName = Literal["clark2019", "kobayashi2020", "brunner2020"]
+NAMES: tuple[PaperName, ...] = get_args(PaperName)
 
 
 def find_paper(name: str) -> "Paper":

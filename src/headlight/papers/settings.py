@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.errors import UsageError
-from headlight.settings import AtLeast0, AtLeast1, Range, Settings, require_choice
+from headlight.settings import AtLeast0, AtLeast1, Range, Settings, choices, require_choice
 from headlight.vocabulary import Kind
 
 SegmentIds = Literal["pair", "zeros"]
-
-MEASURES = ("weight", "norm", "effective", "gradient")
+Measure = Literal["weight", "norm", "effective", "gradient"]
 """What the papers' questions can be asked of: the measures of single heads."""
+
+MEASURES: tuple[Measure, ...] = choices(Measure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +19,7 @@ class ReproductionSettings(Settings):
     """Everything that the results depend on besides model and data.
 
     Attributes:
-        measures: what is compared with one another: of ``weight``, ``norm``, ``effective`` and
-            ``gradient``; the last needs a language-model head.
+        measures: what is compared with one another; ``gradient`` needs a language-model head.
         max_examples: segments of text.
         max_length: tokens in a segment of text, special ones included.
         kind: the attention that is looked at, of kobayashi2020; by default the first that the model
@@ -43,7 +43,7 @@ class ReproductionSettings(Settings):
             which is much quicker.
     """
 
-    measures: tuple[str, ...] = MEASURES
+    measures: Annotated[tuple[str, ...], Measure] = MEASURES  # checked below, one by one
     max_examples: AtLeast1 = 992
     max_length: Annotated[int, Range(minimum=8)] = 128
     kind: Kind | None = None
@@ -62,6 +62,6 @@ class ReproductionSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for measure in self.measures:
-            require_choice("measure", measure, MEASURES)
+            require_choice("measure", measure, Measure)
         if not self.measures:
             raise UsageError("no measure is asked for; name at least one with --measures.")

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 from headlight.corpora.compression import suffixes
 from headlight.corpora.files import COMPANIONS
 from headlight.corpora.pairs.pair_corpus import pair_task, task_of
 from headlight.errors import CorpusError
-from headlight.settings import Settings
+from headlight.settings import REPEATED, Settings
 
 TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}
 COREFERENCE_SUFFIXES = {".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"}
@@ -28,24 +29,27 @@ class Sources(Settings):
     """Files and folders; what is missing leaves out the exhibits that need it.
 
     Attributes:
-        text: a corpus for `headlight.corpora.open_corpus`; None for the sample corpus.
-        dependency: treebanks on which heads are evaluated, each a file, folder or archive.
-        dependency_train: a treebank on which probes are trained; without one, part of the first of
-            `dependency` is.
-        coreference: annotated documents.
-        word_vectors: a file of word vectors; None for the model's own input embeddings.
-        frequency_ranks: a file of the ranks of this very tokenizer's tokens, or ``ids`` for the
-            order of its vocabulary; None or ``corpus`` to count them in the text.
-        pairs: sentence pairs, each a source for `headlight.corpora.open_sentence_pairs`.
+        text: file, folder, glob or hf:NAME; by default the sample corpus.
+        dependency: treebanks on which heads are evaluated, each a file, folder or archive (CoNLL-U,
+            CoNLL-X, columns).
+        dependency_train: a treebank on which probes are trained; by default part of the first of
+            those on which heads are evaluated.
+        coreference: annotated documents (CoNLL-2012, LitBank, CorefUD).
+        word_vectors: a file of GloVe or word2vec, as text; by default the model's own input
+            embeddings.
+        frequency_ranks: a file with lines of rank, count and token id, for this very tokenizer; or
+            ``ids``, the order of its vocabulary; by default ``corpus``, counted in the text.
+        pairs: sentence pairs (MRPC, CoLA, MNLI, TSV, CSV, JSON lines), each a file, folder or
+            hf:NAME, such as ``hf:glue:mrpc``.
     """
 
     text: str | None = None
-    dependency: tuple[str, ...] = ()
+    dependency: Annotated[tuple[str, ...], REPEATED] = ()
     dependency_train: str | None = None
-    coreference: tuple[str, ...] = ()
+    coreference: Annotated[tuple[str, ...], REPEATED] = ()
     word_vectors: str | None = None
     frequency_ranks: str | None = None
-    pairs: tuple[str, ...] = ()
+    pairs: Annotated[tuple[str, ...], REPEATED] = ()
 
     @classmethod
     def found_in(cls, folder: Path | str) -> "Sources":
