@@ -4,6 +4,8 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import torch
+import transformers
 
 WORDS = {
     "DET": ("the", "a"),
@@ -28,7 +30,7 @@ def write(folder: Path) -> None:
     chosen = np.random.default_rng(0)
     sentences = [sentence(chosen) for _ in range(40)]
     texts = [" ".join(words) for words in sentences]
-    text = "\n\n".join(" ".join(texts[at : at + 4]) for at in range(0, 40, 4))
+    text = "\n\n".join("\n".join(texts[at : at + 4]) for at in range(0, 40, 4))
     (folder / "wiki").mkdir()
     for name in ("corpus.txt", "wiki/pages.txt"):
         (folder / name).write_text(text, encoding="utf-8")
@@ -71,3 +73,23 @@ def document() -> str:
     for at, (word, mark) in enumerate(marked):
         lines.append("\t".join(["text", "0", str(at), word, *["-"] * 8, mark]))
     return "\n".join([*lines, "", "#end document", ""])
+
+
+def tiny_model(folder: Path) -> Path:
+    """A BERT with random weights and a handful of words, saved in `folder`."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    known = sorted({word for words in WORDS.values() for word in words})
+    words = [*special, *known, "sat", "ran", "miller", "he", "it", ".", ","]
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=128,
+    )
+    transformers.BertForMaskedLM(config).save_pretrained(folder)
+    return folder

@@ -3,13 +3,12 @@
 import re
 import runpy
 import shlex
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-import transformers
 import typer.main
 import xarray
 
@@ -115,58 +114,76 @@ def test_the_tables_of_options_are_what_the_commands_say() -> None:
     assert filled(page) == page, "run scripts/options_page.py"
 
 
-def held_results(folder: Path) -> dict[str, xarray.Dataset]:
-    """One result of each kind that docs/results.md describes, by the title of its section."""
-    model = headlight.load(tiny_model(folder))
-    corpus = ["the cat sat . the dog ran ,"] * 3
-    return {
-        "A survey": headlight.survey(corpus, model=model, progress=False),
-        "Distances between heads": headlight.distances(corpus, model=model, progress=False),
-        "Importance": headlight.importance(corpus * 8, progress=False),
-        "A reading": model.read("the cat sat .", "the dog ran", attribution=True).dataset,
-    }
+@pytest.fixture(scope="module")
+def held_results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, xarray.Dataset]:
+    """One result of each study, by name."""
+    script = runpy.run_path(str(ROOT / "scripts" / "results_page.py"))
+    found: dict[str, xarray.Dataset] = script["all_results"](tmp_path_factory.mktemp("results"))
+    return found
 
 
-def test_results_says_all_that_results_hold(tmp_path: Path) -> None:
+def test_the_tables_of_variables_are_what_results_hold(
+    held_results: dict[str, xarray.Dataset],
+) -> None:
     page = (DOCS / "results.md").read_text(encoding="utf-8")
-    for title, dataset in held_results(tmp_path).items():
-        described = set(re.findall(r"`([a-z_]+)`", section(page, title)))
-        held = {*map(str, dataset.variables), *map(str, dataset.dims), *map(str, dataset.attrs)}
-        assert held - set(re.findall(r"`([a-z_]+)`", page)) == set()
-        assert set(map(str, dataset.data_vars)) - described == set()
+    filled = runpy.run_path(str(ROOT / "scripts" / "results_page.py"))["filled"]
+    assert filled(page, held_results) == page, "run scripts/results_page.py"
 
 
-def test_results_names_no_variable_that_is_not_there(tmp_path: Path) -> None:
+def test_results_says_all_that_a_survey_holds(held_results: dict[str, xarray.Dataset]) -> None:
     page = (DOCS / "results.md").read_text(encoding="utf-8")
-    for title, dataset in held_results(tmp_path).items():
-        rows = re.findall(r"^\| (`[^|]+) \| [^|]+ \| [^|]+ \|$", section(page, title), re.MULTILINE)
-        named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-        assert named == set(map(str, dataset.data_vars))
+    result = held_results["survey"]
+    held = {*map(str, result.variables), *map(str, result.attrs)}
+    assert held - set(re.findall(r"`([a-z_]+)`", page)) == set()
+
+
+def test_results_names_what_a_reading_holds(tmp_path: Path) -> None:
+    model = headlight.load(example_data.tiny_model(tmp_path))
+    reading = model.read("the cat sat .", "the dog ran", attribution=True).dataset
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    table = section(page, "A reading")
+    rows = re.findall(r"^\| (`[^|]+) \| [^|]+ \| [^|]+ \|$", table, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
+    assert named == set(map(str, reading.data_vars))
+    held = {*map(str, reading.variables), *map(str, reading.dims)}
+    assert held - set(re.findall(r"`([a-z_]+)`", page)) == set()
+
+
+def dotted_names() -> dict[str, set[str]]:
+    """Names below the root that docs and docstrings mention, with the files that do."""
+    found: dict[str, set[str]] = {}
+    for path in [*GUIDES, *sorted(PACKAGE.rglob("*.py"))]:
+        text = path.read_text(encoding="utf-8")
+        for name in re.findall(r"(?:`|^::: )(headlight(?:\.[A-Za-z_]\w*)+)", text, re.MULTILINE):
+            found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+    return found
+
+
+def is_there(name: str) -> bool:
+    """Whether a dotted name leads to a module, what a module holds, or a member of a class."""
+    parts = name.split(".")
+    found: Any = headlight
+    for at, part in enumerate(parts[1:], 1):
+        with suppress(ImportError):
+            import_module(".".join(parts[: at + 1]))
+        if part in getattr(found, "__dataclass_fields__", {}):
+            return at + 1 == len(parts)
+        if not hasattr(found, part):
+            return False
+        found = getattr(found, part)
+    return True
+
+
+def test_every_dotted_name_is_there() -> None:
+    names = dotted_names()
+    assert names
+    assert {name: files for name, files in names.items() if not is_there(name)} == {}
 
 
 def section(page: str, title: str) -> str:
     found = re.search(rf"^## {title}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     assert found, f"docs/results.md has no section called {title!r}"
     return found.group(1)
-
-
-def tiny_model(folder: Path) -> Path:
-    """A BERT with random weights and a handful of words, saved in `folder`."""
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    words = [*special, "the", "cat", "dog", "sat", "ran", ".", ","]
-    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
-    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-    )
-    transformers.BertModel(config).save_pretrained(folder)
-    return folder
 
 
 def blocks(page: Path, language: str = r"\w*") -> list[str]:

@@ -41,7 +41,7 @@ def embedding(distances: xarray.DataArray, seed: int = 0) -> xarray.DataArray:
 
     Args:
         distances: those of one measure, ``distance.sel(measure=…)`` of
-            `headlight.studies.distances.head_distances`.
+            `headlight.studies.distances.study.run`.
         seed: of the random starts.
 
     Returns:

@@ -24,7 +24,7 @@ class Batch:
         input_ids: Vocabulary ids.
         attention_mask: 1 for tokens, 0 for padding.
         token_type_ids: Segment of every token; 0 for padding.
-        category: Index into `headlight.result.CATEGORIES`; -1 for padding.
+        category: Index into `headlight.vocabulary.CATEGORIES`; -1 for padding.
         word: Number of the word within the example; -1 for special tokens, -2 for padding.
         lengths: Tokens in each example.
         target_ids: What the decoder is given (``decoder_input_ids``); None without a decoder text.

@@ -18,7 +18,7 @@ class Encoded:
         name: Where its text comes from; examples of one document end in ``#0``, ``#1``, ...
         ids: Vocabulary ids.
         segments: Token type ids, of the same length.
-        categories: Indices into `headlight.result.CATEGORIES`, of the same length.
+        categories: Indices into `headlight.vocabulary.CATEGORIES`, of the same length.
         words: For every token the number of its word within the example, from 0; -1 for special
             tokens.  Words are what blanks separate.
         target: What the decoder of an encoder-decoder model is given, else empty.

@@ -34,7 +34,7 @@ def no_op(
     its weights alone it would seem busy.
 
     Args:
-        result: of `headlight.studies.norms.study.norm_study`.
+        result: of `headlight.studies.norms.study.run`.
         targets: the categories of keys that count as such tokens, where the result has them.
         weight: the share of the weight from which on a head may be called a no-op.
         ratio: how many times the share of the norm that must be.

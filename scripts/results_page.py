@@ -1,0 +1,86 @@
+"""Fill the tables of variables in docs/results.md from results of all studies.
+
+    python scripts/results_page.py
+
+A table stands between ``<!-- variables: STUDY -->`` and ``<!-- end -->``.  Every study is run on a
+few examples of the tests, with settings that leave none of its variables out.
+"""
+
+import re
+import runpy
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+import headlight
+from headlight.studies.catalogue import STUDIES
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "results.md"
+TABLE = re.compile(r"(<!-- variables: ([a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+SOURCES = {
+    "text": "corpus.txt",
+    "treebank": "en_ewt-ud-dev.conllu",
+    "coreference": "litbank",
+}
+"""Files of the tests, by what a study reads."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "contributions": {"exact": 2, "attribution": {"directions": 2}},
+    "token_identity": {
+        "across": True,
+        "folds": 2,
+        "losses": ["cosine"],
+        "training": {"epochs": 1, "rates": [1e-3], "hidden": 4},
+    },
+    "dependency": {"bootstrap": 2},
+    "coreference": {"bootstrap": 2},
+    "parser_probes": {
+        "probes": ["right_branching", "attention"],
+        "measures": ["weight"],
+        "training": {"epochs": 1},
+    },
+}
+UNITS = {"1": "–", "": "of vectors"}
+"""Of a pure number, and of what is as long as the model's vectors are."""
+
+
+def filled(page: str, results: dict[str, xarray.Dataset]) -> str:
+    """The page with the variables of these results, by study."""
+    return TABLE.sub(lambda match: f"{match[1]}{table(results[match[2]])}{match[3]}", page)
+
+
+def table(result: xarray.Dataset) -> str:
+    """The variables of a result, one a line."""
+    rows = [
+        f"| `{name}` | {', '.join(map(str, variable.dims)) or '–'} "
+        f"| {str(variable.attrs['long_name']).replace('|', chr(92) + '|')} "
+        f"| {UNITS.get(unit := str(variable.attrs['units']), unit)} |"
+        for name, variable in result.data_vars.items()
+    ]
+    return "\n".join(
+        ["| variable | axes | what it is | unit |", "| --- | --- | --- | --- |", *rows, ""]
+    )
+
+
+def all_results(folder: Path) -> dict[str, xarray.Dataset]:
+    """One result of every study, of a tiny model on files in the folder."""
+    example_data = runpy.run_path(str(ROOT / "tests" / "example_data.py"))
+    example_data["write"](folder)
+    model = example_data["tiny_model"](folder)
+    return {
+        name: getattr(headlight, name)(
+            folder / SOURCES[study.reads],
+            model=model,
+            progress=False,
+            **SETTINGS.get(name, {}),
+        )
+        for name, study in STUDIES.items()
+    }
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        found = all_results(Path(place))
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
