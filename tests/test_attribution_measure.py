@@ -14,9 +14,9 @@ from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, UsageError
 from headlight.findings import average
+from headlight.findings.coreference import systems_table
 from headlight.measures import Scores
 from headlight.reading import read
-from headlight.studies.coreference.result import systems_table
 from headlight.studies.distances import study as distances
 from headlight.studies.distances.settings import DistanceSettings
 from headlight.studies.heads.settings import SurveySettings

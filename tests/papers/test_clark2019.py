@@ -7,9 +7,9 @@ import pytest
 
 from headlight.capture import load_model
 from headlight.corpora import open_treebank
+from headlight.findings.dependency import best_heads
 from headlight.papers import find_paper
 from headlight.papers.clark2019 import published
-from headlight.studies.dependency.result import best_heads
 from headlight.studies.dependency.study import run
 from papers.material import reproduced, saved_model
 

@@ -14,9 +14,9 @@ from headlight.analysis.folder import RunFolder
 from headlight.capture import OwnObjective
 from headlight.corpora import CoreferenceDocument, Mention, Sentence
 from headlight.errors import CorpusError, MissingHeadError, RunError, UnknownNameError, UsageError
+from headlight.findings.coreference import best_heads, systems_table
 from headlight.result import load, save
 from headlight.studies.coreference.observer import AntecedentObserver
-from headlight.studies.coreference.result import best_heads, systems_table
 from headlight.studies.coreference.settings import CoreferenceSettings, TaskSettings
 from headlight.studies.coreference.study import run
 from studies.coreference_documents import bakery, random_document

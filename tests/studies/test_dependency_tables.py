@@ -7,9 +7,10 @@ import pytest
 import xarray
 
 from headlight.errors import UnknownNameError
+from headlight.findings.dependency import all_heads, best_heads
 from headlight.reduce import Bootstrap, Count, Tally, share_interval
 from headlight.result import joined
-from headlight.studies.dependency.result import all_heads, best_heads, to_dataset
+from headlight.studies.dependency.result import to_dataset
 from headlight.studies.dependency.settings import DependencySettings
 from studies.models import model
 

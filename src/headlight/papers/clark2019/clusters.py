@@ -5,6 +5,8 @@ import pandas
 import xarray
 
 from headlight.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
+from headlight.findings.coreference import systems_table
+from headlight.findings.dependency import best_heads
 from headlight.papers.clark2019.results import (
     load_antecedents,
     load_dependencies,
@@ -16,8 +18,6 @@ from headlight.papers.naming import frame_of, head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.coreference.result import systems_table
-from headlight.studies.dependency.result import best_heads
 from headlight.views.exhibits import Picture
 from headlight.views.pictures import Embedding, dendrogram, embedding as draw_embedding
 from headlight.vocabulary import measure as measure_row

@@ -3,6 +3,7 @@
 import pandas
 import xarray
 
+from headlight.findings.coreference import systems_table
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import load_antecedents, stem
 from headlight.papers.exhibit import Content, exhibit
@@ -10,7 +11,6 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.coreference.result import systems_table
 from headlight.views.exhibits import Comparison, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 

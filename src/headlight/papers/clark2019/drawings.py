@@ -10,6 +10,8 @@ from jaxtyping import Float
 
 from headlight.corpora import Sentence, open_coreference, open_treebank
 from headlight.encode import EncodedSentence, EncodedSpan, documents, sentences
+from headlight.findings.coreference import systems_table
+from headlight.findings.dependency import best_heads
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.examples_of_heads import example_heads
 from headlight.papers.clark2019.results import (
@@ -24,8 +26,6 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note, text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.coreference.result import systems_table
-from headlight.studies.dependency.result import best_heads
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import LinkDrawing, attention_lines
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.findings.dependency import all_heads, best_heads
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import load_dependencies, stem
 from headlight.papers.exhibit import Content, exhibit
@@ -11,7 +12,6 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.dependency.result import all_heads, best_heads
 from headlight.views.exhibits import Comparison, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 from headlight.vocabulary import measure as measure_row

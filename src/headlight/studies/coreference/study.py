@@ -62,7 +62,7 @@ def run(
         (zero-based), direction (who attends: the ``mention`` or the ``antecedent``) and kind of
         mention; ``count``; and the same of the baselines.  Accuracies are between 0 and 1,
         intervals from resampled documents.  Attributes count documents, windows and mentions, also
-        those left out.  `systems_table` makes Table 2 of it.
+        those left out.  `headlight.findings.coreference.systems_table` makes Table 2 of it.
 
     Raises:
         UsageError: something does not fit together: measures, layers, lengths, folder.

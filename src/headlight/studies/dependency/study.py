@@ -57,7 +57,8 @@ def run(
 
     Returns:
         Accuracy of every measure, layer, head, direction and relation with its interval, the
-        baselines, and the counts; `best_heads` makes Table 1 of it.  Layers and heads from 0.
+        baselines, and the counts; layers and heads from 0.
+        `headlight.findings.dependency.best_heads` makes Table 1 of it.
 
     Raises:
         UsageError: something does not fit together: measures, layers, lengths, folder.

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.coreference import ALL, best_heads
 from headlight.views.exhibits import Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 from headlight.views.studies.sections import (
@@ -13,49 +14,41 @@ from headlight.views.studies.sections import (
     Figure,
     Section,
     Summary,
-    best_head,
     percentages,
     rounded,
 )
 
-ALL = "all"
 BASELINE = "#8a8a86"
 
 
 def summary(result: xr.Dataset) -> Summary:
     """Mentions, and how often the best head and the best baseline are right."""
     found: Summary = {"mentions": int(result["count"].sel(mention_kind=ALL))}
-    frame = best_heads(result)
+    frame = _systems(result)
     for row in frame.to_dict("records"):
         found[f"{str(row['who']).replace(' ', '_')}_accuracy"] = float(row[ALL])
     return rounded(found)
 
 
-def best_heads(result: xr.Dataset) -> pd.DataFrame:
+def _systems(result: xr.Dataset) -> pd.DataFrame:
     """The baselines, and of each measure the head that is right most often over all mentions."""
-    kinds = [str(kind) for kind in result["mention_kind"].values]
     rows = []
     for name in map(str, result["baseline"].values):
         here = result.sel(baseline=name)
-        shares = dict(zip(kinds, here["baseline_accuracy"].values, strict=True))
-        rows.append({"who": name, "head": "", "attending": "", **shares, **_interval(here, True)})
-    for measure in map(str, result["measure"].values):
-        of_measure = result.sel(measure=measure)
-        overall = of_measure["accuracy"].sel(mention_kind=ALL)
-        if overall.notnull().any():
-            best = best_head(of_measure, overall)
-            shares = dict(zip(kinds, best["accuracy"].values, strict=True))
-            place = f"{int(best['layer'])}-{int(best['head'])}"
-            direction = str(best["direction"].values)
-            found = {"who": measure, "head": place, "attending": direction}
-            rows.append({**found, **shares, **_interval(best, False)})
+        shares = here["baseline_accuracy"].to_series()
+        every = here.sel(mention_kind=ALL)
+        interval = {end: float(every[f"baseline_{end}"]) for end in ("low", "high")}
+        rows.append({"who": name, "head": "", "attending": "", **shares, **interval})
+    for measure, best in best_heads(result).groupby("measure", sort=False):
+        by_kind = best.set_index("mention_kind")
+        overall = by_kind.loc[ALL]
+        found = {
+            "who": measure,
+            "head": f"{overall['layer']}-{overall['head']}",
+            "attending": overall["direction"],
+        }
+        rows.append({**found, **by_kind["accuracy"], **overall[["low", "high"]]})
     return pd.DataFrame(rows)
-
-
-def _interval(one: xr.Dataset, baseline: bool) -> dict[str, float]:
-    """Of the accuracy over all mentions."""
-    before = "baseline_" if baseline else ""
-    return {end: float(one[f"{before}{end}"].sel(mention_kind=ALL)) for end in ("low", "high")}
 
 
 def _colour(row: Mapping[Hashable, Any]) -> str:
@@ -65,7 +58,7 @@ def _colour(row: Mapping[Hashable, Any]) -> str:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """The best heads beside the baselines, and all heads."""
-    frame = best_heads(result)
+    frame = _systems(result)
     kinds = [str(kind) for kind in result["mention_kind"].values]
 
     def draw() -> Figure:

@@ -1,9 +1,9 @@
 """The study of dependency: heads as parsers."""
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.dependency import ALL, best_heads
 from headlight.views.exhibits import Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
 from headlight.views.studies.sections import (
@@ -11,14 +11,10 @@ from headlight.views.studies.sections import (
     Figure,
     Section,
     Summary,
-    best_head,
     percentages,
     rounded,
 )
 
-ALL = "all"
-UNLISTED = ("root", "punct")
-"""Relations that Table 1 leaves out: no head can find the root, and punctuation is convention."""
 FEWEST = 100
 """Words that a relation needs for a best head of its own; at most, if the corpus is small."""
 DRAWN = 16
@@ -29,7 +25,7 @@ def summary(result: xr.Dataset) -> Summary:
     """The accuracy of the best head for all words, and which it is."""
     found: Summary = {"words": int(result["count"].sel(relation=ALL))}
     for measure in _measures(result):
-        best = best_heads(result, measure).iloc[0]
+        best = _best_heads(result, measure).iloc[0]
         found[f"{measure}_best_accuracy"] = float(best["accuracy"])
         found[f"{measure}_best_head"] = str(best["head"])
     offsets = result["offset_accuracy"].sel(relation=ALL)
@@ -41,36 +37,21 @@ def sections(result: xr.Dataset) -> list[Section]:
     return [_measure(result, measure) for measure in _measures(result)]
 
 
-def best_heads(result: xr.Dataset, measure: str) -> pd.DataFrame:
-    """The head that finds each relation best; of equal heads the first counts."""
-    chosen = result.sel(measure=measure)
-    names = [str(name) for name in result["relation"].values]
-    counts = dict(zip(names, result["count"].values.astype(np.int64), strict=True))
-    fewest = min(FEWEST, counts[ALL] // 20)
-    listed = [
-        name for name in names if name.partition(":")[0] not in UNLISTED and counts[name] >= fewest
-    ]
-    rows = []
-    for name in listed:
-        accuracy = chosen["accuracy"].sel(relation=name)
-        if accuracy.isnull().all():
-            continue
-        best = best_head(chosen.sel(relation=name), accuracy)
-        offsets = result["offset_accuracy"].sel(relation=name)
-        rows.append(
-            {
-                "relation": name,
-                "words": counts[name],
-                "head": f"{int(best['layer'])}-{int(best['head'])}",
-                "attending": str(best["direction"].values),
-                "accuracy": float(best["accuracy"]),
-                "low": float(best["low"]),
-                "high": float(best["high"]),
-                "best offset": int(offsets["offset"].values[offsets.values.argmax()]),
-                "its accuracy": float(offsets.max()),
-            }
-        )
-    return pd.DataFrame(rows)
+def _best_heads(result: xr.Dataset, measure: str) -> pd.DataFrame:
+    """The head that finds each relation best, as the page shows it."""
+    fewest = min(FEWEST, int(result["count"].sel(relation=ALL)) // 20)
+    best = best_heads(result, measure, min_count=fewest)
+    return pd.DataFrame(
+        {
+            "relation": best["relation"],
+            "words": best["count"],
+            "head": best["layer"].astype(str) + "-" + best["head"].astype(str),
+            "attending": best["direction"],
+            **best[["accuracy", "low", "high"]],
+            "best offset": best["offset"],
+            "its accuracy": best["baseline"],
+        }
+    )
 
 
 def _measures(result: xr.Dataset) -> list[str]:
@@ -78,7 +59,7 @@ def _measures(result: xr.Dataset) -> list[str]:
 
 
 def _measure(result: xr.Dataset, measure: str) -> Section:
-    frame = best_heads(result, measure)
+    frame = _best_heads(result, measure)
 
     def draw() -> Figure:
         rows = [

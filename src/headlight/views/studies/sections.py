@@ -127,9 +127,3 @@ def rounded(summary: Mapping[str, float | int | str]) -> Summary:
         for name, value in summary.items()
         if not isinstance(value, float) or np.isfinite(value)
     }
-
-
-def best_head(result: xr.Dataset, accuracy: xr.DataArray) -> xr.Dataset:
-    """The result for the head and direction with the highest accuracy; of equal ones the first."""
-    at = accuracy.argmax(("layer", "head", "direction"))
-    return result.isel({dim: int(index) for dim, index in at.items()})

@@ -1,0 +1,86 @@
+"""Which heads find antecedents: the best heads, alone and beside the baselines."""
+
+import pandas
+import xarray
+
+from headlight.settings import require_choice
+
+ALL = "all"
+"""The kind of mentions that stands for every mention."""
+
+
+def best_heads(result: xarray.Dataset, measure: str | None = None) -> pandas.DataFrame:
+    """The head that finds most antecedents over all mentions, in either direction.
+
+    It is chosen on the very mentions that it is evaluated on, as in the paper; its accuracies by
+    kind are those of that same head.  Of equal heads the first counts, by layer, head and
+    direction.
+
+    Args:
+        result: Of the study.
+        measure: Only this one; by default all.
+
+    Returns:
+        ``measure``, ``mention_kind``, ``count``, ``layer``, ``head``, ``direction``, ``accuracy``,
+        ``low`` and ``high``: for each measure all mentions, then the kinds.  Shares of 1, layers
+        and heads from 0.
+
+    Raises:
+        UnknownNameError: the result has no such measure.
+    """
+    measures = result.measure.values if measure is None else [measure]
+    best = [_best(result, str(name)) for name in measures]
+    return pandas.DataFrame([row for rows in best for row in rows], columns=_COLUMNS)
+
+
+def systems_table(result: xarray.Dataset, measure: str | None = None) -> pandas.DataFrame:
+    """The baselines and the best head of each measure, as in Table 2 of Clark et al. (2019).
+
+    Args:
+        result: Of the study.
+        measure: Only this one; by default all.
+
+    Returns:
+        One row per baseline and measure.  Columns ``all``, ``pronoun``, ``proper`` and ``nominal``
+        are accuracies in percent; ``layer``, ``head`` (zero-based) and ``direction`` say which head
+        it is, and are missing for baselines.
+
+    Raises:
+        UnknownNameError: the result has no such measure.
+    """
+    best = best_heads(result, measure)
+    place = best.groupby("measure", sort=False)[["layer", "head", "direction"]].first()
+    wide = best.pivot(index="measure", columns="mention_kind", values="accuracy")
+    heads = wide.join(place).reindex(place.index)
+    baselines = result.baseline_accuracy.to_pandas()
+    frame: pandas.DataFrame = pandas.concat([baselines, heads]).rename_axis("model")
+    kinds = [str(kind) for kind in result.mention_kind.values]
+    frame[kinds] *= 100
+    columns = [*kinds, "layer", "head", "direction"]
+    return frame.reindex(columns=columns).astype({"layer": "Int64", "head": "Int64"})
+
+
+_COLUMNS = (
+    "measure", "mention_kind", "count", "layer", "head", "direction", "accuracy", "low", "high",
+)  # fmt: skip
+
+
+def _best(result: xarray.Dataset, measure: str) -> list[dict[str, object]]:
+    """The best head of a measure, by the kinds of mentions; none without any accuracy."""
+    require_choice("measure", measure, result.measure.values)
+    chosen = result.sel(measure=measure)
+    overall = chosen.accuracy.sel(mention_kind=ALL).transpose("layer", "head", "direction")
+    if overall.isnull().all():
+        return []
+    best = chosen.isel({str(axis): int(at) for axis, at in overall.argmax(...).items()})
+    head = {
+        "layer": int(best["layer"]),
+        "head": int(best["head"]),
+        "direction": str(best["direction"].item()),
+    }
+    return [
+        {"measure": measure, "mention_kind": kind, "count": int(cell["count"]), **head}
+        | {name: float(cell[name]) for name in ("accuracy", "low", "high")}
+        for kind in map(str, result.mention_kind.values)
+        for cell in [best.sel(mention_kind=kind)]
+    ]
