@@ -224,19 +224,18 @@ def test_on_the_command_line(monkeypatch, capsys, tmp_path):
     headlight = Command(monkeypatch, capsys)
     model = saved("bert", tmp_path / "model")
     code, said, complained = headlight(
-        "read", TEXT, "--model", model, "--measure", ATTRIBUTION, "--probes", 2
+        "read", TEXT, "--model", model, "--measure", ATTRIBUTION, "--attribution-directions", 2
     )
     assert code == 0, complained
     assert "layer  strongest links by attribution" in said
     (tmp_path / "corpus.txt").write_text("\n".join(texts(2, 5)))
     code, _, complained = headlight(
         "survey", tmp_path / "corpus.txt", "--model", model, "--out", tmp_path / "run",
-        "--measures", "weight,attribution", "--exact",
+        "--measures", "weight,attribution", "--attribution-method", "exact",
     )  # fmt: skip
     assert code == 0, complained
     for options, part in (
-        (("read", TEXT, "--exact"), "add the measure attribution"),
-        (("read", TEXT, "--measure", ATTRIBUTION, "--exact", "--probes", 3), "choose one of"),
-        (("survey", "--probes", 3), "add the measure attribution"),
+        (("read", TEXT, "--attribution-method", "exact"), "choose --measure attribution"),
+        (("survey", "--attribution-directions", 3), "add attribution to --measures"),
     ):
         assert part in headlight.refused(*options, code=2)
