@@ -109,8 +109,8 @@ def study_command(study: Study) -> Callable[..., None]:
 
     command.__doc__ = (
         f"{study.title[:1].upper()}{study.title[1:]}.\n\n"
-        f"{study.source}. Writes report.html, result.nc, tables of CSV and config.yaml into --out, "
-        "and a short table here."
+        f"{study.source}. Writes report.html, result.nc, CSV tables and config.yaml into --out, "
+        "and prints a short table."
     )
     command.__name__ = study.name
     return command
