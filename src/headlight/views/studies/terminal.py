@@ -56,4 +56,4 @@ def _table(table: Table) -> RenderableType:
 def _number(value: float | int | str) -> str:
     if isinstance(value, str):
         return printable(value)
-    return grouped(value) if isinstance(value, int) else decimal(value)
+    return grouped(float(value)) if isinstance(value, int) else decimal(value)
