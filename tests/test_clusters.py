@@ -178,7 +178,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, function, packag
                 raise ImportError(name)
 
     monkeypatch.setattr(sys, "meta_path", [Refusing, *sys.meta_path])
-    with pytest.raises(UsageError, match=rf"{says} is not installed; pip install 'headlight\[pap"):
+    with pytest.raises(UsageError, match=rf"{says} is not installed; pip install {says}"):
         function(distances(on_the_plane()))
 
 

@@ -173,7 +173,7 @@ def _needed(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as problem:
-        raise UsageError(f"{package} is not installed; pip install headlight.") from problem
+        raise UsageError(f"{package} is not installed; pip install {package}.") from problem
 
 
 def _precomputed(scaling: type) -> dict[str, Any]:

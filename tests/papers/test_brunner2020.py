@@ -139,7 +139,10 @@ def test_own_contributions_are_shares(out):
 def test_a_finished_reproduction_is_resumed_without_a_model_at_work(
     headlight, monkeypatch, out, model, data
 ):
-    monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", None)
+    def not_again(*given: object) -> None:
+        raise AssertionError("the model runs again")
+
+    monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", not_again)
     page = (out / "index.html").read_bytes()
     (out / "index.html").unlink()
     code, said, complained = headlight(

@@ -90,7 +90,7 @@ def test_a_run_tells_it_from_none(total: int | None, stream: type[io.StringIO]) 
     with show_progress(total, shown) as progress:
         assert progress
         assert run(texts(10), work(), signature={}, progress=progress).examples == 10
-    assert ("10" in shown.getvalue()) == (stream is Terminal)
+        assert progress.n == 10
 
 
 @pytest.mark.parametrize("total", [None, 10])

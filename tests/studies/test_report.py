@@ -37,7 +37,7 @@ def folder(tmp_path_factory) -> Path:
     result = survey(
         str(corpus), found, folder=RunFolder(path=place / "out"), command=command, progress=False
     )
-    write_report(result, place / "out")
+    write_report(result, place / "out", {"study": "survey"})
     return place
 
 

@@ -110,7 +110,7 @@ class TestStyle:
 
     def test_without_matplotlib_it_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.style", None)
-        with pytest.raises(UsageError, match=r"pip install 'headlight\[papers\]'"):
+        with pytest.raises(UsageError, match=r"pip install matplotlib"):
             layers()
 
     def test_names_of_lines_can_be_read(self):

@@ -34,7 +34,7 @@ def test_json_holds_every_variable_to_four_digits(name):
 
 def test_json_holds_the_tokens_of_both_sides():
     data = json.loads(reading_json(reading_sample()))
-    assert data["format"] == "1"
+    assert data["format"] == "2"
     assert (data["layers"], data["heads"]) == (2, 3)
     for side in ("queries", "keys"):
         assert data[side]["tokens"] == ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]

@@ -181,6 +181,6 @@ def _linprog(*arguments: Any, **options: Any) -> Any:
         from scipy.optimize import linprog
     except ImportError as problem:
         raise UsageError(
-            "linear programs need scipy, which is not installed; pip install headlight."
+            "linear programs need scipy, which is not installed; pip install scipy."
         ) from problem
     return linprog(*arguments, **options)

@@ -57,7 +57,7 @@ def signed(value: float) -> str:
     return MISSING if not math.isfinite(value) else f"{value:+.2f}"
 
 
-def grouped(value: float) -> str:
+def grouped(value: float | int) -> str:
     """A count: ``121,134``."""
     return f"{value:,.0f}"
 

@@ -173,7 +173,7 @@ def _notes(reproduction: Reproduction, result: xarray.Dataset, name: str) -> lis
     attributes = result.attrs
     left_out = {
         "too_long": "sentences too long for the model",
-        "invalid": "sentences with broken annotation",
+        "invalid": "sentences with invalid annotation",
         "unencodable": "sentences with words that the tokenizer drops",
         "cut_words": "words whose governor was cut off",
     }

@@ -8,7 +8,7 @@ from headlight.settings import require_choice
 from headlight.studies.parser_probes.settings import Symmetry
 
 Square = Float[np.ndarray, "node head"]
-INSTALL = "spanning trees need one more package: pip install headlight."
+INSTALL = "spanning trees need one more package: pip install scipy."
 
 
 def arborescence(score: Float[np.ndarray, "word candidate"]) -> Int64[np.ndarray, " word"]:

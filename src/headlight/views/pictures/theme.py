@@ -104,7 +104,7 @@ def style() -> Iterator[None]:
     except ImportError as missing:
         raise UsageError(
             "pictures need matplotlib, which is not installed; "
-            "install it with pip install headlight."
+            "install it with pip install matplotlib."
         ) from missing
     with context(["default", _STYLE]), warnings.catch_warnings():
         # A token may be in any script; a glyph that the font does not have is drawn as a box.
