@@ -141,7 +141,7 @@ def test_a_broken_treebank_is_refused_or_skipped_and_told(headlight, model, data
     assert f"{bank}:{line}" in headlight.refused(*arguments, "--out", tmp_path / "one")
     code, _, complained = headlight(*arguments, "--out", tmp_path / "two", "--invalid", "skip")
     assert code == 0, complained
-    assert "1 sentences with broken annotation" in (tmp_path / "two" / "index.html").read_text()
+    assert "1 sentences with invalid annotation" in (tmp_path / "two" / "index.html").read_text()
 
 
 def test_the_tables_of_the_paper_agree_with_each_other():
