@@ -155,3 +155,11 @@ def test_texts_are_documents_from_archives_too(tmp_path):
         Document(f"{path}/a.txt:3", ("two",)),
         Document(f"{path}/b.jsonl:1", ("three",)),
     ]
+
+
+def test_what_is_no_element_is_refused_in_one_sentence() -> None:
+    # The types of iterators are not checked beforehand, as those of lists are in these tests.
+    with pytest.raises(UsageError, match="sentences are needed, of class Sentence, and 'The cat'"):
+        list(open_treebank(iter(["The cat"])))
+    with pytest.raises(UsageError, match="documents are needed, of class CoreferenceDocument"):
+        list(open_coreference(iter(["The cat"])))

@@ -158,6 +158,7 @@ def corpus_in_memory(
     kind: CorpusKind,
     source: str,
     *,
+    element: type = object,
     format: str | None = None,
     read: Callable[[Iterable[Any]], Iterator[Element]] = iter,
 ) -> Corpus[Element]:
@@ -167,21 +168,36 @@ def corpus_in_memory(
         elements: Of an iterator the corpus can be read only once.
         kind: What they are.
         source: What reports call them.
+        element: The class that each of them has.
         format: The format asked for, which must be None.
         read: What makes elements of them.
 
     Raises:
-        UsageError: A format is given, or it is a corpus of something else.
+        UsageError: A format is given, or it is a corpus of something else, or no corpus at all.
     """
+    wanted = ELEMENTS[kind][1]
+    if not isinstance(elements, Iterable):
+        raise UsageError(f"{elements!r} is no corpus of {wanted}; give a path, or {wanted}.")
     if format is not None:
         raise UsageError(f"only files have a format; leave out the format {format!r}.")
     if not isinstance(elements, Corpus):
         made = corpus_read_once if isinstance(elements, Iterator) else Corpus
-        return made(source, lambda _: read(elements), kind)
+        return made(source, lambda _: read(_checked(elements, element, wanted)), kind)
     if elements.kind != kind:
-        has, wanted = ELEMENTS[elements.kind][1], ELEMENTS[kind][1]
+        has = ELEMENTS[elements.kind][1]
         raise UsageError(f"{elements.source} is a corpus of {has}, where {wanted} are needed.")
     return elements
+
+
+def _checked(elements: Iterable[Any], element: type, wanted: str) -> Iterator[Any]:
+    """The elements, each of which is of the class."""
+    for each in elements:
+        if not isinstance(each, element):
+            raise UsageError(
+                f"{wanted} are needed, of class {element.__name__}, and {each!r:.60} is none; "
+                "give the path of a file, or what was read from one."
+            )
+        yield each
 
 
 def corpus_read_once(

@@ -68,7 +68,9 @@ def open_coreference(
         require_choice("coreference format", format, COREFERENCE_FORMATS)
     require_choice("way with invalid documents", invalid, Invalid)
     if not isinstance(source, str | Location):
-        return corpus_in_memory(source, "coreference", "documents", format=format)
+        return corpus_in_memory(
+            source, "coreference", "documents", element=CoreferenceDocument, format=format
+        )
     found = corpus_of_files(
         source, "coreference", partial(_documents, format=format, invalid=invalid)
     )

@@ -72,7 +72,7 @@ def open_sentence_pairs(
     if not isinstance(source, str | Location):
         if split is not None or wanted is not None:
             raise UsageError("only files have parts and columns; leave out split and columns.")
-        return corpus_in_memory(source, "pairs", "pairs", format=format)
+        return corpus_in_memory(source, "pairs", "pairs", element=SentencePair, format=format)
     text = str(source)
     if text.startswith(PREFIX):
         return _of_hub(text, format, split, wanted)

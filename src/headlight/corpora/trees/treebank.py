@@ -54,7 +54,7 @@ def open_treebank(
         require_choice("treebank format", format, TREEBANK_FORMATS)
     require_choice("way with invalid sentences", invalid, Invalid)
     if not isinstance(source, str | Location):
-        return corpus_in_memory(source, "treebank", "sentences", format=format)
+        return corpus_in_memory(source, "treebank", "sentences", element=Sentence, format=format)
 
     return corpus_of_files(source, "treebank", partial(_sentences, format=format, invalid=invalid))
 
