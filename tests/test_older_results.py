@@ -76,7 +76,7 @@ def test_the_same_study_finds_the_same_today(name: str, models: dict[str, Captur
     before = load(held(name))
     assert set(found.data_vars) == set(before.data_vars)
     assert found.attrs["corpus_digest"] == before.attrs["corpus_digest"]
-    drawn = {"pairs_sample", "frequency_sample"}  # depend on the names of texts, and so on paths
+    drawn = {"pairs_sample", "frequency_sample", "points"}  # by the names of texts, formerly paths
     for variable in set(found.data_vars) - drawn:
         spearman = "spearman" in str(variable)  # rounding may change which of two is larger
         np.testing.assert_allclose(

@@ -160,3 +160,11 @@ def test_layers_in_words(layers, words):
 )
 def test_percentages_in_words(part, words):
     assert percent(part) == words
+
+
+def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
+    result = survey_sample(6, 8).isel(layer=[1, 4])
+    result["neighbour"][:] = 0.01
+    result["neighbour"].loc[{"measure": "weight", "layer": 4, "head": 3, "offset": -1}] = 0.85
+    assert by_kind(result)["previous"].startswith("Head 4-3 gives 85% of its weight")
+    assert {each.layer for each in highlights(result)} <= {None, 1, 4}

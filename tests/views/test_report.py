@@ -145,3 +145,17 @@ def test_a_result_of_one_measure_is_drawn():
     page = Page(report(survey_sample(2, 2).sel(measure=["weight"])))
     values = {e.attributes["value"] for e in page.all("input") if e.attributes["name"] == "measure"}
     assert values == {"weight"}
+
+
+def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
+    result = survey_sample(6, 3).isel(layer=[1, 4])
+    page = Page(report(result))
+    names = [f"{layer}-{head}" for layer in (1, 4) for head in range(3)]
+    cells = [str(e.attributes.get("id")) for e in page.all("g")]
+    assert [name for name in cells if name.startswith("head-")] == [f"head-{n}" for n in names]
+    rows = [e.text for e in page.all("th") if e.attributes.get("scope") == "row"]
+    assert [row for row in rows if re.fullmatch(r"\d-\d", row)] == names
+    assert [row for row in rows if re.fullmatch(r"\d", row)] == ["1", "4"]
+    dots = next(e for e in page.all("path") if e.attributes.get("data-series") == "to [SEP]")
+    named = str(dots.attributes["data-heads"]).split("|")
+    assert [name.split()[0] for name in named] == names

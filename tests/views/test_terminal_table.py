@@ -40,3 +40,9 @@ def test_findings_follow_and_names_are_plain_text():
     assert "[red]a\\x1b[0m" in text
     flowing = " ".join(text.split())
     assert all(highlight.text in flowing for highlight in highlights(result))
+
+
+def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
+    text = printed(terminal_table(survey_sample(6, 8).isel(layer=[1, 4])))
+    rows = [line for line in text.splitlines() if line[:5].strip().isdigit() and "/" in line]
+    assert [line.split()[0] for line in rows] == ["1", "4"]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from headlight.analysis.positions import Positions
 from headlight.capture import Kind
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+
+PATH_SEPARATOR = re.compile(r"[/\\]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,11 @@ def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:
 
 
 def _stream(example: Encoded) -> int:
-    """A number that depends on the text and its name, and not on its place in a batch."""
-    content = json.dumps([example.name, *map(list, (example.ids, example.target))])
+    """A number that depends on the text and where it stands in its file.
+
+    Neither on its place in a batch, nor on the folder that the file lies in: the same corpus gives
+    the same sample elsewhere.
+    """
+    file_and_line = PATH_SEPARATOR.split(example.name)[-1]
+    content = json.dumps([file_and_line, *map(list, (example.ids, example.target))])
     return int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little") >> 1

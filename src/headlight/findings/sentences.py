@@ -68,7 +68,7 @@ def percent(part: float) -> str:
 
 
 def _highest(values: NDArray[np.float64]) -> tuple[int, int] | None:
-    """Layer and head of the largest value, or None where nothing was observed."""
+    """Where the largest value stands, or None where nothing was observed."""
     if not np.isfinite(values).any():
         return None
     layer, head = np.unravel_index(np.nanargmax(values), values.shape)
@@ -98,13 +98,13 @@ def _special_tokens(result: xr.Dataset) -> Highlight | None:
             f"Over the whole model, special tokens get {percent(weight)} of the weight, "
             f"{'but' if norm < weight else 'and'} {percent(norm)} of the norm"
         )
-    text += f"{_where(gap)}. {_comparison(gap, weight, norm)}"
+    text += f"{_where(result, gap)}. {_comparison(gap, weight, norm)}"
     return Highlight(text, None, None, 1.0, "special tokens")
 
 
-def _where(gap: NDArray[np.float64]) -> str:
+def _where(result: xr.Dataset, gap: NDArray[np.float64]) -> str:
     """The layers in which special tokens get more weight than norm."""
-    layers = [int(layer) for layer in np.flatnonzero(gap >= 0.1)]
+    layers = [int(layer) for layer in result["layer"].values[gap >= 0.1]]
     if not layers or len(gap) == 1:
         return ""
     if len(layers) == len(gap):
@@ -144,13 +144,13 @@ def _category(result: xr.Dataset, category: str) -> Highlight | None:
     if place is None or (not differs and weights[place] < 0.5):
         return None
     text = (
-        f"Head {_name(place)} gives {percent(float(weights[place]))} of its weight to "
+        f"Head {_name(result, place)} gives {percent(float(weights[place]))} of its weight to "
         f"{category_label(result, category)}"
     )
     if np.isfinite(norms[place]):
         text += f", {'but' if differs else 'and'} {percent(float(norms[place]))} of its norm"
     importance = float(gap[place]) if differs else float(weights[place]) / 2
-    return Highlight(f"{text}.", *place, 0.95 * min(importance, 1.0), category)
+    return Highlight(f"{text}.", *_numbers(result, place), 0.95 * min(importance, 1.0), category)
 
 
 def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
@@ -160,14 +160,14 @@ def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
     if place is None or weights[place] < 0.3:
         return None
     norm = observed(result, "neighbour", measure="norm", offset=offset)[place]
-    text = f"Head {_name(place)} gives {percent(float(weights[place]))} of its weight"
+    text = f"Head {_name(result, place)} gives {percent(float(weights[place]))} of its weight"
     if np.isfinite(norm):
         text += f" and {percent(float(norm))} of its norm"
     many = int((weights > 0.5).sum())
     text += " to the current token itself" if offset == 0 else f" to the {which} token"
     if many > 1:
         text += f"; {many} heads give it more than half of their weight"
-    return Highlight(f"{text}.", *place, 0.9 * float(weights[place]), which)
+    return Highlight(f"{text}.", *_numbers(result, place), 0.9 * float(weights[place]), which)
 
 
 def _broadest(result: xr.Dataset) -> Highlight | None:
@@ -178,12 +178,12 @@ def _broadest(result: xr.Dataset) -> Highlight | None:
         return None
     part = float(entropy[place]) / uniform
     text = (
-        f"Head {_name(place)} is the broadest: its entropy, {entropy[place]:.2f} nats, is "
+        f"Head {_name(result, place)} is the broadest: its entropy, {entropy[place]:.2f} nats, is "
         f"{percent(part)} of that of uniform attention ({uniform:.2f})"
     )
     many = int((entropy > 0.9 * uniform).sum())
     text += f"; {many} heads are above 90%." if many > 1 else "."
-    return Highlight(text, *place, 0.55 * min(part, 1.0), "broad")
+    return Highlight(text, *_numbers(result, place), 0.55 * min(part, 1.0), "broad")
 
 
 def _narrowest(result: xr.Dataset) -> Highlight | None:
@@ -194,10 +194,10 @@ def _narrowest(result: xr.Dataset) -> Highlight | None:
         return None
     nats = float(entropy[place])
     text = (
-        f"Head {_name(place)} is the narrowest: {nats:.2f} nats, as if it spread its weight "
-        f"evenly over {np.exp(nats):.1f} tokens."
+        f"Head {_name(result, place)} is the narrowest: {nats:.2f} nats, as if it spread its "
+        f"weight evenly over {np.exp(nats):.1f} tokens."
     )
-    return Highlight(text, *place, 0.5 * (1 - nats / uniform), "narrow")
+    return Highlight(text, *_numbers(result, place), 0.5 * (1 - nats / uniform), "narrow")
 
 
 def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
@@ -210,12 +210,13 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
     cls, everyone = float(mean[0][last]), float(mean[1][last])
     if not abs(cls - everyone) >= 0.3:
         return None
+    layer = int(result["layer"].values[last])
     text = (
-        f"In the last layer {category_label(result, 'cls')} attends more "
-        f"{'broadly' if cls > everyone else 'narrowly'} ({cls:.2f} nats) than tokens do on "
+        f"In layer {layer}, the last that was looked at, {category_label(result, 'cls')} attends "
+        f"more {'broadly' if cls > everyone else 'narrowly'} ({cls:.2f} nats) than tokens do on "
         f"average ({everyone:.2f})."
     )
-    return Highlight(text, last, None, min(0.35, 0.2 * abs(cls - everyone)), "breadth from cls")
+    return Highlight(text, layer, None, min(0.35, 0.2 * abs(cls - everyone)), "breadth from cls")
 
 
 def _effective(result: xr.Dataset) -> Highlight | None:
@@ -229,12 +230,12 @@ def _effective(result: xr.Dataset) -> Highlight | None:
         text = f"Effective attention is nearly the weight in every head (r at least {lowest:.2f})."
         return Highlight(text, None, None, 0.3, "effective")
     text = (
-        f"Effective attention differs most from the weight in head {_name(place)}: "
+        f"Effective attention differs most from the weight in head {_name(result, place)}: "
         f"correlation {lowest:.2f}"
     )
     several = np.isfinite(correlation).sum() > 1
     text += f", where the mean over heads is {mean:.2f}." if several else "."
-    return Highlight(text, *place, min(0.8 * (1 - lowest), 0.8), "effective")
+    return Highlight(text, *_numbers(result, place), min(0.8 * (1 - lowest), 0.8), "effective")
 
 
 def _length(result: xr.Dataset) -> Highlight | None:
@@ -264,11 +265,16 @@ def _dispersion(result: xr.Dataset) -> Highlight | None:
     if most is None or least is None or most == least:
         return None
     text = (
-        f"The lengths ‖f(x)‖ of the transformed vectors vary most in head {_name(most)} "
-        f"(CV {cv[most]:.2f}) and least in head {_name(least)} (CV {cv[least]:.2f})."
+        f"The lengths ‖f(x)‖ of the transformed vectors vary most in head {_name(result, most)} "
+        f"(CV {cv[most]:.2f}) and least in head {_name(result, least)} (CV {cv[least]:.2f})."
     )
-    return Highlight(text, *most, min(0.4, float(cv[most])), "dispersion")
+    return Highlight(text, *_numbers(result, most), min(0.4, float(cv[most])), "dispersion")
 
 
-def _name(place: tuple[int, int]) -> str:
-    return f"{place[0]}-{place[1]}"
+def _numbers(result: xr.Dataset, place: tuple[int, int]) -> tuple[int, int]:
+    """Layer and head as the model counts them; a survey may hold some layers only."""
+    return int(result["layer"].values[place[0]]), place[1]
+
+
+def _name(result: xr.Dataset, place: tuple[int, int]) -> str:
+    return "-".join(map(str, _numbers(result, place)))

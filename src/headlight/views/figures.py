@@ -41,7 +41,11 @@ class Figure:
 
 
 def figures(result: xr.Dataset) -> list[Figure]:
-    """The figures of a survey; one for which nothing was observed is left out."""
+    """The figures of a survey; one for which nothing was observed is left out.
+
+    Layers that were not looked at have a gap.
+    """
+    result = result.reindex(layer=range(int(result["layer"].max()) + 1))
     drawn = [
         _categories(result),
         _neighbours(result),

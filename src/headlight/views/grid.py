@@ -1,6 +1,7 @@
 """The head grid: one square per head, coloured by the answer to a question."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
@@ -77,7 +78,7 @@ class HeadGrid:
 
 def head_grid(result: xr.Dataset) -> HeadGrid | None:
     """The grid of a survey, or None when no head was observed at all."""
-    layers, heads = result.sizes["layer"], result.sizes["head"]
+    layers, heads = result["layer"].values.tolist(), result.sizes["head"]
     views: dict[str, View] = {}
     questions = []
     for name, label, by_measure, uniform in _questions(result):
@@ -101,11 +102,11 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
     return HeadGrid(questions, shown, views, first, draw_grid(views[first], layers, heads))
 
 
-def draw_grid(view: View, layers: int, heads: int) -> Markup:
+def draw_grid(view: View, layers: Sequence[int], heads: int) -> Markup:
     """The squares, rows are layers; each has a title and the class that colours it."""
     dense = heads > _TEXT_UP_TO
     frame = _DENSE if dense else _FRAME
-    width, height = frame.left + CELL * heads + 4, frame.top + CELL * layers + 4
+    width, height = frame.left + CELL * heads + 4, frame.top + CELL * len(layers) + 4
     parts = [
         _label("head", frame.left + CELL * heads / 2, frame.line, "grid-axis"),
         _label("layer", frame.left - 10, frame.top - 10, "grid-axis", "end"),
@@ -113,12 +114,13 @@ def draw_grid(view: View, layers: int, heads: int) -> Markup:
     for head in range(heads):
         x = frame.left + CELL * (head + 0.5)
         parts.append(_label(str(head), x, frame.top - 10, "grid-tick"))
-    for layer in range(layers):
-        y = frame.top + CELL * (layer + 0.5) + 5
+    for row, layer in enumerate(layers):
+        y = frame.top + CELL * (row + 0.5) + 5
         parts.append(_label(str(layer), frame.left - 10, y, "grid-tick", "end"))
         for head in range(heads):
-            corner = (frame.left + CELL * head, frame.top + CELL * layer)
-            parts.append(_cell(view, layer, head, heads, corner))
+            corner = (frame.left + CELL * head, frame.top + CELL * row)
+            name = f"{layer}-{head}"
+            parts.append(_cell(view, row * heads + head, name, corner, dense=dense))
     return element(
         "svg",
         joined(parts),
@@ -128,24 +130,23 @@ def draw_grid(view: View, layers: int, heads: int) -> Markup:
         # Squares of up to 60 pixels, and never wider than the column that they stand in.
         style=f"max-width:{min(60 * heads + frame.left, 800)}px",
         role="img",
-        aria_label=f"{view['title']}: {layers} layers by {heads} heads; the table of all heads "
-        "below holds the same numbers",
+        aria_label=f"{view['title']}: {len(layers)} layers by {heads} heads; the table of all "
+        "heads below holds the same numbers",
     )
 
 
-def _cell(view: View, layer: int, head: int, heads: int, corner: tuple[int, int]) -> Markup:
-    index = layer * heads + head
+def _cell(view: View, index: int, name: str, corner: tuple[int, int], *, dense: bool) -> Markup:
     value = view["values"][index]
     step = "none" if value is None else f"q{level(value, view['low'], view['high'])}"
     x, y = corner
     parts = [
-        element("title", f"Head {layer}-{head}: {view['texts'][index]}"),
+        element("title", f"Head {name}: {view['texts'][index]}"),
         element("rect", x=x + 1, y=y + 1, width=CELL - 2, height=CELL - 2, rx=4),
     ]
-    if heads <= _TEXT_UP_TO:
+    if not dense:
         words = view["cells"][index]
         parts.append(element("text", words, x=x + CELL // 2, y=y + CELL // 2 + 5))
-    return element("g", *parts, id=f"head-{layer}-{head}", class_=f"cell {step}")
+    return element("g", *parts, id=f"head-{name}", class_=f"cell {step}")
 
 
 def _label(words: str, x: Number, y: Number, kind: str, anchor: str = "middle") -> Markup:

@@ -80,10 +80,10 @@ def head_table(result: xr.Dataset) -> SortableTable:
     columns, values, formats = _head_columns(result)
     keep = [i for i, value in enumerate(values) if np.isfinite(value).any()]
     rows = []
-    for layer in range(result.sizes["layer"]):
+    for row, layer in enumerate(result["layer"].values.tolist()):
         for head in range(result.sizes["head"]):
             name = Cell(f"{layer}-{head}", layer * 1e4 + head)
-            rows.append([name, *(_cell(float(values[i][layer, head]), formats[i]) for i in keep)])
+            rows.append([name, *(_cell(float(values[i][row, head]), formats[i]) for i in keep)])
     return SortableTable("heads", "All heads", [Column("head"), *(columns[i] for i in keep)], rows)
 
 
@@ -101,8 +101,8 @@ def layer_table(result: xr.Dataset) -> SortableTable:
         formats.append(decimal)
     keep = [i for i, mean in enumerate(means) if np.isfinite(mean).any()]
     rows = [
-        [Cell(str(layer), layer), *(_cell(float(means[i][layer]), formats[i]) for i in keep)]
-        for layer in range(result.sizes["layer"])
+        [Cell(str(layer), layer), *(_cell(float(means[i][row]), formats[i]) for i in keep)]
+        for row, layer in enumerate(result["layer"].values.tolist())
     ]
     return SortableTable(
         "layers",

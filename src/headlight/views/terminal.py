@@ -82,8 +82,8 @@ def _layers(result: xr.Dataset) -> Table:
     columns = [column for column in _columns(result) if any(c != MISSING for c in column[1])]
     for label, _ in columns:
         table.add_column(Text(label), justify="right", no_wrap=True)
-    for layer in range(result.sizes["layer"]):
-        table.add_row(str(layer), *(Text(cells[layer]) for _, cells in columns))
+    for row, layer in enumerate(result["layer"].values):
+        table.add_row(str(layer), *(Text(cells[row]) for _, cells in columns))
     return table
 
 

@@ -42,6 +42,9 @@ SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv",
 }  # fmt: skip
 
+TREEBANK_SUFFIXES = (".conllu", ".conllx", ".conll09")
+"""Of files whose columns nobody means to read as text."""
+
 
 def open_corpus(
     source: Source | Corpus[Document], *, format: str | None = None, column: str | None = None
@@ -67,7 +70,8 @@ def open_corpus(
         column: Key or column that holds the text; by default ``text``, or the only one.
 
     Raises:
-        UsageError: The format is unknown, or does not go with the source or the column.
+        UsageError: The format is unknown, or does not go with the source or the column; when it is
+            read, a file is a treebank.
         CorpusError: There is no such file, nothing matches, or a folder holds no files.
     """
     if format is not None:
@@ -138,6 +142,11 @@ def _documents(lines: Lines, format: str | None, column: str | None) -> Iterator
 
 
 def _guess(lines: Lines) -> str:
+    if lines.suffix in TREEBANK_SUFFIXES:
+        raise UsageError(
+            f"{lines.name} is a treebank, where text is needed; name the format paragraphs if its "
+            "lines are to be read as text."
+        )
     if lines.suffix in SUFFIXES:
         return SUFFIXES[lines.suffix]
     return "wikipedia" if lines.first().startswith(OPENING) else "paragraphs"

@@ -76,7 +76,7 @@ function showDetail() {
       measures.forEach((m) => row.append(build("td", (data.views[`${input.value}.${m}`]?.texts[current] ?? "–").replace(" nats", ""))));
     }
   });
-  const name = `${Math.floor(current / data.heads)}-${current % data.heads}`;
+  const name = grid.querySelectorAll(".cell")[current].id.replace("head-", "");
   panel.replaceChildren(build("h3", `Head ${name}`), table);
 }
 
@@ -95,8 +95,8 @@ function moveChoice(event) {
 }
 
 function chooseFromAddress() {
-  const match = /^#head-(\d+)-(\d+)$/.exec(location.hash);
-  if (match) choose(Number(match[1]) * data.heads + Number(match[2]));
+  const index = [...grid.querySelectorAll(".cell")].findIndex((cell) => `#${cell.id}` === location.hash);
+  if (index >= 0) choose(index);
 }
 
 if (grid) {
