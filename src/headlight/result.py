@@ -24,7 +24,8 @@ FORMAT = "2"
 Results of format 1 are read as well, see `headlight.older_results`.
 """
 
-_MEASURED_WITH = ("headlight", "torch", "transformers", "numpy", "xarray")
+_CALCULATING = ("headlight", "torch", "transformers")
+_MEASURED_WITH = (*_CALCULATING, "numpy", "xarray")
 
 # What h5py, h5netcdf and xarray raise on a file that is damaged or something else.
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, TypeError, AttributeError, IndexError)
@@ -125,6 +126,11 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     along = [name for name, variable in parts[0].data_vars.items() if "measure" in variable.dims]
     together = xarray.concat([part[along] for part in parts], dim="measure", join="exact")
     return parts[0].drop_dims("measure").merge(together).assign_attrs(parts[0].attrs)
+
+
+def calculated_with() -> dict[str, str]:
+    """The versions of the packages that make numbers; halves of one run must have the same."""
+    return {name: found for name, found in versions().items() if name in _CALCULATING}
 
 
 def versions() -> dict[str, str]:

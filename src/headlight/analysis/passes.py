@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from headlight.analysis.batch_runner import BatchRunner, out_of_memory
 from headlight.encode import Encoded, length_batches
 from headlight.files import Location
+from headlight.result import calculated_with
 from headlight.run import BatchJob, State, run, show_progress
 
 E = TypeVar("E", bound=Encoded)
@@ -40,7 +41,8 @@ def observe(
         progress: show a bar on standard error.
 
     Raises:
-        RunError: the folder holds a pass with other settings or another corpus.
+        RunError: the folder holds a pass with other settings or another corpus, or one begun with
+            another version of torch or transformers.
         RunInterruptedError: the user pressed Ctrl-C.
     """
     shown = show_progress(max_examples, sys.stderr) if progress else nullcontext()
@@ -56,7 +58,7 @@ def observe(
             islice(examples, max_examples),
             work,
             folder=folder,
-            signature=signature,
+            signature={**signature, **calculated_with()},
             resume=resume,
             progress=bar,
         )

@@ -123,12 +123,7 @@ class StudyPlan(Generic[E]):
 
 def model_signature(model: CapturedModel, settings: ModelSettings) -> dict[str, Any]:
     """The settings, and the model that they are about, as JSON."""
-    return {
-        **settings.signature(),
-        "model": model.name,
-        "revision": model.revision,
-        "dtype": str(model.transformer.dtype).removeprefix("torch."),
-    }
+    return {**settings.signature(), **model.identity()}
 
 
 def plan_passes(

@@ -179,14 +179,21 @@ def _eager_beside(module: nn.Module) -> AttentionFunction:
     )
 
 
+def own_implementation(config: Any) -> str | None:
+    """The attention that a configuration names, or named before the hook."""
+    patched = _patched.get(id(config))
+    named: str | None = (
+        patched.implementation if patched else getattr(config, "_attn_implementation", None)
+    )
+    return named
+
+
 def own_function(module: nn.Module) -> AttentionFunction:
     """What `module` calls when it is not captured, if that takes masks that are added.
 
     Only sdpa is passed through: the masks that other kernels expect differ.
     """
-    config: Any = getattr(module, "config", None)
-    patched = _patched.get(id(config))
-    named = patched.implementation if patched else getattr(config, "_attn_implementation", None)
+    named = own_implementation(getattr(module, "config", None))
     own: AttentionFunction = (
         ALL_ATTENTION_FUNCTIONS["sdpa"] if named == "sdpa" else _eager_beside(module)
     )

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headlight.capture.backward import frozen
 from headlight.capture.dummy_inputs import dummy_inputs
+from headlight.capture.identity import identity_of
 from headlight.capture.objectives.objective import Objective, Prepared, check_finite
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import Recorder, recorder_of, recording
@@ -202,6 +203,11 @@ class CapturedModel:
     def encoder(self) -> "CapturedModel":
         """The encoder of an encoder-decoder model, as a model of its own."""
         return self._part(self.transformer.get_encoder())
+
+    def identity(self) -> dict[str, str]:
+        """Name and revision, and all that results depend on; see `identity_of`."""
+        known = {"model": self.name, "revision": self.revision}
+        return known | identity_of(self.transformer, self.tokenizer)
 
     def require_tokenizer(self, purpose: str) -> PreTrainedTokenizerBase:
         """The tokenizer.

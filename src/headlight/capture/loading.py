@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import transformers
+from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
@@ -20,6 +21,7 @@ from transformers import (
 
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.heads import LOADERS, head_of
+from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
 from headlight.errors import MissingHeadError, ModelError, UsageError
 from headlight.settings import require_choice
 
@@ -88,7 +90,7 @@ def load_model(
         if tokenizer is None:
             tokenizer, problem = _tokenizer(source, options)
     label = EMBEDDED_NAME if model is None else str(model)
-    found = _revision(source, network)
+    found = _revision(source, network, revision)
     return CapturedModel(network.to(place).eval(), tokenizer, label, found, problem)
 
 
@@ -103,7 +105,7 @@ def _in_memory(
             "a class of transformers that has one."
         )
     problem = "" if tokenizer else "a model in memory comes without one, give it beside the model"
-    return CapturedModel(network, tokenizer, name, _digest_of_weights(network), problem)
+    return CapturedModel(network, tokenizer, name, digest_of_weights(network), problem)
 
 
 def _check_folder(source: str) -> None:
@@ -130,7 +132,7 @@ def _model(source: str, dtype: torch.dtype, options: dict[str, Any], *, with_hea
         raise
     except Exception as problem:  # damaged folders make every library raise its own
         raise ModelError(_loading_sentence(source, problem)) from problem
-    missing = sorted(name for name in report["missing_keys"] if not _is_dispensable(name))
+    missing = sorted(name for name in report["missing_keys"] if not is_dispensable(name))
     headless = [name for name in missing if with_head and _is_of_head(name, model)]
     if headless and headless == missing:
         raise MissingHeadError(
@@ -164,11 +166,6 @@ def _is_of_head(name: str, model: Any) -> bool:
     if model.base_model is model:  # not built of a base and a head
         return name.startswith("lm_head")
     return not name.startswith(f"{model.base_model_prefix}.")
-
-
-def _is_dispensable(name: str) -> bool:
-    """Weights that no attention depends on, and that checkpoints of other heads leave out."""
-    return "pooler" in name or name.endswith("masked_spec_embed")
 
 
 def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
@@ -241,23 +238,20 @@ def _quiet() -> Iterator[None]:
             log.enable_progress_bar()
 
 
-def _revision(source: str, model: Any) -> str:
-    """The commit on the hub, else a digest of the weights in the folder."""
-    commit = getattr(model.config, "_commit_hash", None)
-    if commit:
-        return str(commit)
+def _revision(source: str, network: PreTrainedModel, asked: str | None) -> str:
+    """The commit on the hub, else a digest of the weights: in the folder, or in memory."""
+    files = sorted(Path(source).glob("*.safetensors"))
+    if not files:
+        return _commit(source, asked) or digest_of_weights(network)
     digest = hashlib.sha256()
-    for path in sorted(Path(source).glob("*.safetensors")):
+    for path in files:
         with path.open("rb") as file:
             while block := file.read(_READ_AT_ONCE):
                 digest.update(block)
-    return f"sha256:{digest.hexdigest()[:16]}"
+    return shortened(digest)
 
 
-def _digest_of_weights(network: PreTrainedModel) -> str:
-    """A digest of the weights as they are in memory, which training changes."""
-    digest = hashlib.sha256()
-    for name, weight in sorted(network.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(weight.cpu().contiguous().flatten().view(torch.uint8).numpy())
-    return f"sha256:{digest.hexdigest()[:16]}"
+def _commit(source: str, asked: str | None) -> str | None:
+    """The commit of which the configuration lies in the cache of the hub."""
+    found = try_to_load_from_cache(source, "config.json", revision=asked)
+    return Path(found).parent.name if isinstance(found, str) else None

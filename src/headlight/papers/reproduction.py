@@ -15,7 +15,7 @@ from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
-from headlight.result import load, save
+from headlight.result import calculated_with, load, save
 from headlight.settings import Settings
 from headlight.studies.catalogue import find_study
 from headlight.vocabulary import GRADIENT
@@ -135,7 +135,7 @@ class Reproduction:
             found = _load_kept(path, stage, signature)
             if found is None:
                 make_folder(path.parent)
-                run = _run_folder(self.folder / RUNS / name, signature)
+                run = _run_folder(self.folder / RUNS / name, f"{signature}\n{_libraries()}")
                 found = make(run).assign_attrs(signature=signature, stage=stage)
                 save(found, path)
             self._results[name] = found
@@ -143,8 +143,12 @@ class Reproduction:
 
 
 def _signature(model: CapturedModel, key: dict[str, Any]) -> str:
-    of = {"model": model.name, "revision": model.revision, "dtype": str(model.transformer.dtype)}
-    return json.dumps({**of, **key}, sort_keys=True)
+    return json.dumps({**model.identity(), **key}, sort_keys=True)
+
+
+def _libraries() -> str:
+    """Half a result by one version and half by another would be neither."""
+    return json.dumps(calculated_with())
 
 
 def _run_folder(run: Path, signature: str) -> Path:

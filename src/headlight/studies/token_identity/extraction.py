@@ -95,8 +95,7 @@ def vectors_signature(
     for example in examples:
         digest.update(json.dumps([example.ids, example.segments]).encode())
     return {
-        "model": model.name,
-        "revision": model.revision,
+        **model.identity(),
         "embeddings": embeddings,
         "examples": digest.hexdigest(),
     }

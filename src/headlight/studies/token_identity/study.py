@@ -22,6 +22,7 @@ from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.errors import ResultError, RunError, UsageError
 from headlight.files import Location, make_folder
+from headlight.result import calculated_with
 from headlight.run.json_cache import JsonCache
 from headlight.studies.token_identity.cases import Case, Tokens
 from headlight.studies.token_identity.extraction import (
@@ -87,13 +88,14 @@ def run(
     about = vectors_signature(known, plan.model, settings.embeddings)
 
     def compute(place: Location | None) -> xarray.Dataset:
-        maps = _Maps(place / MAPS, plan.model) if place and settings.keep_maps else None
         local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
         if local and folder and folder.overwrite:
             for name in (TOKENS, RATES, MAPS):
                 shutil.rmtree(local / name, ignore_errors=True)
         known_rates = cache or place
-        rates = JsonCache(known_rates / RATES, about) if known_rates else JsonCache()
+        depend = {**about, **calculated_with()}
+        rates = JsonCache(known_rates / RATES, depend) if known_rates else JsonCache()
+        maps = _Maps(place / MAPS, depend) if place and settings.keep_maps else None
         kept = cache or local
         with ExitStack() as stack:
             if kept is None and vectors_size(known, plan.model) > settings.memory:
@@ -124,22 +126,23 @@ def run(
 
 @dataclass(frozen=True)
 class _Maps:
-    """The folder where maps are kept, a file each."""
+    """The folder where maps are kept, a file each, and what all of them depend on."""
 
     folder: Location
-    model: CapturedModel
+    about: Mapping[str, Any]
 
     def has(self, case: Case, key: Mapping[str, Any]) -> bool:
         """See `headlight.studies.token_identity.outcomes.Keep`."""
-        return all(_notes(self._path(case, layer)).get("of") == _json(key) for layer in case.layers)
+        of = self._of(key)
+        return all(_notes(self._path(case, layer)).get("of") == of for layer in case.layers)
 
     def put(self, case: Case, key: Mapping[str, Any], fitted: Sequence[Fitted]) -> None:
         """See `headlight.studies.token_identity.outcomes.Keep`."""
         make_folder(self.folder, error=RunError)
         for layer, one in zip(case.layers, fitted, strict=True):
             notes = {
-                "model": self.model.name,
-                "revision": self.model.revision,
+                "model": self.about["model"],
+                "revision": self.about["revision"],
                 "loss": case.loss,
                 "offset": case.offset,
                 "fraction": case.fraction,
@@ -147,9 +150,13 @@ class _Maps:
                 "layer": layer,
                 "parameter": one.parameter,
                 "validation_loss": one.loss,
-                "of": _json(key),
+                "of": self._of(key),
             }
             save_map(self._path(case, layer), case.map, one.weights, notes)
+
+    def _of(self, key: Mapping[str, Any]) -> Any:
+        """As it comes back from a file."""
+        return json.loads(json.dumps({"about": self.about, "key": key}))
 
     def _path(self, case: Case, layer: int) -> Location:
         return self.folder / (
@@ -164,11 +171,6 @@ def _notes(path: Location) -> dict[str, Any]:
         return dict(load_map(path).notes)
     except ResultError:
         return {}
-
-
-def _json(key: Mapping[str, Any]) -> Any:
-    """As it comes back from a file."""
-    return json.loads(json.dumps(key))
 
 
 def _attributes(vectors: TokenVectors) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def _load(
         rate_search="shared", seed=reproduction.settings.seed, **(defaults | choices)
     )
     # Hidden tokens of another model, or of other pairs, are kept beside these.
-    of = json.dumps([model.name, model.revision, pairs.state])
+    of = json.dumps([model.identity(), pairs.state])
     mark = sha256(of.encode()).hexdigest()[:8]
     return reproduction.run(
         "token_identity",

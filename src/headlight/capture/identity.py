@@ -1,0 +1,92 @@
+"""What of a model the numbers depend on, as digests that two runs can compare."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from headlight.capture.attention import own_implementation, replacer_of
+
+_ABOUT_FILES = frozenset(
+    {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"}
+)
+"""Fields of a configuration that say where it is from, or that `identity_of` has elsewhere."""
+
+_SET_BY_CALLS = ("padding", "truncation")
+"""Parts of a fast tokenizer that any call changes."""
+
+_SHOWN = 16
+
+
+def identity_of(network: nn.Module, tokenizer: Any) -> dict[str, str]:
+    """Everything of a model that results depend on: the same numbers come from the same identity.
+
+    Weights are read as they are in memory at this moment, so that a model which was trained on, or
+    whose file was damaged, is another one.  Where attention is replaced the identity is never seen
+    again, since a function has no digest.
+
+    Args:
+        network: the model of transformers.
+        tokenizer: its tokenizer, or None.
+    """
+    config: Any = network.config
+    replaced = any(replacer_of(module) is not None for module in network.modules())
+    return {
+        "dtype": str(network.dtype).removeprefix("torch."),
+        "weights": digest_of_weights(network),
+        "configuration": _digest_of_json(_described(config.to_dict())),
+        "tokenizer": _digest_of_tokenizer(tokenizer),
+        "attention_implementation": (
+            f"replaced {secrets.token_hex(8)}" if replaced else str(own_implementation(config))
+        ),
+    }
+
+
+def is_dispensable(name: str) -> bool:
+    """Weights that no attention depends on; checkpoints may lack them, and they are then random."""
+    return "pooler" in name or name.endswith("masked_spec_embed")
+
+
+def digest_of_weights(network: nn.Module) -> str:
+    """A digest of the weights as they are in memory, which training changes."""
+    digest = hashlib.sha256()
+    for name, weight in sorted(network.state_dict().items()):
+        if not is_dispensable(name):
+            digest.update(f"{name} {tuple(weight.shape)}".encode())
+            digest.update(weight.cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return shortened(digest)
+
+
+def shortened(digest: Any) -> str:
+    """A digest of SHA-256 as it is shown and compared."""
+    return f"sha256:{digest.hexdigest()[:_SHOWN]}"
+
+
+def _described(value: Any) -> Any:
+    """A configuration, and those within it, without what is about files."""
+    if isinstance(value, Mapping):
+        return {str(k): _described(each) for k, each in value.items() if k not in _ABOUT_FILES}
+    return value
+
+
+def _digest_of_tokenizer(tokenizer: Any) -> str:
+    if tokenizer is None:
+        return "none"
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        made = {"vocabulary": tokenizer.get_vocab(), "class": type(tokenizer).__name__}
+    else:
+        serialised = json.loads(backend.to_str())
+        made = {name: part for name, part in serialised.items() if name not in _SET_BY_CALLS}
+    special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
+    limit = str(tokenizer.model_max_length)
+    return _digest_of_json({"state": made, "special": special, "max_length": limit})
+
+
+def _digest_of_json(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, default=str)
+    return shortened(hashlib.sha256(text.encode()))
