@@ -14,12 +14,19 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 import definitions
 from architectures import ARCHITECTURES
-from headlight.capture import CapturedModel, LayerRecord
+from headlight.capture import (
+    AttributionSettings,
+    CapturedModel,
+    LayerRecord,
+    attention_replaced,
+    attribute,
+)
 from headlight.capture.attention import _listeners, _patched
 from headlight.encode import Encoded
-from headlight.encode.batch import collate
+from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UsageError
 from headlight.measures import Scores
+from headlight.studies.token_identity.extraction import watched_sum
 from measures.layers import keeps_promise, wide
 from tiny_models import Inputs, eager_attention, real_tokens
 
@@ -300,6 +307,57 @@ def test_a_pass_in_another_thread_is_right_and_unseen(name: str) -> None:
         recorder.visit = visit
         run(model, inputs)
     weights_are_right(records, eager_attention(model.transformer, inputs))
+    scale = float(before.abs().max())
+    for output in found:
+        torch.testing.assert_close(output, before, rtol=0, atol=1e-5 * scale)
+
+
+def traced(model: CapturedModel, text: Batch) -> None:
+    model.verify(text)
+
+
+def captured(model: CapturedModel, text: Batch) -> None:
+    with recorded(model):
+        model.run(text)
+
+
+def replaced(model: CapturedModel, text: Batch) -> None:
+    with attention_replaced(model, {0: lambda weight, site: weight.flip(-1)}):
+        model.run(text)
+
+
+def attributed(model: CapturedModel, text: Batch) -> None:
+    attribute(model, text, AttributionSettings(method="exact", embeddings="output"))
+
+
+def extracted(model: CapturedModel, text: Batch) -> None:
+    with watched_sum(model.transformer):
+        model.run(text)
+
+
+@pytest.mark.parametrize("work", [traced, captured, replaced, attributed, extracted])
+@pytest.mark.parametrize("name", ["BERT", "Llama"])
+def test_another_thread_finds_the_model_as_always_whatever_is_done_with_it(
+    name: str, work: Callable[[CapturedModel, Batch], None]
+) -> None:
+    """It runs the model within every attention of every pass of this thread."""
+    model, inputs = model_of(name), inputs_of(name)
+    assert model.sites
+    before = run(model, inputs)
+    found: list[Tensor] = []
+    this = threading.get_ident()
+
+    def meanwhile(*_: Any) -> None:
+        if threading.get_ident() == this:
+            found.append(in_a_thread(lambda: run(model, inputs)))
+
+    modules = {site.module for site in model.sites}
+    hooks = [module.register_forward_pre_hook(meanwhile) for module in modules]
+    text = Encoded("text", (7, 8, 9, 10, 11), (0,) * 5, (3,) * 5, (0, 1, 2, 3, 4))
+    work(model, collate([text], pad_id=0))
+    for hook in hooks:
+        hook.remove()
+    assert len(found) >= len(model.sites)
     scale = float(before.abs().max())
     for output in found:
         torch.testing.assert_close(output, before, rtol=0, atol=1e-5 * scale)

@@ -6,7 +6,6 @@ other attention stays what it was, fast kernels included.  Gradients flow throug
 whatever they were made from.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -27,6 +26,7 @@ from headlight.capture.attention import (
     uninstall,
 )
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.hooks import Registration, hooked
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import configurations
 from headlight.errors import CaptureError, UsageError
@@ -83,15 +83,13 @@ def attention_replaced(
     register()
     configs = configurations(network)
     install(configs)
-    hooks = replacer.hooks(network)
     set_replacer(network, replacer)
     try:
-        yield
+        with hooked(replacer.hooks(network)):
+            yield
     finally:
         replacer.active = False  # for a capture that outlives the block
         set_replacer(network, outer)
-        for hook in hooks:
-            hook.remove()
         uninstall(configs)
         if isinstance(outer, Replacer):
             outer.note_used(replacer)
@@ -120,7 +118,6 @@ class Replacer:
         self._current: AttentionSite | None = None
         self._depth = 0
         self._passes = 0
-        self._thread = threading.get_ident()
 
     def changes_before(
         self, later: Mapping[AttentionSite, list[_Change]]
@@ -138,29 +135,22 @@ class Replacer:
         sites = {*self._changes, *later}
         return {site: [*self._changes.get(site, ()), *later.get(site, ())] for site in sites}
 
-    def hooks(self, network: nn.Module) -> list[Any]:
+    def hooks(self, network: nn.Module) -> list[Registration]:
         """Hooks that notice when the model, or a model inside it, begins to run and ends."""
         whole = [module for module in network.modules() if isinstance(module, PreTrainedModel)]
-        begin = [each.register_forward_pre_hook(self._begin) for each in whole]
+        begin = [(each.register_forward_pre_hook, self._begin) for each in whole]
         # Also after an exception, or the next pass would seem to be a part of this one.
-        end = [each.register_forward_hook(self._end, always_call=True) for each in whole]
+        end = [(partial(each.register_forward_hook, always_call=True), self._end) for each in whole]
         return [*begin, *end]
 
     def _begin(self, *_: Any) -> None:
-        if not self._is_ours():
-            return
         if not self._depth:
             self._seen.clear()
             self._passes += self.active
         self._depth += 1
 
     def _end(self, *_: Any) -> None:
-        if self._is_ours():
-            self._depth -= 1
-
-    def _is_ours(self) -> bool:
-        """Whether this is the thread that opened the block; other threads run as always."""
-        return threading.get_ident() == self._thread
+        self._depth -= 1
 
     def begin_module(self, module: nn.Module) -> None:
         """The attention of `module` is about to run once.

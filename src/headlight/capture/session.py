@@ -1,6 +1,5 @@
 """Capture the attention of one model, and leave the model exactly as it was."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +20,7 @@ from headlight.capture.attention import (
     uninstall,
 )
 from headlight.capture.backward import Tape
+from headlight.capture.hooks import Registration, hooked
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
 from headlight.shapes import Visible
@@ -78,7 +78,6 @@ class Recorder:
         self._own = own
         self._next = 0
         self._inputs: dict[nn.Module, Tensor] = {}
-        self._thread = threading.get_ident()
         self._tape: Tape | None = None
 
     @contextmanager
@@ -94,9 +93,8 @@ class Recorder:
 
     def begin(self, *_: Any) -> None:
         """A forward pass starts: count from the first site."""
-        if self._is_ours():
-            self._next = 0
-            self._inputs.clear()
+        self._next = 0
+        self._inputs.clear()
 
     def end(self, *_: Any) -> None:
         """A forward pass ends: every site must have been seen.
@@ -104,8 +102,6 @@ class Recorder:
         Raises:
             CaptureError: the pass ran other attention than the traced one.
         """
-        if not self._is_ours():
-            return
         self._inputs.clear()
         if self._next != len(self._sites):
             raise CaptureError(
@@ -115,12 +111,7 @@ class Recorder:
 
     def keep_input(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A forward pre-hook of the sources of values: their input is x."""
-        if self._is_ours():
-            self._inputs[module] = inputs[0]
-
-    def _is_ours(self) -> bool:
-        """Whether this is the thread that opened the capture; other threads run unseen."""
-        return threading.get_ident() == self._thread
+        self._inputs[module] = inputs[0]
 
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -186,22 +177,14 @@ def recording(
     """Record the sites numbered `wanted` in every forward pass of the block."""
     own = {site.module: own_function(site.module) for site in sites}
     recorder = Recorder(sites, wanted, own)
-    with interface_hook(model, recorder):
-        hooks = [
-            model.register_forward_pre_hook(recorder.begin),
-            model.register_forward_hook(recorder.end),
-        ]
-        sources = {sites[index].source for index in wanted}
-        hooks += [
-            source.register_forward_pre_hook(recorder.keep_input)
-            for source in sources
-            if source is not None
-        ]
-        try:
-            yield recorder
-        finally:
-            for hook in hooks:
-                hook.remove()
+    sources = [source for source in {sites[index].source for index in wanted} if source]
+    hooks: list[Registration] = [
+        (model.register_forward_pre_hook, recorder.begin),
+        (model.register_forward_hook, recorder.end),
+        *((source.register_forward_pre_hook, recorder.keep_input) for source in sources),
+    ]
+    with interface_hook(model, recorder), hooked(hooks):
+        yield recorder
 
 
 def visible_keys(mask: Tensor | None, weight: Tensor) -> Visible | None:

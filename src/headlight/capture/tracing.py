@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attention import eager_function, unreplaced
+from headlight.capture.hooks import hooked
 from headlight.capture.record import AttentionSite, Projection
 from headlight.capture.session import interface_hook
 from headlight.errors import UnsupportedModelError
@@ -133,13 +134,9 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
 def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     tracer = Tracer()
     linears = [module for module in model.modules() if isinstance(module, Linear)]
-    hooks = [module.register_forward_hook(tracer.linear) for module in linears]
-    try:
-        with torch.no_grad(), interface_hook(model, tracer):
-            output = model(**inputs)[0]
-    finally:
-        for hook in hooks:
-            hook.remove()
+    hooks = [(module.register_forward_hook, tracer.linear) for module in linears]
+    with hooked(hooks), torch.no_grad(), interface_hook(model, tracer):
+        output = model(**inputs)[0]
     names = {module: name for name, module in model.named_modules()}
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     sites = []
@@ -279,13 +276,9 @@ def _reads_contexts(
     """Whether the output changes with the contexts of some calls, their projections apart."""
     listener = _Blanked(calls, blanked)
     projections = {call.projection for call in calls if call.projection is not None}
-    hooks = [projection.register_forward_hook(listener.restore) for projection in projections]
-    try:
-        with torch.no_grad(), interface_hook(model, listener):
-            found = model(**inputs)[0]
-    finally:
-        for hook in hooks:
-            hook.remove()
+    hooks = [(projection.register_forward_hook, listener.restore) for projection in projections]
+    with hooked(hooks), torch.no_grad(), interface_hook(model, listener):
+        found = model(**inputs)[0]
     error = (found - wanted).float().norm() / wanted.float().norm().clamp_min(1e-30)
     return not float(error) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100
 
@@ -296,13 +289,9 @@ def _with_value_biases(
     """Read b^V off a second pass in which every source of values is given zeros."""
     sources = {site.source for site in sites if site.source is not None}
     tracer = _Silenced(sources)
-    hooks = [source.register_forward_pre_hook(tracer.silence) for source in sources]
-    try:
-        with torch.no_grad(), interface_hook(model, tracer):
-            model(**inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    hooks = [(source.register_forward_pre_hook, tracer.silence) for source in sources]
+    with hooked(hooks), torch.no_grad(), interface_hook(model, tracer):
+        model(**inputs)
     return [
         site if site.source is None else replace(site, value_bias=call.value[0, :, 0].clone())
         for site, call in zip(sites, tracer.calls, strict=True)

@@ -5,8 +5,6 @@ values together) is found by running the model with the outputs replaced by thei
 then arrives as values says where they come from.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +14,7 @@ from torch import Tensor, nn
 
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.dummy_inputs import dummy_inputs
+from headlight.capture.hooks import hooked
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.errors import UnsupportedModelError
 
@@ -85,7 +84,8 @@ def _values_for(
     def replace(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
         return digits.to(output).expand_as(output)
 
-    with _hooked(site.source, replace):
+    assert site.source is not None  # noqa: S101 - the caller has asked
+    with hooked([(site.source.register_forward_hook, replace)]):
         return _captured(model, site).value[0].cpu().double()
 
 
@@ -107,16 +107,6 @@ def _captured(model: CapturedModel, site: AttentionSite) -> LayerRecord:
         recorder.visit = records.append
         model.transformer(**dummy_inputs(model.transformer))
     return records[0]
-
-
-@contextmanager
-def _hooked(module: nn.Module | None, hook: Any) -> Iterator[None]:
-    assert module is not None  # noqa: S101 - the caller has asked
-    handle = module.register_forward_hook(hook)
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 def _refused(site: AttentionSite, reason: str) -> UnsupportedModelError:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from headlight.capture.attention import eager_function
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.hooks import Registration, hooked
 from headlight.capture.session import interface_hook
 from headlight.encode.batch import Batch
 from headlight.errors import UnsupportedModelError
@@ -137,20 +139,17 @@ def _without_target(batch: Batch) -> Batch:
 
 @contextmanager
 def _changing(run: Run, embeddings: Embeddings) -> Iterator[None]:
-    hook = _at_sum(run) if embeddings == "sum" else _at_output(run)
-    try:
+    with hooked([_at_sum(run) if embeddings == "sum" else _at_output(run)]):
         yield
-    finally:
-        hook.remove()
 
 
-def _at_sum(run: Run) -> Any:
+def _at_sum(run: Run) -> Registration:
     """After the token embeddings: what is added to them (positions, segments) has derivative 1."""
     module = run.source.get_input_embeddings()
-    return module.register_forward_hook(lambda _, __, output: run.changed(output))
+    return module.register_forward_hook, lambda _, __, output: run.changed(output)
 
 
-def _at_output(run: Run) -> Any:
+def _at_output(run: Run) -> Registration:
     """Before the outermost module around the first attention that is given hidden state 0."""
     block, place = _first_reader(run)
 
@@ -162,7 +161,7 @@ def _at_output(run: Run) -> Any:
         changed = run.changed(arguments[place])
         return (*arguments[:place], changed, *arguments[place + 1 :]), options
 
-    return block.register_forward_pre_hook(replaced, with_kwargs=True)
+    return partial(block.register_forward_pre_hook, with_kwargs=True), replaced
 
 
 def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
@@ -173,15 +172,11 @@ def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
         given.extend((module, place, value) for place, value in named if _is_state(value))
 
     hooks = [
-        module.register_forward_pre_hook(note, with_kwargs=True)
+        (partial(module.register_forward_pre_hook, with_kwargs=True), note)
         for module in _around(run.source, run.attention)
     ]
-    states: tuple[Tensor, ...] = ()
-    try:
+    with hooked(hooks):
         states = _embedded_states(run)
-    finally:
-        for hook in hooks:
-            hook.remove()
     for module, place, value in given:
         if value.shape == states[0].shape and torch.equal(value, states[0]):
             return module, place
@@ -276,11 +271,8 @@ def _without_logits(model: Any) -> Iterator[None]:
     if head is None:
         yield
         return
-    hook = head.register_forward_pre_hook(_no_positions)
-    try:
+    with hooked([(head.register_forward_pre_hook, _no_positions)]):
         yield
-    finally:
-        hook.remove()
 
 
 def _no_positions(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:

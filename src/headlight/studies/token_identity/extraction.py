@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from headlight import files
 from headlight.capture import CapturedModel
+from headlight.capture.hooks import hooked
 from headlight.encode import Encoded, length_batches
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CorpusError, RunError, UnsupportedModelError, UsageError
@@ -228,9 +229,5 @@ def watched_sum(model: nn.Module) -> Iterator[Watch]:
     watch = Watch()
     # Every architecture has a class of its own; all of them are called ...Norm.
     norms = [module for module in model.modules() if "norm" in type(module).__name__.lower()]
-    handles = [module.register_forward_pre_hook(watch.see) for module in norms]
-    try:
+    with hooked((module.register_forward_pre_hook, watch.see) for module in norms):
         yield watch
-    finally:
-        for handle in handles:
-            handle.remove()

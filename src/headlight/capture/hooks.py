@@ -1,0 +1,33 @@
+"""Hooks of modules that see the passes of one thread, for the time of a block.
+
+A hook belongs to a module, and so sees what every thread does with it.  Other threads may run the
+model while it is traced or captured, and must find it as it always was; so all hooks of Headlight
+are set here.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+Registration = tuple[Callable[[Callable[..., Any]], Any], Callable[..., Any]]
+"""A method of a module, such as ``register_forward_hook``, and the hook that it is given."""
+
+
+@contextmanager
+def hooked(registrations: Iterable[Registration]) -> Iterator[None]:
+    """Within the block, passes of this thread call these hooks."""
+    with ExitStack() as handles:
+        for register, hook in registrations:
+            handles.callback(register(_in_this_thread(hook)).remove)
+        yield
+
+
+def _in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """The same hook; in other threads it does nothing."""
+    own = threading.get_ident()
+
+    def guarded(*arguments: Any) -> Any:
+        return hook(*arguments) if threading.get_ident() == own else None
+
+    return guarded
