@@ -15,12 +15,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Silences a notice that mkdocs-material prints about a future release of mkdocs.
 export NO_MKDOCS_2_WARNING = 1
 
-bin := $(VENV)/bin
+bin := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+lowest := $(VENV)-lowest
 pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-format check-lint check-types check-layers docs bench pretrain \
-  reproduction clean
+.PHONY: help demo test test-lowest check check-format check-lint check-types check-layers docs bench \
+  pretrain reproduction package release clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -32,6 +33,14 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 
 test: $(VENV)/.installed-dev ## run all tests
 	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS)
+
+# With TORCH_INDEX set, uv takes the small torch for processors from its own address.
+test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions that pyproject.toml declares
+	$(bin)/uv venv --quiet --clear --python "$(PYTHON)" $(lowest)
+	$(bin)/uv pip install --quiet --python $(lowest) $(if $(TORCH_INDEX),--torch-backend cpu) \
+	  --resolution lowest-direct --editable '.[datasets,speed]'
+	$(bin)/uv pip install --quiet --python $(lowest) --group test
+	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/python -m pytest -n $(WORKERS)
 
 check: check-format check-lint check-types check-layers docs ## format, lint, types, layers, documentation
 
@@ -62,6 +71,19 @@ pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA
 reproduction: $(VENV)/.installed-dev ## reproduce a paper and write its page: make reproduction PAPER=clark2019 DATA=folder
 	@test -n "$(PAPER)" -a -n "$(DATA)" || { echo "Name paper and data: make reproduction PAPER=clark2019 DATA=folder"; exit 2; }
 	$(bin)/python scripts/reproduction.py "$(PAPER)" "$(DATA)" --out build/$(PAPER) $(if $(COMPARE),--compare "$(COMPARE)")
+
+package: $(VENV)/.installed-dev ## build wheel and sdist into dist, check both, and test what is in the sdist
+	rm -rf dist build/sdist
+	$(bin)/uv build --quiet
+	$(bin)/twine check --strict dist/*.whl dist/*.tar.gz
+	$(bin)/check-wheel-contents dist
+	mkdir -p build/sdist && tar -xzf dist/*.tar.gz -C build/sdist --strip-components 1
+	cd build/sdist && PYTHONPATH=src OMP_NUM_THREADS=1 \
+	  "$(abspath $(bin))/python" -m pytest -n $(WORKERS) -m "not slow"
+
+release: package ## publish dist, after all checks: version, tag, changelog, a clean tree
+	$(bin)/python scripts/check_release.py
+	$(bin)/twine upload dist/*.whl dist/*.tar.gz
 
 clean: ## remove what was made, except the environment and build/pretrain
 	rm -rf build/demo build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

@@ -13,6 +13,7 @@ from io import BytesIO
 import pandas
 import xarray
 
+import headlight
 from headlight import files
 from headlight.errors import ResultError
 from headlight.files import Location, location
@@ -25,7 +26,7 @@ Results of format 1 are read as well, see `headlight.older_results`.
 """
 
 _CALCULATING = ("headlight", "torch", "transformers")
-_MEASURED_WITH = (*_CALCULATING, "numpy", "xarray")
+_MEASURED_WITH = ("torch", "transformers", "numpy", "xarray")
 
 # What h5py, h5netcdf and xarray raise on a file that is damaged or something else.
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, TypeError, AttributeError, IndexError)
@@ -135,12 +136,12 @@ def calculated_with() -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that a result depends on; imports none of them."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "headlight": headlight.__version__}
     for package in _MEASURED_WITH:
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = "unknown"  # run from a source tree that was not installed
+            found[package] = "unknown"  # built from a source tree, and not installed
     return found
 
 

@@ -85,7 +85,7 @@ def _load(parts: HubSource) -> Any:
     except ImportError as error:
         raise UsageError(
             "reading 'hf:' sources needs the datasets library; "
-            "install it with: pip install 'headlight[datasets]'"
+            "install it with: pip install datasets"
         ) from error
     if parts.name.startswith((".", "/")) and not Path(parts.name).exists():
         raise CorpusError(f"there is no folder {parts.name}; check the path.")

@@ -1,0 +1,131 @@
+"""What is published: names, versions, and what wheel and sdist hold."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+from email.parser import Parser
+from importlib import metadata
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+import headlight
+from headlight.result import versions
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+DISTRIBUTION = "headlight-attention"
+TOLD = [
+    path
+    for folder in ("src", "docs", "scripts", "benchmarks")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".py", ".md", ".html", ".js", ".txt", ".toml", ".css")
+] + [path for path in ROOT.iterdir() if path.suffix == ".md" or path.name == "Makefile"]
+STRANGER = re.compile(
+    r"(?:pip3?|uv(?: pip)?|uv tool|pipx|poetry|conda|uvx)\s+(?:install|add|run)\s[^\n`]*?"
+    r"(?<![\w./-])headlight(?![\w./-])|headlight\[|pypi\.org/\w+/headlight(?!-attention)"
+)
+"""Whatever would install, or lead to, the distribution that is called `headlight` and not ours."""
+
+
+@pytest.mark.parametrize(
+    ("text", "leads"),
+    [
+        ("pip install headlight", True),
+        ("pip install -U 'headlight[speed]'", True),
+        ("uv add headlight", True),
+        ("the extra headlight[datasets]", True),
+        ("https://pypi.org/project/headlight/", True),
+        ("pip install headlight-attention", False),
+        ("pip install 'headlight-attention[speed]'", False),
+        ("pip install . && headlight survey", False),
+        ("pip install ./headlight", False),
+    ],
+)
+def test_the_check_knows_what_leads_to_a_stranger(text: str, leads: bool) -> None:
+    for line in text.split(" && "):
+        assert bool(STRANGER.search(line)) == (leads and "headlight" in line)
+
+
+def test_nothing_leads_to_the_distribution_of_a_stranger() -> None:
+    assert len(TOLD) > 300
+    assert [path for path in TOLD if STRANGER.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_whoever_installs_can_use_every_command() -> None:
+    needed = {Requirement(each).name for each in PROJECT["project"]["dependencies"]}
+    assert {"matplotlib", "scipy", "scikit-learn"} <= needed
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == headlight.__version__
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert metadata.version(DISTRIBUTION) == headlight.__version__
+    assert versions()["headlight"] == headlight.__version__
+
+
+def test_four_papers_are_cited() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
+    first = [(paper["authors"][0]["family-names"], paper["year"]) for paper in cited]
+    assert first == [("Clark", 2019), ("Kobayashi", 2020), ("Brunner", 2020), ("Yang", 2020)]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with wheel and sdist."""
+    folder = tmp_path_factory.mktemp("dist")
+    pytest.importorskip("hatchling", reason="the build backend is not installed here")
+    for kind in ("wheel", "sdist"):
+        run("hatchling", "build", "--target", kind, "--directory", str(folder))
+    return folder
+
+
+def run(module: str, *arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_both_pass_the_checks_of_an_index(built: Path) -> None:
+    pytest.importorskip("twine")
+    run("twine", "check", "--strict", *map(str, sorted(built.iterdir())))
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (described,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        told = Parser().parsestr(archive.read(described).decode())
+    roots = {name.partition("/")[0] for name in names}
+    assert roots == {"headlight", f"headlight_attention-{headlight.__version__}.dist-info"}
+    assert (told["Name"], told["Version"]) == (DISTRIBUTION, headlight.__version__)
+    held = {name for name in names if name.startswith("headlight/")}
+    source = ROOT / "src"
+    package = [each for each in (source / "headlight").rglob("*") if each.is_file()]
+    assert held == {
+        each.relative_to(source).as_posix() for each in package if "__pycache__" not in each.parts
+    }
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_all_that_its_tests_read(built: Path) -> None:
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    folders = ("src", "tests", "docs", "scripts", "benchmarks")
+    wanted = {path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()}
+    kept = {path for path in wanted if "__pycache__" not in path.parts}
+    assert {path.relative_to(ROOT).as_posix() for path in kept} <= names
+    assert {"pyproject.toml", "Makefile", "mkdocs.yml", "CHANGELOG.md", "CITATION.cff"} <= names
+    assert not {name for name in names if name.startswith((".venv", "build/", "dist/"))}
