@@ -1,4 +1,4 @@
-"""Refuse to publish what is not ready: version, tag, changelog, citation, addresses, a clean tree."""
+"""Refuse to publish what is not ready: version, tag, changelog, addresses, a clean tree."""
 
 import subprocess
 import sys
