@@ -41,6 +41,9 @@ CATEGORIES = tuple(CATEGORY_LABELS)
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 """Where a neighbour is, counted from the attending position."""
 
+NUMBERING = "L4H7 is head 7 of layer 4; layers and heads are counted from 0, as in transformers."
+"""How heads are named, to be said once wherever they are."""
+
 Colour = Literal["blue", "orange", "purple", "green", "red"]
 Marker = Literal["circle", "square", "diamond", "triangle", "inverted triangle", "plus"]
 Need = Literal["input", "gradient", "attribution"]
@@ -228,6 +231,15 @@ _TABLE = {
 
 MEASURES = tuple(row.name for row in _TABLE.values() if row.default)
 """What studies look at by default."""
+
+
+def head_name(layer: int, head: int) -> str:
+    """The name of a head, both numbers counted from 0: ``L4H7``.
+
+    Papers count from 1 and write ``5-8`` (`headlight.papers.naming`): a name says by itself which
+    of the two it is.
+    """
+    return f"L{layer}H{head}"
 
 
 def measure_table() -> tuple[Measure, ...]:

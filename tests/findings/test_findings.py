@@ -8,7 +8,7 @@ import xarray as xr
 from hypothesis import given, settings, strategies as st
 
 from headlight.findings import average, highlights, observed, share
-from headlight.findings.sentences import layer_list, percent
+from headlight.findings.wording import layer_list, percent
 from views.sample_results import survey_sample
 
 SIZES = [(1, 1), (1, 4), (6, 8), (12, 12)]
@@ -29,35 +29,38 @@ def test_weight_without_norm_is_said_with_its_numbers():
     set_shares(result, "weight", (4, 7), [0.1, 0.61, 0.09, 0.2])
     set_shares(result, "norm", (4, 7), [0.1, 0.06, 0.14, 0.7])
     assert (
-        by_kind(result)["sep"] == "Head 4-7 gives 61% of its weight to [SEP], but 6% of its norm."
+        by_kind(result)["sep"] == "Head L4H7 gives 61% of its weight to [SEP], but 6% of its norm."
     )
 
 
-def test_special_tokens_are_summed_over_both_and_their_layers_named():
+def test_each_special_token_is_judged_by_itself_and_their_layers_named():
     result = survey_sample(5, 2)
     result["share"][:] = np.array([0.1, 0.1, 0.1, 0.7])
     for layer in (1, 3, 4):
         for head in range(2):
             set_shares(result, "weight", (layer, head), [0.2, 0.5, 0.1, 0.2])
     text = by_kind(result)["special tokens"]
-    assert "get 50% of the weight, but 20% of the norm" in text
-    assert "in layers 1 and 3 to 4" in text
-    assert "found the same" in text
+    assert text.startswith(
+        "[SEP] gets 34% of the weight, but 10% of the norm, at most half as much. "
+        "[CLS] gets 16% of the weight and 10% of the norm. Means over all heads of layers 0 to 4; "
+        "the gap is ten points and more in layers 1 and 3 to 4."
+    )
 
 
 def test_no_gap_is_said_as_no_gap():
     result = survey_sample(4, 4)
     result["share"][:] = 0.25
     text = by_kind(result)["special tokens"]
-    assert "about as much norm (50%) as weight (50%)" in text
-    assert "does not show" in text
+    assert "[SEP] gets 25% of the weight and 25% of the norm." in text
+    assert "gap" not in text
+    assert "half" not in text
 
 
 def test_strongest_neighbour_is_the_largest_weight():
     result = survey_sample(6, 8)
     result["neighbour"][:] = 0.01
     result["neighbour"].loc[{"measure": "weight", "layer": 2, "head": 3, "offset": -1}] = 0.85
-    assert by_kind(result)["previous"].startswith("Head 2-3 gives 85% of its weight")
+    assert by_kind(result)["previous"].startswith("Head L2H3 gives 85% of its weight")
     assert "next" not in by_kind(result)
 
 
@@ -67,8 +70,8 @@ def test_dispersion_names_both_ends():
     result["vector_norm_cv"].loc[{"layer": 1, "head": 0}] = 0.37
     result["vector_norm_cv"].loc[{"layer": 2, "head": 2}] = 0.12
     text = by_kind(result)["dispersion"]
-    assert "most in head 1-0 (CV 0.37)" in text
-    assert "least in head 2-2 (CV 0.12)" in text
+    assert "most in head L1H0 (CV 0.37)" in text
+    assert "least in head L2H2 (CV 0.12)" in text
 
 
 def test_effective_names_the_least_alike_head():
@@ -76,7 +79,7 @@ def test_effective_names_the_least_alike_head():
     result["effective_correlation_by_head"][:] = 0.9
     result["effective_correlation_by_head"].loc[{"layer": 2, "head": 1}] = 0.3
     assert (
-        "head 2-1: correlation 0.30, where the mean over heads is 0.83"
+        "head L2H1: correlation 0.30, where the mean over heads is 0.83"
         in (by_kind(result)["effective"])
     )
 
@@ -166,5 +169,5 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     result = survey_sample(6, 8).isel(layer=[1, 4])
     result["neighbour"][:] = 0.01
     result["neighbour"].loc[{"measure": "weight", "layer": 4, "head": 3, "offset": -1}] = 0.85
-    assert by_kind(result)["previous"].startswith("Head 4-3 gives 85% of its weight")
+    assert by_kind(result)["previous"].startswith("Head L4H3 gives 85% of its weight")
     assert {each.layer for each in highlights(result)} <= {None, 1, 4}

@@ -89,7 +89,7 @@ def test_the_strongest_links_come_first(measure):
     lines = printed(reading_terminal(reading, measure, 1), width=200).splitlines()
     dims = ("layer", "query", "key") if measure == "merged_norm" else None
     values = reading[measure].values if dims is None else reading[measure].transpose(*dims).values
-    name = "1" if measure == "merged_norm" else "1-2"
+    name = "1" if measure == "merged_norm" else "L1H2"
     rows = values[1] if measure == "merged_norm" else values[1, 2]
     query, key = np.unravel_index(rows.argmax(), rows.shape)
     tokens = reading["query_token"].values

@@ -60,7 +60,7 @@ def test_the_grid_shows_the_share_of_weight_to_sep():
     view = json.loads(page.by_id("data").text)["views"]["sep.weight"]
     assert view["values"] == [float(f"{v:.4g}") for v in expected.values.ravel()]
     titles = [e.text for e in page.all("title") if "g" in e.inside]
-    assert titles[5] == f"Head 1-1: {100 * float(expected[1, 1]):.1f}%"
+    assert titles[5] == f"Head L1H1: {100 * float(expected[1, 1]):.1f}%"
 
 
 def test_differences_are_norm_minus_weight():
@@ -75,12 +75,12 @@ def test_differences_are_norm_minus_weight():
 
 def test_missing_heads_are_marked_and_not_drawn():
     page = Page(report(survey_sample(2, 4, pruned=True)))
-    assert str(page.by_id("head-1-3").attributes["class"]) == "cell none"
+    assert str(page.by_id("L1H3").attributes["class"]) == "cell none"
     dots = [
         str(e.attributes["data-heads"]) for e in page.all("path") if "data-heads" in e.attributes
     ]
     assert dots
-    assert not any("1-3 " in names for names in dots if "documents" not in names)
+    assert not any("L1H3 " in names for names in dots if "documents" not in names)
 
 
 def test_every_figure_says_how_to_read_it_and_where_it_is_from():
@@ -120,8 +120,8 @@ def test_tables_hold_every_head_with_numbers_to_sort_by():
     result = survey_sample(3, 4)
     page = Page(report(result))
     rows = [e for e in page.all("th") if e.attributes.get("scope") == "row"]
-    assert [e.text for e in rows if re.fullmatch(r"\d-\d", e.text)] == [
-        f"{layer}-{head}" for layer in range(3) for head in range(4)
+    assert [e.text for e in rows if re.fullmatch(r"L\dH\d", e.text)] == [
+        f"L{layer}H{head}" for layer in range(3) for head in range(4)
     ]
     cells = [float(str(e.attributes["data-v"])) for e in page.all("td") if "data-v" in e.attributes]
     assert all(math.isfinite(value) for value in cells)
@@ -150,11 +150,11 @@ def test_a_result_of_one_measure_is_drawn():
 def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     result = survey_sample(6, 3).isel(layer=[1, 4])
     page = Page(report(result))
-    names = [f"{layer}-{head}" for layer in (1, 4) for head in range(3)]
+    names = [f"L{layer}H{head}" for layer in (1, 4) for head in range(3)]
     cells = [str(e.attributes.get("id")) for e in page.all("g")]
-    assert [name for name in cells if name.startswith("head-")] == [f"head-{n}" for n in names]
+    assert [name for name in cells if re.fullmatch(r"L\dH\d", name)] == names
     rows = [e.text for e in page.all("th") if e.attributes.get("scope") == "row"]
-    assert [row for row in rows if re.fullmatch(r"\d-\d", row)] == names
+    assert [row for row in rows if re.fullmatch(r"L\dH\d", row)] == names
     assert [row for row in rows if re.fullmatch(r"\d", row)] == ["1", "4"]
     dots = next(e for e in page.all("path") if e.attributes.get("data-series") == "to [SEP]")
     named = str(dots.attributes["data-heads"]).split("|")

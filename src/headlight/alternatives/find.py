@@ -25,11 +25,12 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import UsageError
 from headlight.result import FORMAT, versions
+from headlight.vocabulary import head_name
 
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
-    """Other attention matrices of one head, with which the model puts out the same.
+    """Other attention matrices of one head, with which the model has the same output.
 
     Attributes:
         dataset: everything, with the tokens as coordinates; see the properties.
@@ -64,7 +65,7 @@ class Alternatives:
 
     def __str__(self) -> str:
         attributes = self.dataset.attrs
-        head = f"head {attributes['head']} of {attributes['kind']} layer {attributes['layer']}"
+        head = f"{attributes['kind']} head {head_name(attributes['layer'], attributes['head'])}"
         rows, asked = int(self.exists.sum()), int(self.dataset["asked"].sum())
         if not rows:
             return (

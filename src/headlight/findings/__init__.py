@@ -7,14 +7,7 @@ from headlight.findings.no_op import no_op
 from headlight.findings.observed import average, category_label, observed, share, surveyed
 from headlight.findings.sentences import Highlight, highlights
 
-NUMBERING = (
-    "Heads are written layer-head, both counted from 0 as in transformers: "
-    "4-7 is head 7 of layer 4."
-)
-"""How heads are named, to be said once wherever they are."""
-
 __all__ = [
-    "NUMBERING",
     "Highlight",
     "average",
     "category_label",

@@ -7,16 +7,11 @@ import pandas
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings.observed import observed
+from headlight.findings.observed import TOTALS, share_of_total
+from headlight.findings.rules import FAR_BELOW, MOST
 
 TARGETS = ("cls", "sep", "punctuation", "sink")
 """Where attention goes that is to do nothing."""
-
-MOST_WEIGHT = 0.5
-"""A no-op head gives these targets at least such a share of its weight..."""
-
-SMALL_RATIO = 2.0
-"""... and at least so many times the share of norm that follows."""
 
 Shares = NDArray[np.float64]
 
@@ -25,8 +20,8 @@ def no_op(
     result: xr.Dataset,
     *,
     targets: Sequence[str] = TARGETS,
-    weight: float = MOST_WEIGHT,
-    ratio: float = SMALL_RATIO,
+    weight: float = MOST,
+    ratio: float = 1 / FAR_BELOW,
 ) -> pandas.DataFrame:
     """For every head, how much of its weight goes where little norm follows.
 
@@ -49,7 +44,7 @@ def no_op(
 
     Source: Kobayashi et al. (2020), Section 4.2, "How is no-op realized?"; the score is ours.
     """
-    weights, norms = _shares(result, "weight_total"), _shares(result, "weighted_norm_total")
+    weights, norms = (share_of_total(result, name) for name in TOTALS.values())
     categories = [str(name) for name in result["key_category"].values]
     chosen = np.array([name in targets for name in categories], dtype=bool)
     names = [name for name in categories if name in targets]
@@ -74,13 +69,6 @@ def no_op(
     )
     there = np.isfinite(weights).any(axis=-1).ravel()
     return table[there].sort_values("lost", ascending=False, kind="stable", ignore_index=True)
-
-
-def _shares(result: xr.Dataset, name: str) -> Shares:
-    """What goes to each category, of all that the head gives, [layer, head, category]."""
-    totals = observed(result, name, ("layer", "head", "key_category"))
-    whole = np.nansum(totals, axis=-1, keepdims=True)
-    return np.asarray(np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0))
 
 
 def _largest(shares: Shares, names: Sequence[str]) -> list[str]:

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from headlight.vocabulary import CATEGORY_LABELS, Measure, measure_table
 
+TOTALS = {"weight": "weight_total", "norm": "weighted_norm_total"}
+"""What the study of norms calls the sums of each measure by category of the key."""
+
 _LABELS = {"all": "all tokens", **CATEGORY_LABELS}
 
 
@@ -47,6 +50,18 @@ def share(
 ) -> NDArray[np.float64]:
     """The share of a measure that goes to a token category, [layer, head]."""
     return observed(result, "share", measure=measure, query_category=query, key_category=category)
+
+
+def share_of_total(result: xr.Dataset, name: str) -> NDArray[np.float64]:
+    """What goes to each category, of all that the head gives, [layer, head, key category].
+
+    Args:
+        result: of the study of norms.
+        name: of sums by category of the key.
+    """
+    totals = observed(result, name, ("layer", "head", "key_category"))
+    whole = np.nansum(totals, axis=-1, keepdims=True)
+    return np.asarray(np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0))
 
 
 def surveyed(result: xr.Dataset, *, per_head: bool = True) -> list[Measure]:

@@ -1,17 +1,22 @@
 """The sentences, each with what makes it worth saying."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headlight.findings import rules
 from headlight.findings.observed import average, category_label, observed, share
-from headlight.vocabulary import NEIGHBOURS
+from headlight.findings.special_tokens import mean_shares, weight_and_norm
+from headlight.findings.wording import layer_list, percent
+from headlight.vocabulary import NEIGHBOURS, head_name
 
 _MOST = 12
 _SPECIAL = ("cls", "sep")
+_IN_BERT = (
+    "Kobayashi et al. (2020) found much weight and little norm at the special tokens of BERT."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,8 @@ class Highlight:
         head: The head it is about, or None.
         importance: From 0 to 1; highlights are ranked by it.
         kind: What it is about, one word; no other highlight of a list has the same.
+        question: Which question of the grid of heads shows it; empty without a head.
+        measure: By which measure; empty where the question has none.
     """
 
     text: str
@@ -31,6 +38,8 @@ class Highlight:
     head: int | None
     importance: float
     kind: str
+    question: str = ""
+    measure: str = ""
 
 
 def highlights(result: xr.Dataset) -> list[Highlight]:
@@ -59,14 +68,6 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
     return sorted(found, key=lambda highlight: -highlight.importance)[:_MOST]
 
 
-def percent(part: float) -> str:
-    """A share as a percentage for a sentence: ``61%``, ``0.4%``, ``under 0.1%``."""
-    value = 100 * part
-    if 0 < value < 0.1:
-        return "under 0.1%"
-    return f"{value:.1f}%" if 0 < abs(value) < 1 else f"{value:.0f}%"
-
-
 def _highest(values: NDArray[np.float64]) -> tuple[int, int] | None:
     """Where the largest value stands, or None where nothing was observed."""
     if not np.isfinite(values).any():
@@ -83,55 +84,21 @@ def _special_share(result: xr.Dataset, measure: str) -> NDArray[np.float64]:
 
 def _special_tokens(result: xr.Dataset) -> Highlight | None:
     """Whether special tokens get weight but little norm (Kobayashi et al. 2020, Section 4.2)."""
-    weights, norms = (average(_special_share(result, m), axis=1) for m in ("weight", "norm"))
-    gap = weights - norms
-    if not np.isfinite(gap).any():
+    found = [(mean_shares(result, name)[0], weight_and_norm(result, name)) for name in _SPECIAL]
+    said = [sentence for _, sentence in sorted(found, reverse=True) if sentence is not None]
+    if not said:
         return None
-    weight, norm = float(average(weights)), float(average(norms))
-    if abs(weight - norm) < max(0.02, 0.2 * weight):
-        text = (
-            f"Special tokens get about as much norm ({percent(norm)}) as weight "
-            f"({percent(weight)}) over the whole model"
-        )
-    else:
-        text = (
-            f"Over the whole model, special tokens get {percent(weight)} of the weight, "
-            f"{'but' if norm < weight else 'and'} {percent(norm)} of the norm"
-        )
-    text += f"{_where(result, gap)}. {_comparison(gap, weight, norm)}"
+    layers = [int(layer) for layer in result["layer"].values]
+    scope = f"Means over all heads of {layer_list(layers)}"
+    text = " ".join(said) + f" {scope}{_where(result)}. {_IN_BERT}"
     return Highlight(text, None, None, 1.0, "special tokens")
 
 
-def _where(result: xr.Dataset, gap: NDArray[np.float64]) -> str:
-    """The layers in which special tokens get more weight than norm."""
-    layers = [int(layer) for layer in result["layer"].values[gap >= 0.1]]
-    if not layers or len(gap) == 1:
-        return ""
-    if len(layers) == len(gap):
-        return ", in every layer"
-    return f"; the gap is above ten points in {layer_list(layers)}"
-
-
-def _comparison(gap: NDArray[np.float64], weight: float, norm: float) -> str:
-    if weight - norm >= 0.05:
-        return "Kobayashi et al. (2020) found the same in BERT."
-    if np.nanmax(gap) >= 0.1:
-        return "What Kobayashi et al. (2020) found in BERT shows there only."
-    return "What Kobayashi et al. (2020) found in BERT (much weight, little norm) does not show."
-
-
-def layer_list(layers: Iterable[int]) -> str:
-    """Layers in words: ``layer 3``, ``layers 2, 4 and 6 to 9``."""
-    runs: list[list[int]] = []
-    for layer in layers:
-        if runs and layer == runs[-1][-1] + 1:
-            runs[-1].append(layer)
-        else:
-            runs.append([layer])
-    words = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
-    if len(words) == 1:
-        return f"layer{'s' if len(runs[0]) > 1 else ''} {words[0]}"
-    return f"layers {', '.join(words[:-1])} and {words[-1]}"
+def _where(result: xr.Dataset) -> str:
+    """The layers in which special tokens together get far more weight than norm."""
+    weight, norm = (average(_special_share(result, m), axis=1) for m in ("weight", "norm"))
+    layers = [int(layer) for layer in result["layer"].values[weight - norm >= rules.APART]]
+    return f"; the gap is ten points and more in {layer_list(layers)}" if layers else ""
 
 
 def _category(result: xr.Dataset, category: str) -> Highlight | None:
@@ -139,9 +106,9 @@ def _category(result: xr.Dataset, category: str) -> Highlight | None:
     weights = share(result, "weight", category)
     norms = share(result, "norm", category)
     gap = np.abs(weights - norms)
-    differs = bool((gap >= 0.1).any())
+    differs = bool((gap >= rules.APART).any())
     place = _highest(gap if differs else weights)
-    if place is None or (not differs and weights[place] < 0.5):
+    if place is None or (not differs and weights[place] <= rules.MOST):
         return None
     text = (
         f"Head {_name(result, place)} gives {percent(float(weights[place]))} of its weight to "
@@ -149,66 +116,77 @@ def _category(result: xr.Dataset, category: str) -> Highlight | None:
     )
     if np.isfinite(norms[place]):
         text += f", {'but' if differs else 'and'} {percent(float(norms[place]))} of its norm"
-    importance = float(gap[place]) if differs else float(weights[place]) / 2
-    return Highlight(f"{text}.", *_numbers(result, place), 0.95 * min(importance, 1.0), category)
+    importance = 0.95 * min(float(gap[place]) if differs else float(weights[place]) / 2, 1.0)
+    where = _numbers(result, place)
+    return Highlight(f"{text}.", *where, importance, category, category, "weight")
 
 
 def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
     """The head that attends most to a neighbour (Clark et al. 2019, Section 3.1)."""
     weights = observed(result, "neighbour", measure="weight", offset=offset)
     place = _highest(weights)
-    if place is None or weights[place] < 0.3:
+    if place is None or weights[place] < rules.WORTH_SAYING:
         return None
     norm = observed(result, "neighbour", measure="norm", offset=offset)[place]
     text = f"Head {_name(result, place)} gives {percent(float(weights[place]))} of its weight"
     if np.isfinite(norm):
         text += f" and {percent(float(norm))} of its norm"
-    many = int((weights > 0.5).sum())
+    many = int((weights > rules.MOST).sum())
     text += " to the current token itself" if offset == 0 else f" to the {which} token"
     if many > 1:
         text += f"; {many} heads give it more than half of their weight"
-    return Highlight(f"{text}.", *_numbers(result, place), 0.9 * float(weights[place]), which)
+    importance = 0.9 * float(weights[place])
+    return Highlight(
+        f"{text}.", *_numbers(result, place), importance, which, question=which, measure="weight"
+    )
 
 
 def _broadest(result: xr.Dataset) -> Highlight | None:
     entropy = observed(result, "entropy", measure="weight", query_category="all")
     uniform = float(observed(result, "entropy_uniform", ()))
     place = _highest(entropy)
-    if place is None or not uniform > 0 or entropy[place] < 0.7 * uniform:
+    if place is None or not uniform > 0 or entropy[place] < rules.BROAD * uniform:
         return None
     part = float(entropy[place]) / uniform
     text = (
         f"Head {_name(result, place)} is the broadest: its entropy, {entropy[place]:.2f} nats, is "
         f"{percent(part)} of that of uniform attention ({uniform:.2f})"
     )
-    many = int((entropy > 0.9 * uniform).sum())
-    text += f"; {many} heads are above 90%." if many > 1 else "."
-    return Highlight(text, *_numbers(result, place), 0.55 * min(part, 1.0), "broad")
+    many = int((entropy > rules.VERY_BROAD * uniform).sum())
+    text += f"; {many} heads are above {percent(rules.VERY_BROAD)}." if many > 1 else "."
+    importance = 0.55 * min(part, 1.0)
+    return Highlight(text, *_numbers(result, place), importance, "broad", "entropy", "weight")
 
 
 def _narrowest(result: xr.Dataset) -> Highlight | None:
     entropy = observed(result, "entropy", measure="weight", query_category="all")
     uniform = float(observed(result, "entropy_uniform", ()))
     place = _highest(-entropy)
-    if place is None or not uniform > 0 or entropy[place] > 0.5 * uniform:
+    if place is None or not uniform > 0 or entropy[place] > rules.NARROW * uniform:
         return None
     nats = float(entropy[place])
     text = (
         f"Head {_name(result, place)} is the narrowest: {nats:.2f} nats, as if it spread its "
         f"weight evenly over {np.exp(nats):.1f} tokens."
     )
-    return Highlight(text, *_numbers(result, place), 0.5 * (1 - nats / uniform), "narrow")
+    importance = 0.5 * (1 - nats / uniform)
+    return Highlight(text, *_numbers(result, place), importance, "narrow", "entropy", "weight")
 
 
 def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
-    """Whether [CLS] looks more broadly in the last layer (Clark et al. 2019, Section 3.3)."""
+    """Whether [CLS] looks more broadly in the last layer (Clark et al. 2019, Section 3.3).
+
+    Under a causal mask the first token sees itself alone, which says nothing about the model.
+    """
+    if result.attrs.get("kind") == "decoder":
+        return None
     mean = [
         average(observed(result, "entropy", measure="weight", query_category=query), axis=1)
         for query in ("cls", "all")
     ]
     last = len(mean[0]) - 1
     cls, everyone = float(mean[0][last]), float(mean[1][last])
-    if not abs(cls - everyone) >= 0.3:
+    if not abs(cls - everyone) >= rules.NATS_APART:
         return None
     layer = int(result["layer"].values[last])
     text = (
@@ -226,7 +204,7 @@ def _effective(result: xr.Dataset) -> Highlight | None:
     if place is None:
         return None
     lowest, mean = float(correlation[place]), float(average(correlation))
-    if lowest > 0.98:
+    if lowest > rules.SAME:
         text = f"Effective attention is nearly the weight in every head (r at least {lowest:.2f})."
         return Highlight(text, None, None, 0.3, "effective")
     text = (
@@ -235,7 +213,8 @@ def _effective(result: xr.Dataset) -> Highlight | None:
     )
     several = np.isfinite(correlation).sum() > 1
     text += f", where the mean over heads is {mean:.2f}." if several else "."
-    return Highlight(text, *_numbers(result, place), min(0.8 * (1 - lowest), 0.8), "effective")
+    importance = min(0.8 * (1 - lowest), 0.8)
+    return Highlight(text, *_numbers(result, place), importance, "effective", "correlation")
 
 
 def _length(result: xr.Dataset) -> Highlight | None:
@@ -243,10 +222,12 @@ def _length(result: xr.Dataset) -> Highlight | None:
     correlation = observed(result, "effective_correlation", ("length",))
     count = observed(result, "effective_correlation_count", ("length",))
     # A bin of one or two documents says nothing about its length.
-    seen = np.flatnonzero(np.isfinite(correlation) & ~(count < 3))
-    if len(seen) < 2 or abs(correlation[seen[0]] - correlation[seen[-1]]) < 0.05:
+    seen = np.flatnonzero(np.isfinite(correlation) & ~(count < rules.FEWEST_TEXTS))
+    if len(seen) < 2:
         return None
     first, last = seen[0], seen[-1]
+    if abs(correlation[first] - correlation[last]) < rules.CORRELATION_APART:
+        return None
     edges = result["length"].values
     text = (
         f"Effective attention and weight agree "
@@ -268,7 +249,8 @@ def _dispersion(result: xr.Dataset) -> Highlight | None:
         f"The lengths ‖f(x)‖ of the transformed vectors vary most in head {_name(result, most)} "
         f"(CV {cv[most]:.2f}) and least in head {_name(result, least)} (CV {cv[least]:.2f})."
     )
-    return Highlight(text, *_numbers(result, most), min(0.4, float(cv[most])), "dispersion")
+    importance = min(0.4, float(cv[most]))
+    return Highlight(text, *_numbers(result, most), importance, "dispersion", "cv")
 
 
 def _numbers(result: xr.Dataset, place: tuple[int, int]) -> tuple[int, int]:
@@ -277,4 +259,4 @@ def _numbers(result: xr.Dataset, place: tuple[int, int]) -> tuple[int, int]:
 
 
 def _name(result: xr.Dataset, place: tuple[int, int]) -> str:
-    return "-".join(map(str, _numbers(result, place)))
+    return head_name(*_numbers(result, place))

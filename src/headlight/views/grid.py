@@ -24,7 +24,7 @@ from headlight.views.numbers import (
     two_decimals,
 )
 from headlight.views.scale import Number, round_domain
-from headlight.vocabulary import CATEGORIES, NEIGHBOURS, measure
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, head_name, measure
 
 CELL = 40
 _TEXT_UP_TO = 16
@@ -92,14 +92,28 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
             views[f"{name}."] = _view(label, "green", values, _range(values), (decimal, decimal))
     if not views:
         return None
-    first = "sep.weight" if "sep.weight" in views else next(iter(views))
     rows = surveyed(result)
     measures = [
         *((row.name, row.short) for row in rows),
         *((f"{row.name}-weight", f"{row.short} − weight") for row in rows),
     ]
     shown = [m for m in measures if any(key.endswith(f".{m[0]}") for key in views)]
+    first = _most_telling(views)
     return HeadGrid(questions, shown, views, first, draw_grid(views[first], layers, heads))
+
+
+def _most_telling(views: dict[str, View]) -> str:
+    """The kind of token that gets most of the weight; all that is neither special nor a mark apart.
+
+    Without weights, the first view there is.
+    """
+    wanted = [f"{name}.weight" for name in CATEGORIES if name != "other"]
+    means = {
+        name: float(np.nanmean(np.array(views[name]["values"], dtype=np.float64)))
+        for name in wanted
+        if name in views
+    }
+    return max(means, key=means.__getitem__, default=next(iter(views)))
 
 
 def draw_grid(view: View, layers: Sequence[int], heads: int) -> Markup:
@@ -119,7 +133,7 @@ def draw_grid(view: View, layers: Sequence[int], heads: int) -> Markup:
         parts.append(_label(str(layer), frame.left - 10, y, "grid-tick", "end"))
         for head in range(heads):
             corner = (frame.left + CELL * head, frame.top + CELL * row)
-            name = f"{layer}-{head}"
+            name = head_name(layer, head)
             parts.append(_cell(view, row * heads + head, name, corner, dense=dense))
     return element(
         "svg",
@@ -146,7 +160,7 @@ def _cell(view: View, index: int, name: str, corner: tuple[int, int], *, dense: 
     if not dense:
         words = view["cells"][index]
         parts.append(element("text", words, x=x + CELL // 2, y=y + CELL // 2 + 5))
-    return element("g", *parts, id=f"head-{name}", class_=f"cell {step}")
+    return element("g", *parts, id=name, class_=f"cell {step}")
 
 
 def _label(words: str, x: Number, y: Number, kind: str, anchor: str = "middle") -> Markup:

@@ -4,10 +4,9 @@ import json
 
 import xarray as xr
 
-from headlight.findings import NUMBERING
 from headlight.views.serial import reading_json
 from headlight.views.template import embedded_text, render
-from headlight.vocabulary import measure_table
+from headlight.vocabulary import NUMBERING, measure_table
 
 
 def reading_page(reading: xr.Dataset) -> str:
@@ -25,7 +24,7 @@ def reading_page(reading: xr.Dataset) -> str:
         attributes=attributes,
         numbering=NUMBERING,
         measures=[row for row in measure_table() if row.pairwise and row.name in reading],
-        layers=reading.sizes["layer"],
+        layers=reading["layer"].values.tolist(),
         heads=reading.sizes["head"],
         versions=list(versions.items()) if isinstance(versions, dict) else [("", versions)],
         data=embedded_text(text),

@@ -11,7 +11,7 @@ from headlight.findings import average
 from headlight.views.markup import element, joined, number
 from headlight.views.numbers import Format
 from headlight.views.scale import Number, Scale
-from headlight.vocabulary import Marker
+from headlight.vocabulary import Marker, head_name
 
 WIDTH, HEIGHT = 380, 262
 LEFT, RIGHT, TOP, BOTTOM = 44, 368, 30, 222
@@ -164,7 +164,7 @@ def _dots(one: Series, panel: Panel, across: Scale, upward: Scale, lane: float) 
     for layer, head in places:
         value = float(one.values[layer, head])
         spots.append(f"M{number(across(layer) + lane)} {number(upward(value))}h0")
-        heads.append(f"{layer}-{head} {panel.format(value)}")
+        heads.append(f"{head_name(layer, head)} {panel.format(value)}")
     size = "small" if one.values.size > 300 else None
     return element(
         "path",

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headlight.findings import NUMBERING, highlights, surveyed
+from headlight.findings import highlights, surveyed
 from headlight.views.figures import figures
 from headlight.views.grid import head_grid
 from headlight.views.numbers import grouped
@@ -15,6 +15,7 @@ from headlight.views.tables import (
     layer_table,
 )
 from headlight.views.template import embedded, render
+from headlight.vocabulary import NUMBERING, head_name
 
 
 def report(result: xr.Dataset, command: str | None = None) -> str:
@@ -44,6 +45,7 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
         numbering=NUMBERING,
         highlights=highlights(result),
         grid=grid,
+        head_name=head_name,
         figures=figures(result),
         matrices=category_matrices(result),
         dispersion=dispersion_table(result),

@@ -6,7 +6,8 @@ One object, without white space, numbers rounded to four significant digits::
     stage         "reading"
     model, revision, kind, text, pair, created, command      strings
     versions      object: name -> version
-    layers, heads     numbers of layers and heads; both are counted from 0
+    layers, heads     how many layers and heads there are
+    layer_numbers     list of the layers, as the model counts them from 0
     queries, keys     the attending and the attended tokens, each an object:
         tokens        list of strings
         categories    list of "cls", "sep", "punctuation" or "other"
@@ -44,6 +45,7 @@ def reading_json(reading: xr.Dataset) -> str:
         **{name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES},
         "versions": _versions(reading),
         "layers": reading.sizes["layer"],
+        "layer_numbers": reading["layer"].values.tolist(),
         "heads": reading.sizes["head"],
         "queries": _tokens(reading, "query"),
         "keys": _tokens(reading, "key"),

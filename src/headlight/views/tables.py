@@ -17,7 +17,7 @@ from headlight.views.numbers import (
     percent_text,
     two_decimals,
 )
-from headlight.vocabulary import CATEGORIES, NEIGHBOURS
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, head_name
 
 _ATTENDING = ("all", *CATEGORIES)
 _SHORT = {"punctuation": "punct.", "other": "other"}
@@ -82,8 +82,11 @@ def head_table(result: xr.Dataset) -> SortableTable:
     rows = []
     for row, layer in enumerate(result["layer"].values.tolist()):
         for head in range(result.sizes["head"]):
-            name = Cell(f"{layer}-{head}", layer * 1e4 + head)
-            rows.append([name, *(_cell(float(values[i][row, head]), formats[i]) for i in keep)])
+            name = Cell(head_name(layer, head), layer * 1e4 + head)
+            cells = [_cell(float(values[i][row, head]), formats[i]) for i in keep]
+            # A layer may have fewer heads than others.
+            if any(cell.order is not None for cell in cells):
+                rows.append([name, *cells])
     return SortableTable("heads", "All heads", [Column("head"), *(columns[i] for i in keep)], rows)
 
 
@@ -141,8 +144,8 @@ def dispersion_table(result: xr.Dataset) -> SortableTable | None:
             [
                 Cell(label, None),
                 *(_cell(float(average(value)), decimal) for value in fields.values()),
-                _extreme(fields["cv"], largest=True),
-                _extreme(fields["cv"], largest=False),
+                _extreme(result, fields["cv"], largest=True),
+                _extreme(result, fields["cv"], largest=False),
                 _cell(_bound(observed(result, f"{name}_max", dims), largest=True), decimal),
                 _cell(_bound(observed(result, f"{name}_min", dims), largest=False), decimal),
             ]
@@ -238,15 +241,16 @@ def _cell(value: float, format: Format) -> Cell:
     return Cell(format(value), float(f"{value:.6g}"))
 
 
-def _extreme(values: NDArray[np.float64], *, largest: bool) -> Cell:
-    """The largest or smallest CV and where it is."""
+def _extreme(result: xr.Dataset, values: NDArray[np.float64], *, largest: bool) -> Cell:
+    """The largest or smallest CV, over layers or over layers and heads, and where it is."""
     if not np.isfinite(values).any():
         return Cell(MISSING, None)
     where = int(np.nanargmax(values) if largest else np.nanargmin(values))
-    place = np.unravel_index(where, values.shape)
-    name = "layer" if len(place) == 1 else "head"
-    value = float(values[place])
-    return Cell(f"{decimal(value)} ({name} {'-'.join(str(int(p)) for p in place)})", value)
+    row, *head = map(int, np.unravel_index(where, values.shape))
+    layer = int(result["layer"].values[row])
+    name = f"head {head_name(layer, *head)}" if head else f"layer {layer}"
+    value = float(values[row, *head])
+    return Cell(f"{decimal(value)} ({name})", value)
 
 
 def _bound(values: NDArray[np.float64], *, largest: bool) -> float:

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from headlight.errors import UnknownNameError
 from headlight.findings import (
-    NUMBERING,
     average,
     category_label,
     highlights,
@@ -22,7 +21,14 @@ from headlight.findings import (
 )
 from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
 from headlight.views.words import printable
-from headlight.vocabulary import CATEGORIES, NEIGHBOURS, measure as row_of, measure_names
+from headlight.vocabulary import (
+    CATEGORIES,
+    NEIGHBOURS,
+    NUMBERING,
+    head_name,
+    measure as row_of,
+    measure_names,
+)
 
 _SIDE_BY_SIDE = 2
 """Measures that share a cell; more have no room."""
@@ -70,9 +76,12 @@ def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableT
     table.add_column(f"strongest links by {measure}: query → key, value", overflow="fold")
     queries = [printable(str(token)) for token in reading["query_token"].values]
     keys = [printable(str(token)) for token in reading["key_token"].values]
-    for place in places:
-        name = "-".join(str(index) for index in place)
-        table.add_row(Text(name), _links(values[place], queries, keys, top))
+    layers = reading["layer"].values.tolist()
+    for layer, *head in places:
+        # A layer with fewer heads than others is filled up with what is no number.
+        if np.isfinite(values[layer, *head]).any():
+            name = head_name(layers[layer], head[0]) if head else str(layers[layer])
+            table.add_row(Text(name), _links(values[layer, *head], queries, keys, top))
     return Group(table, Text(NUMBERING, style="dim"))
 
 

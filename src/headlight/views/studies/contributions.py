@@ -23,15 +23,11 @@ MARKS = ("low", "first", "median", "third", "high")
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """What tokens contribute to themselves in the first and in the last layer."""
-    own = result["own_mean"].sel(group="all").values
-    return rounded(
-        {
-            "own_first_layer": float(own[0]),
-            "own_last_layer": float(own[-1]),
-            "not_largest": mean_of(result["not_largest"]),
-        }
-    )
+    """What tokens contribute to themselves in the first and the last layer looked at."""
+    own = result["own_mean"].sel(group="all")
+    ends = own["layer"].values[[0, -1]]
+    found = {f"own_layer_{layer}": float(own.sel(layer=layer)) for layer in ends}
+    return rounded({**found, "not_largest": mean_of(result["not_largest"])})
 
 
 def sections(result: xr.Dataset) -> list[Section]:

@@ -8,15 +8,17 @@ import xarray as xr
 
 from headlight.findings.coreference import ALL, best_heads
 from headlight.views.exhibits import Table
-from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
+from headlight.views.pictures import BarRow, Mark, bars, head_map
 from headlight.views.studies.sections import (
     Drawing,
     Figure,
     Section,
     Summary,
+    map_of_heads,
     percentages,
     rounded,
 )
+from headlight.vocabulary import head_name
 
 BASELINE = "#8a8a86"
 
@@ -44,7 +46,7 @@ def _systems(result: xr.Dataset) -> pd.DataFrame:
         overall = by_kind.loc[ALL]
         found = {
             "who": measure,
-            "head": f"{overall['layer']}-{overall['head']}",
+            "head": head_name(overall["layer"], overall["head"]),
             "attending": overall["direction"],
         }
         rows.append({**found, **by_kind["accuracy"], **overall[["low", "high"]]})
@@ -75,13 +77,7 @@ def sections(result: xr.Dataset) -> list[Section]:
     def draw_heads() -> Figure:
         accuracy = result["accuracy"].sel(mention_kind=ALL).max("direction")
         maps = [
-            HeadMap(
-                measure,
-                accuracy.sel(measure=measure).transpose("layer", "head").values,
-                [str(layer) for layer in result["layer"].values],
-                scale=measure,
-                format=".0%",
-            )
+            map_of_heads(measure, accuracy.sel(measure=measure), scale=measure, format=".0%")
             for measure in map(str, result["measure"].values)
         ]
         return head_map(maps)

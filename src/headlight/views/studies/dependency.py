@@ -5,15 +5,17 @@ import xarray as xr
 
 from headlight.findings.dependency import ALL, best_heads
 from headlight.views.exhibits import Table
-from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
+from headlight.views.pictures import BarRow, Mark, bars, head_map
 from headlight.views.studies.sections import (
     Drawing,
     Figure,
     Section,
     Summary,
+    map_of_heads,
     percentages,
     rounded,
 )
+from headlight.vocabulary import head_name
 
 FEWEST = 100
 """Words that a relation needs for a best head of its own; at most, if the corpus is small."""
@@ -45,7 +47,7 @@ def _best_heads(result: xr.Dataset, measure: str) -> pd.DataFrame:
         {
             "relation": best["relation"],
             "words": best["count"],
-            "head": best["layer"].astype(str) + "-" + best["head"].astype(str),
+            "head": list(map(head_name, best["layer"], best["head"])),
             "attending": best["direction"],
             **best[["accuracy", "low", "high"]],
             "best offset": best["offset"],
@@ -76,10 +78,9 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
     def draw_heads() -> Figure:
         accuracy = result["accuracy"].sel(measure=measure, relation=ALL)
         maps = [
-            HeadMap(
+            map_of_heads(
                 f"Attention of the {direction}",
-                accuracy.sel(direction=direction).transpose("layer", "head").values,
-                [str(layer) for layer in result["layer"].values],
+                accuracy.sel(direction=direction),
                 scale=measure,
                 format=".0%",
             )

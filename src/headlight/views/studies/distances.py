@@ -8,6 +8,7 @@ from headlight.clusters import embedding as embed, tree
 from headlight.views.exhibits import Table
 from headlight.views.pictures import Embedding, dendrogram, embedding
 from headlight.views.studies.sections import Drawing, Figure, Section, Summary, mean_of, rounded
+from headlight.vocabulary import head_name
 
 SOURCE = "Clark et al. (2019), Figure 6"
 
@@ -34,11 +35,8 @@ def _measures(result: xr.Dataset) -> list[str]:
 
 
 def _names(result: xr.Dataset) -> list[str]:
-    """``layer-head`` of every head."""
-    return [
-        f"{layer}-{head}"
-        for layer, head in zip(result["layer"].values, result["head"].values, strict=True)
-    ]
+    """Of every head."""
+    return list(map(head_name, result["layer"].values.tolist(), result["head"].values.tolist()))
 
 
 def _nearest(result: xr.Dataset) -> Section:
@@ -57,7 +55,7 @@ def _nearest(result: xr.Dataset) -> Section:
         "queries: 0 for heads that attend in the same way, 0.693 for heads that share no key.",
         "Clark et al. (2019), Section 6",
         [],
-        [Table("nearest", "Nearest heads; a name is layer-head", pd.DataFrame(columns))],
+        [Table("nearest", "Nearest heads", pd.DataFrame(columns))],
     )
 
 

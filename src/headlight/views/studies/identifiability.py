@@ -7,14 +7,21 @@ import xarray as xr
 from headlight.views.exhibits import Table
 from headlight.views.pictures import (
     DensityPanel,
-    HeadMap,
     Line,
     LinePanel,
     density,
     head_map,
     lines,
 )
-from headlight.views.studies.sections import Drawing, Figure, Section, Summary, mean_of, rounded
+from headlight.views.studies.sections import (
+    Drawing,
+    Figure,
+    Section,
+    Summary,
+    map_of_heads,
+    mean_of,
+    rounded,
+)
 
 SOURCE = "Brunner et al. (2020), {}"
 CELLS = 40
@@ -71,8 +78,8 @@ def _null_spaces(result: xr.Dataset) -> Section:
         return lines([LinePanel("Null spaces", drawn, "tokens", "dimension")])
 
     def draw_heads() -> Figure:
-        ranks = result["rank"].mean("length").transpose("layer", "head")
-        return head_map([HeadMap("Rank of T, mean over lengths", ranks.values, scale="effective")])
+        ranks = result["rank"].mean("length")
+        return head_map([map_of_heads("Rank of T, mean over lengths", ranks, scale="effective")])
 
     drawings = [Drawing("ranks", "", "Ranks of T by head.", draw_heads)]
     if result.sizes["length"] > 1:
@@ -112,8 +119,8 @@ def _correlations(result: xr.Dataset) -> Section:
         return density([panel], counted="texts")
 
     def draw_heads() -> Figure:
-        by_head = result["effective_correlation_by_head"].mean("length").transpose("layer", "head")
-        return head_map([HeadMap("Correlation by head", by_head.values, scale="effective")])
+        by_head = result["effective_correlation_by_head"].mean("length")
+        return head_map([map_of_heads("Correlation by head", by_head, scale="effective")])
 
     drawings = [Drawing("correlation_heads", "", "Correlations by head.", draw_heads)]
     if result.sizes["length"] > 1 and len(result["points"]):

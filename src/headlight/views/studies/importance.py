@@ -3,7 +3,7 @@
 import xarray as xr
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import HeadMap, head_map, points_by_layer
+from headlight.views.pictures import head_map, points_by_layer
 from headlight.views.studies.sections import (
     Drawing,
     Figure,
@@ -12,6 +12,7 @@ from headlight.views.studies.sections import (
     categories,
     frame_of,
     layer_panel,
+    map_of_heads,
     mean_of,
     rounded,
 )
@@ -41,9 +42,8 @@ def sections(result: xr.Dataset) -> list[Section]:
         return points_by_layer([layer_panel("Mean |∂L/∂α|", series)])
 
     def draw_heads() -> Figure:
-        shown = values.transpose("key_category", "layer", "head")
         maps = [
-            HeadMap(label, shown.sel(key_category=name).values, scale="gradient")
+            map_of_heads(label, values.sel(key_category=name), scale="gradient")
             for name, label in names.items()
         ]
         return head_map(maps)

@@ -7,7 +7,6 @@ import xarray as xr
 from headlight.views.exhibits import Table
 from headlight.views.pictures import (
     DensityPanel,
-    HeadMap,
     density,
     head_map,
     points_by_layer,
@@ -19,6 +18,7 @@ from headlight.views.studies.sections import (
     Summary,
     categories,
     layer_panel,
+    map_of_heads,
     mean_of,
     rounded,
 )
@@ -136,9 +136,9 @@ def _categories(result: xr.Dataset) -> Section:
         return points_by_layer(panels)
 
     def draw_lengths() -> Figure:
-        lengths = result["vector_norm_by_category"].transpose("layer", "head", "key_category")
+        lengths = result["vector_norm_by_category"]
         maps = [
-            HeadMap(label, lengths.sel(key_category=name).values, scale="norm", unit="‖f(x)‖")
+            map_of_heads(label, lengths.sel(key_category=name), scale="norm", unit="‖f(x)‖")
             for name, label in names.items()
         ]
         return head_map(maps)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headlight.findings import category_label
 from headlight.views.exhibits import Table
-from headlight.views.pictures import LayerPanel, LayerSeries
+from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries
 
 Figure = Any
 Summary = dict[str, float | int | str]
@@ -88,6 +88,18 @@ def layer_panel(
         for label, values in series.items()
     ]
     return LayerPanel(title, drawn, y_label, percent, first_layer=every[0])
+
+
+def map_of_heads(title: str, values: xr.DataArray, **settings: Any) -> HeadMap:
+    """A heat map of values over ``layer`` and ``head``, which are numbered as in the model.
+
+    Args:
+        title: Over the map.
+        values: Over `layer` and `head`.
+        settings: Of the map; see `HeadMap`.
+    """
+    rows, columns = ([str(n) for n in values[name].values] for name in ("layer", "head"))
+    return HeadMap(title, values.transpose("layer", "head").values, rows, columns, **settings)
 
 
 def frame_of(

@@ -96,5 +96,6 @@ def _heads(result: xr.Dataset) -> pd.DataFrame:
         columns[f"{measure} entropy"] = here["entropy"]
     columns |= {label: result[name] for name, label in OF_HEADS.items() if name in result}
     table = xr.Dataset({name: each.reset_coords(drop=True) for name, each in columns.items()})
-    frame = table.to_dataframe(["layer", "head"])[list(columns)].reset_index()
-    return frame.dropna(axis=1, how="all")
+    frame = table.to_dataframe(["layer", "head"])[list(columns)]
+    # Without what was not observed, and the heads that a layer does not have.
+    return frame.dropna(axis=0, how="all").dropna(axis=1, how="all").reset_index()

@@ -14,10 +14,11 @@ TITLES = {"cosine": "Cosine distance", "l2": "L2 distance"}
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The rate in the last layer, for each map and distance."""
+    """The rate in the last layer looked at, for each map and distance."""
     last = _plain(result)["rate_mean"].isel(layer=-1)
+    layer = int(last["layer"])
     found = {
-        f"{name}_{loss}_last_layer": float(last.sel(map=name, loss=loss))
+        f"{name}_{loss}_layer_{layer}": float(last.sel(map=name, loss=loss))
         for name, loss in product(*_kinds(result))
     }
     return rounded(found)

@@ -15,6 +15,9 @@ const perLayer = () => state.measure.heads === "together";
 const table = (layer, head) => perLayer() ? reading[state.measure.name][layer] : reading[state.measure.name][layer][head];
 const largest = (rows) => rows.reduce((most, row) => row.reduce((m, v) => (v !== null && v > m ? v : m), most), 0);
 
+// A token in its own direction, whatever stands around it; ## before Hebrew stands at its right.
+const isolated = (token) => `\u2068${token}\u2069`;
+
 // Each map is coloured up to its own maximum, so that its pattern can be seen.
 const top = (rows) => largest(rows) || 1;
 const step = (value, high) => Math.round(Math.min(Math.max(value / high, 0), 1) * (STEPS - 1));
@@ -44,10 +47,10 @@ function sharp(canvas, width, height) {
 // The heat map ---------------------------------------------------------------------------------
 const place = { size: 20, left: 0, top: 0 };
 const shortened = (pen, text, most) => {
-  if (pen.measureText(text).width <= most) return text;
+  if (pen.measureText(text).width <= most) return isolated(text);
   let cut = text;
   while (cut.length > 1 && pen.measureText(`${cut}…`).width > most) cut = cut.slice(0, -1);
-  return `${cut}…`;
+  return isolated(`${cut}…`);
 };
 
 function measureMap() {
@@ -106,13 +109,13 @@ function cellAt(event) {
 function drawTokens() {
   const rows = table(state.layer, state.head), high = largest([rows[state.query]]) || 1;
   byId("keys").className = `tokens scale-${state.measure.scale}`;
-  byId("keys-title").textContent = `What “${queries[state.query]}” attends to`;
+  byId("keys-title").textContent = `What “${isolated(queries[state.query])}” attends to`;
   [...byId("queries").children].forEach((button, q) => button.setAttribute("aria-pressed", q === state.query));
   [...byId("keys").children].forEach((button, k) => {
     const value = rows[state.query][k];
     button.className = value === null ? "none" : `q${step(value, high)}`;
     button.setAttribute("aria-pressed", k === state.key);
-    button.title = `${queries[state.query]} → ${keys[k]}: ${shown(value)}`;
+    button.title = `${isolated(queries[state.query])} → ${isolated(keys[k])}: ${shown(value)}`;
   });
 }
 
@@ -121,7 +124,7 @@ function drawReadout() {
   byId("readout").replaceChildren();
   const strong = document.createElement("b");
   strong.textContent = shown(value);
-  byId("readout").append(`${queries[state.query]} → ${keys[state.key]}  `, strong);
+  byId("readout").append(`${isolated(queries[state.query])} → ${isolated(keys[state.key])}  `, strong);
 }
 
 // All heads ------------------------------------------------------------------------------------
@@ -153,7 +156,7 @@ function drawPicker() {
   const skip = size < 14 ? 4 : 1;
   for (let layer = 0; layer < reading.layers; layer += 1) {
     pen.textAlign = "right";
-    if (layer % skip === 0) pen.fillText(layer, margin - 6, margin + (layer + 0.5) * size);
+    if (layer % skip === 0) pen.fillText(reading.layer_numbers[layer], margin - 6, margin + (layer + 0.5) * size);
     for (let head = 0; head < columns; head += 1) {
       pen.imageSmoothingEnabled = keys.length > size;
       pen.drawImage(picture(table(layer, head), paint), margin + head * size, margin + layer * size, size - 2, size - 2);
@@ -174,7 +177,8 @@ function drawAll() {
   byId("head").value = state.head;
   byId("head").disabled = perLayer();
   byId("explanation").textContent = state.measure.explanation;
-  byId("map-title").textContent = perLayer() ? `Layer ${state.layer}, all heads together` : `Head ${state.layer}-${state.head}`;
+  const layer = reading.layer_numbers[state.layer];
+  byId("map-title").textContent = perLayer() ? `Layer ${layer}, all heads together` : `Head L${layer}H${state.head}`;
   byId("picker-title").textContent = perLayer() ? "All layers" : "All heads";
   byId("picker-help").hidden = perLayer();
   const scale = byId("scale");
@@ -190,6 +194,7 @@ function tokenButtons(box, tokens, click) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = token;
+    button.dir = "auto";
     button.addEventListener("click", () => click(index));
     return button;
   }));

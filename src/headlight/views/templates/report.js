@@ -7,7 +7,9 @@ const STEPS = 21;
 
 // The head grid -------------------------------------------------------------------------------
 const grid = byId("head-grid");
+const cells = grid ? [...grid.querySelectorAll(".cell")] : [];
 let current = 0;
+let pinned = false;
 
 // A question without measures is stored as "question."; one whose measure is missing, as its first.
 function viewName() {
@@ -28,10 +30,9 @@ function paintGrid() {
   const dense = grid.classList.contains("dense") ? " dense" : "";
   grid.setAttribute("class", `head-grid scale-${view.scale}${dense}`);
   grid.setAttribute("aria-label", `${view.title}: ${data.layers} layers by ${data.heads} heads`);
-  grid.querySelectorAll(".cell").forEach((cell, index) => {
+  cells.forEach((cell, index) => {
     cell.setAttribute("class", `cell ${step(view.values[index], view)}${index === current ? " chosen" : ""}`);
-    const [, layer, head] = cell.id.split("-");
-    cell.querySelector("title").textContent = `Head ${layer}-${head}: ${view.texts[index]}`;
+    cell.querySelector("title").textContent = `Head ${cell.id}: ${view.texts[index]}`;
     const text = cell.querySelector("text");
     if (text) text.textContent = view.cells[index];
   });
@@ -76,13 +77,12 @@ function showDetail() {
       measures.forEach((m) => row.append(build("td", (data.views[`${input.value}.${m}`]?.texts[current] ?? "–").replace(" nats", ""))));
     }
   });
-  const name = grid.querySelectorAll(".cell")[current].id.replace("head-", "");
-  panel.replaceChildren(build("h3", `Head ${name}`), table);
+  panel.replaceChildren(build("h3", `Head ${cells[current].id}`), table);
 }
 
 function choose(index) {
   current = index;
-  grid.querySelectorAll(".cell").forEach((cell, i) => cell.classList.toggle("chosen", i === index));
+  cells.forEach((cell, i) => cell.classList.toggle("chosen", i === index));
   showDetail();
 }
 
@@ -91,17 +91,35 @@ function moveChoice(event) {
   if (!(event.key in moves)) return;
   event.preventDefault();
   const next = current + moves[event.key];
-  if (next >= 0 && next < data.layers * data.heads) choose(next);
+  if (next < 0 || next >= cells.length) return;
+  choose(next);
+  writeAddress();
 }
 
-function chooseFromAddress() {
-  const index = [...grid.querySelectorAll(".cell")].findIndex((cell) => `#${cell.id}` === location.hash);
-  if (index >= 0) choose(index);
+// The address says what is shown, so that a view can be shared: #head=L3H9&question=sep&measure=norm
+function writeAddress() {
+  const shown = { head: cells[current].id, question: chosen("question"), measure: chosen("measure") };
+  history.replaceState(null, "", `#${new URLSearchParams(shown)}`);
+}
+
+function check(name, value) {
+  const input = [...document.querySelectorAll(`input[name="${name}"]`)].find((each) => each.value === value);
+  if (input) input.checked = true;
+}
+
+function showAddress() {
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  const index = cells.findIndex((cell) => cell.id === wanted.get("head"));
+  if (index < 0) return;
+  pinned = true;
+  current = index;
+  check("question", wanted.get("question"));
+  check("measure", wanted.get("measure"));
+  paintGrid();
+  byId("grid-view").scrollIntoView();
 }
 
 if (grid) {
-  const cells = [...grid.querySelectorAll(".cell")];
-  let pinned = false;
   grid.addEventListener("pointerover", (event) => {
     const cell = event.target.closest(".cell");
     if (cell && !pinned) choose(cells.indexOf(cell));
@@ -111,16 +129,23 @@ if (grid) {
     if (!cell) return;
     pinned = !(pinned && cells.indexOf(cell) === current);
     choose(cells.indexOf(cell));
+    writeAddress();
   });
   grid.setAttribute("tabindex", "0");
   grid.addEventListener("keydown", (event) => { pinned = true; moveChoice(event); });
-  document.querySelectorAll('input[name="question"], input[name="measure"]').forEach((input) => input.addEventListener("change", paintGrid));
-  window.addEventListener("hashchange", () => { pinned = true; chooseFromAddress(); });
+  document.querySelectorAll('input[name="question"], input[name="measure"]').forEach((input) => input.addEventListener("change", () => { paintGrid(); writeAddress(); }));
+  window.addEventListener("hashchange", showAddress);
+  // A second click on a link shows its view again, though the address stays the same.
+  document.querySelectorAll('a[href^="#head="]').forEach((link) => link.addEventListener("click", (event) => {
+    event.preventDefault();
+    history.pushState(null, "", link.getAttribute("href"));
+    showAddress();
+  }));
   // The strongest head of the first view is shown until another is chosen.
   const values = data.views[data.first].values;
   current = values.reduce((best, value, index) => (value !== null && (values[best] === null || value > values[best]) ? index : best), 0);
   paintGrid();
-  chooseFromAddress();
+  showAddress();
 }
 
 // Figures with several sets of panels ----------------------------------------------------------

@@ -1,0 +1,46 @@
+"""The rules by which something is said of a model: one table for surveys and reproductions.
+
+The papers give no such rules; these are ours.  What a sentence or a verdict claims is true of the
+numbers beside it by one of them, so that two places cannot judge the same numbers differently.
+"""
+
+MOST = 0.5
+"""A head that gives a target more than this share of its weight is a head for it."""
+
+WORTH_SAYING = 0.3
+"""A head that gives no neighbour such a share of its weight is not spoken of for it."""
+
+FAR_BELOW = 0.5
+"""A norm is far below the weight if its share is at most so many times that of the weight."""
+
+APART = 0.1
+"""Two shares differ if they are so far apart: ten points."""
+
+BROAD, VERY_BROAD, NARROW = 0.75, 0.9, 0.5
+"""Shares of the entropy of uniform attention: a head above the first is broad, above the second
+nearly uniform, and below the third narrow."""
+
+NATS_APART = 0.3
+"""Two entropies differ if they are so far apart."""
+
+SAME = 0.98
+"""Effective attention is nearly the weight where they correlate so much in every head."""
+
+CORRELATION_APART, FEWEST_TEXTS = 0.05, 3
+"""Correlations of short and long texts differ if they are so far apart, each of so many texts."""
+
+VARIES = 0.1
+"""Lengths vary if their coefficient of variation is at least so much, on average over heads."""
+
+RELATED = 0.1
+"""Ranks are related if |ρ| is at least so much."""
+
+
+def is_far_below(norm: float, weight: float) -> bool:
+    """Whether tokens are looked at, and little is taken: the norm is far below the weight.
+
+    Args:
+        norm: the share of the norm that goes to such tokens.
+        weight: the share of the weight.
+    """
+    return norm <= FAR_BELOW * weight

@@ -1,0 +1,25 @@
+"""Numbers and lists of layers in words."""
+
+from collections.abc import Iterable
+
+
+def percent(part: float) -> str:
+    """A share as a percentage for a sentence: ``61%``, ``0.4%``, ``under 0.1%``."""
+    value = 100 * part
+    if 0 < value < 0.1:
+        return "under 0.1%"
+    return f"{value:.1f}%" if 0 < abs(value) < 1 else f"{value:.0f}%"
+
+
+def layer_list(layers: Iterable[int]) -> str:
+    """Layers in words: ``layer 3``, ``layers 2, 4 and 6 to 9``."""
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and layer == runs[-1][-1] + 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    if len(words) == 1:
+        return f"layer{'s' if len(runs[0]) > 1 else ''} {words[0]}"
+    return f"layers {', '.join(words[:-1])} and {words[-1]}"
