@@ -75,7 +75,7 @@ def document() -> str:
     return "\n".join([*lines, "", "#end document", ""])
 
 
-def tiny_model(folder: Path) -> Path:
+def tiny_model(folder: Path, layers: int = 2) -> Path:
     """A BERT with random weights and a handful of words, saved in `folder`."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     known = sorted({word for words in WORDS.values() for word in words})
@@ -86,7 +86,7 @@ def tiny_model(folder: Path) -> Path:
     config = transformers.BertConfig(
         vocab_size=len(words),
         hidden_size=16,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=2,
         intermediate_size=16,
         max_position_embeddings=128,

@@ -6,14 +6,17 @@ Every sentence is computed from the numbers of the result alone; no two say the 
 from headlight.findings.no_op import no_op
 from headlight.findings.observed import average, category_label, observed, share, surveyed
 from headlight.findings.sentences import Highlight, highlights
+from headlight.findings.special_tokens import mean_shares, weight_and_norm
 
 __all__ = [
     "Highlight",
     "average",
     "category_label",
     "highlights",
+    "mean_shares",
     "no_op",
     "observed",
     "share",
     "surveyed",
+    "weight_and_norm",
 ]

@@ -50,7 +50,7 @@ def model_note(reproduction: Reproduction) -> str:
     """Which model this is, beside the paper's."""
     sites = reproduction.model.sites_of(reproduction.kind)
     return (
-        f"The model is {model_name(reproduction.model.name)}, {len(sites)} layers of "
+        f"Model: {model_name(reproduction.model.name)}, {len(sites)} layers of "
         f"{max(site.heads for site in sites)} heads; the paper's is BERT-base, 12 layers of 12."
     )
 

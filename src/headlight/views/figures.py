@@ -187,7 +187,7 @@ def _correlation(result: xr.Dataset) -> Figure:
         "How far is effective attention from the weight?",
         "Pearson correlation of effective and raw attention. Left: by length of the text, the "
         "band is one standard deviation over documents and the bars say how many there were; "
-        "once a text is longer than a head is wide, the two part.",
+        "once a text is longer than a head is wide, the two differ.",
         "After Brunner et al. (2020), Figure 1a.",
         [],
         _single(panels),

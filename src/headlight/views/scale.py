@@ -22,7 +22,7 @@ class Scale:
 
     def ticks(self, most: int = 6) -> list[float]:
         """Round values inside the scale, at most about ``most`` of them."""
-        step = round_step(self.high - self.low, most)
+        step = round_step(self.high - self.low - _hair(self.low, self.high), most)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [round(index * step, 12) for index in range(first, last + 1)]
@@ -38,10 +38,20 @@ def round_step(span: float, most: int = 6) -> float:
 
 
 def round_domain(low: float, high: float, most: int = 6) -> tuple[float, float]:
-    """The domain widened to round values; (0, 1) when there is nothing to show."""
+    """The domain widened to round values; (0, 1) when there is nothing to show.
+
+    Values that are below zero by a hair do not open a whole step below it.
+    """
     if not (math.isfinite(low) and math.isfinite(high)):
         return 0.0, 1.0
     if high <= low:
         high = low + (abs(low) or 1.0)
+    if _hair(low, high):
+        return low, round_domain(0.0, high, most)[1]
     step = round_step(high - low, most)
     return step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)
+
+
+def _hair(low: Number, high: Number) -> Number:
+    """How far values reach below zero where that is next to nothing; otherwise 0."""
+    return -low if 0 < -low < 0.06 * high else 0

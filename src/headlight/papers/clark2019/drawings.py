@@ -12,8 +12,9 @@ from headlight.corpora import Sentence, open_coreference, open_treebank
 from headlight.encode import EncodedSentence, EncodedSpan, documents, sentences
 from headlight.findings.coreference import systems_table
 from headlight.findings.dependency import best_heads
+from headlight.findings.wording import percent
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.examples_of_heads import example_heads
+from headlight.papers.clark2019.examples_of_heads import ExampleHead, example_heads
 from headlight.papers.clark2019.results import (
     load_antecedents,
     load_dependencies,
@@ -39,6 +40,14 @@ TITLES = {
     "sep": "attends to [SEP]",
     "punctuation": "attends to periods and commas",
 }
+"""What a clear example of a pattern does."""
+LEADS = {
+    "broad": "broadest of all heads",
+    "next": "most to the next token of all heads",
+    "sep": "most to [SEP] of all heads",
+    "punctuation": "most to periods and commas of all",
+}
+"""What is true of the head that is picked, however little it does so."""
 SHORTEST, LONGEST = 6, 14
 """Words in a sentence that can be drawn."""
 CANDIDATES = 60
@@ -61,8 +70,9 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     for pattern, one in picked.items():
         tokens, weights = piece_map(reproduction, FIRST, SECOND, (one.layer, one.head))
         name = head_name(one.layer, one.head)
-        drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [TITLES[pattern]]))
-        rows.append({"pattern": TITLES[pattern], "head": name, "value": one.value})
+        notes = _doing(pattern, one)
+        drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [notes]))
+        rows.append({"pattern": notes, "head": name, "value": one.value})
     return Content(
         "For each pattern of Section 3 the head that shows it most in the survey, on a "
         "text of ours. Left attends, right is attended to; the darker the line, the more.",
@@ -70,13 +80,13 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
             writer.picture(
                 attention_lines(drawings),
                 "The attention weights of four heads on one pair of sentences.",
-                "; ".join(f"head {row['head']} {row['pattern']}" for row in rows),
+                "; ".join(f"head {row['head']}: {row['pattern']}" for row in rows),
             )
         ],
         tables=[writer.table(pandas.DataFrame(rows), "Picked by the survey: share, or entropy")],
         comparisons=[
             Comparison(
-                TITLES[pattern],
+                LEADS[pattern],
                 name,
                 head_name(picked[pattern].layer, picked[pattern].head)
                 if pattern in picked
@@ -130,6 +140,12 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
             published.AUXPASS_ERRATUM,
         ],
     )
+
+
+def _doing(pattern: str, one: ExampleHead) -> str:
+    """What a head does on average, in absolute terms: ``most to [SEP] of all heads: 7%``."""
+    value = f"{one.value:.2f} nats" if pattern == "broad" else percent(one.value)
+    return f"{(LEADS if one.note else TITLES)[pattern]}: {value}"
 
 
 def _measure(reproduction: Reproduction) -> str:

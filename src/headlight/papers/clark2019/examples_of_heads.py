@@ -8,12 +8,7 @@ from jaxtyping import Float64
 
 from headlight.errors import UsageError
 from headlight.findings import observed, share
-
-HALF = 0.5
-"""A head that gives less than this share to its target is no clear example."""
-
-BROAD = 0.75
-"""Nor is a head whose entropy is below this share of that of uniform attention."""
+from headlight.findings.rules import BROAD, MOST
 
 Values = Float64[np.ndarray, "layer head"]
 
@@ -77,7 +72,7 @@ def _broadest(result: xarray.Dataset, measure: str) -> ExampleHead | None:
 
 def _most(result: xarray.Dataset, shares: Values) -> ExampleHead | None:
     note = "no head gives half of its attention there: this one gives most"
-    return _largest(result, shares, HALF, note)
+    return _largest(result, shares, MOST, note)
 
 
 def _largest(

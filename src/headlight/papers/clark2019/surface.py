@@ -4,6 +4,7 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.findings.rules import MOST
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import load_survey
 from headlight.papers.exhibit import Content, exhibit
@@ -62,7 +63,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 
 def _above_half(share: xarray.DataArray, category: str) -> list[str]:
     means = share.sel(query_category="all", key_category=category).mean("head")
-    return [str(int(layer) + 1) for layer in means["layer"][(means > 0.5).values].values]
+    return [str(int(layer) + 1) for layer in means["layer"][(means > MOST).values].values]
 
 
 def _to_categories(survey: xarray.Dataset, measure: str) -> LayerPanel:
@@ -171,7 +172,7 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 
 def _specialists(share: xarray.DataArray) -> list[str]:
     """Names of the heads that give more than half there."""
-    places = np.argwhere(share.values > 0.5)
+    places = np.argwhere(share.values > MOST)
     layers = share["layer"].values
     return [head_name(int(layers[layer]), int(head)) for layer, head in places]
 

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import xarray
 
-from headlight.findings.no_op import no_op
+from headlight.findings.no_op import TARGETS, no_op
 from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
 from headlight.papers.kobayashi2020.results import (
     LABELS,
@@ -101,7 +101,6 @@ def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str
             f"(a) α of {LABELS[category]}",
             weight.values,
             scale="weight",
-            limits=(0, 1),
             rows=rows,
             columns=columns,
         ),
@@ -166,16 +165,18 @@ def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     writer.keep(named, "all-heads")
     most = named.sort_values("lost", ascending=False).head(SHOWN)
     shape = (found.sizes["layer"], found.sizes["head"])
+    targets = ", ".join(LABELS[name] for name in categories(found) if name in TARGETS)
     square = frame.pivot_table(index="layer", columns="head", values=["weight_share", "norm_share"])
     maps = [
         HeadMap(
-            f"share of the {scale}",
+            f"{scale.capitalize()} to {targets}",
             square[f"{scale}_share"].to_numpy().reshape(shape),
             scale=scale,
             limits=(0, 1),
             format=".0%",
             rows=layer_names(found),
             columns=head_numbers(found),
+            unit=f"share of all {scale}",
         )
         for scale in ("weight", "norm")
     ]
@@ -184,7 +185,13 @@ def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "For each head, how much of its weight goes to tokens that say little by "
         "themselves (special tokens, punctuation, sinks), and how much of what it moves comes from "
         "there.",
-        pictures=[writer.picture(head_map(maps, columns=2), "Shares of no-op tokens.", count)],
+        pictures=[
+            writer.picture(
+                head_map(maps, columns=2),
+                f"The share of its weight, and of its norm, that a head gives to {targets}.",
+                count,
+            )
+        ],
         tables=[
             writer.table(
                 most,

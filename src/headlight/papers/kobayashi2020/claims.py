@@ -2,6 +2,8 @@
 
 import xarray
 
+from headlight.findings import mean_shares, weight_and_norm
+from headlight.findings.rules import FAR_BELOW, RELATED, VARIES, is_far_below
 from headlight.papers.claims import Claim, claims_content
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
@@ -10,18 +12,15 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 
-VARIES = 0.1
-"""Lengths vary if their coefficient of variation is at least so much, on average over heads."""
-
-RELATED = 0.1
-"""Ranks are related if |ρ| is at least so much."""
-
 
 @exhibit("findings", "Which findings hold", "Kobayashi et al. (2020), Sections 4.1 to 4.3")
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The three findings of Section 4, each with the rule by which it holds or not."""
     found = load_norms(reproduction)
-    return claims_content(writer, judge_claims(found), text_notes(reproduction, found))
+    # The sentences that a survey says of the same tokens.
+    said = [weight_and_norm(found, name) for name in _of_interest(found)]
+    notes = [*filter(None, said), *text_notes(reproduction, found)]
+    return claims_content(writer, judge_claims(found), notes)
 
 
 def judge_claims(found: xarray.Dataset) -> list[Claim]:
@@ -43,28 +42,27 @@ def _lengths_vary(found: xarray.Dataset) -> Claim:
 
 def _cancelled(found: xarray.Dataset) -> list[Claim]:
     """Section 4.2: tokens that say little get much weight, and short vectors cancel it."""
-    share = {
-        name: found[name].mean("head").sum("layer")
-        / found[name].mean("head").sum(("layer", "key_category"))
-        for name in ("weight_total", "weighted_norm_total")
-    }
     claims = []
-    for name in categories(found):
-        if name == "other":
-            continue
-        weight, norm = (100 * float(share[each].sel(key_category=name)) for each in share)
+    for name in _of_interest(found):
+        weight, norm = mean_shares(found, name)
         rho = float(found["weight_norm_spearman"].sel(key_category=name))
         there = published.TABLE_2.get(name)
         claims.append(
             Claim(
                 f"2. {LABELS[name]}: weight is cancelled",
-                f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a larger share of α than of ‖αf(x)‖",
+                f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a share of ‖αf(x)‖ at most "
+                f"{FAR_BELOW} times that of α",
                 "–" if there is None else f"ρ {there[1]:.2f}",
-                f"ρ {rho:.2f}; {weight:.1f}% of α, {norm:.1f}% of ‖αf(x)‖",
-                rho <= -RELATED and weight > norm,
+                f"ρ {rho:.2f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
+                rho <= -RELATED and is_far_below(norm, weight),
             )
         )
     return claims
+
+
+def _of_interest(found: xarray.Dataset) -> list[str]:
+    """The categories of tokens that say little by themselves."""
+    return [name for name in categories(found) if name != "other"]
 
 
 def _frequency(found: xarray.Dataset) -> Claim:

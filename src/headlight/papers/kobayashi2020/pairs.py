@@ -23,6 +23,7 @@ from headlight.views.pictures import (
     Reference,
     density,
     points_by_layer,
+    weight_and_length,
 )
 
 SYMBOLS = {"weight": "α", "norm": "‖f(x)‖"}
@@ -90,25 +91,15 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """A sample of pairs of α and ‖f(x)‖."""
     found = load_norms(reproduction)
     panels, frames = [], []
+    longest = float(found["pairs_sample"].sel(pair="norm").max())
     for name in categories(found):
         pairs = found["pairs_sample"].sel(key_category=name).values
         pairs = pairs[np.isfinite(pairs).all(axis=1)]
         frames.append(
             pandas.DataFrame({"category": LABELS[name], "α": pairs[:, 0], "‖f(x)‖": pairs[:, 1]})
         )
-        if len(pairs) > 1 and (pairs[:, 0] > 0).any():
-            shown = pairs[pairs[:, 0] > 0]
-            panels.append(
-                DensityPanel.of(
-                    LABELS[name],
-                    shown[:, 0],
-                    shown[:, 1],
-                    x_log=True,
-                    x_label="α",
-                    y_label="‖f(x)‖",
-                    scale="norm",
-                )
-            )
+        if (pairs[:, 0] > 0).any():
+            panels.append(weight_and_length(LABELS[name], pairs, longest, scale="norm"))
     writer.keep(pandas.concat(frames, ignore_index=True))
     sizes = ", ".join(
         f"{len(frame):,} of {frame['category'].iloc[0]}" for frame in frames if len(frame)

@@ -7,7 +7,7 @@ SVG and PNG. Values that are not numbers are never drawn, and texts are shown as
 from headlight.views.pictures.bars import BarRow, Mark, bars
 from headlight.views.pictures.boxes import Box, BoxPanel, boxes
 from headlight.views.pictures.canvas import Reference
-from headlight.views.pictures.density import DensityPanel, density
+from headlight.views.pictures.density import DensityPanel, density, weight_and_length
 from headlight.views.pictures.embedding import Embedding, embedding
 from headlight.views.pictures.layers import LayerPanel, LayerSeries, points_by_layer
 from headlight.views.pictures.lines import Line, LinePanel, lines
@@ -43,4 +43,5 @@ __all__ = [
     "save_picture",
     "svg_text",
     "table_picture",
+    "weight_and_length",
 ]

@@ -15,16 +15,26 @@ WIDEST = 11.5
 
 _FINE = 1200
 
+_DECADES = 5
+"""Ticks of a logarithmic axis, at most: a panel has no room for more of ``1e-4``."""
+
 _LONG_TITLE, _TITLE, _NAME = 110, 44, 36
 """Columns of words that are shown: longer ones would leave no room for what they stand beside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A value to compare with, as a dashed horizontal line."""
+    """A value to compare with, as a dashed line across the panel.
+
+    Attributes:
+        value: On the vertical axis.
+        label: Beside the line.
+        upright: Whether the value is on the horizontal axis and the line upright.
+    """
 
     value: Number
     label: str = ""
+    upright: bool = False
 
 
 def panels_on(
@@ -86,6 +96,22 @@ def values_up(axes: Axes, *, percent: bool, limits: tuple[Number, Number] | None
         axes.set_ylim(*limits)
 
 
+def share_range(panels: Sequence[Axes]) -> None:
+    """One vertical range for panels of the same unit, so that they can be compared."""
+    limits = [axes.get_ylim() for axes in panels]
+    for axes in panels:
+        axes.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+
+
+def free_shares(axes: Sequence[Axes], panels: Sequence[Any]) -> list[Axes]:
+    """The axes of the panels that show shares and have no limits of their own."""
+    return [
+        one
+        for one, panel in zip(axes, panels, strict=True)
+        if panel.percent and panel.limits is None
+    ]
+
+
 def percentages(value: Number, _place: object = None) -> str:
     """A share as a tick: ``40%``."""
     return f"{100 * value:.4g}%"
@@ -101,9 +127,10 @@ def powers(value: Number, _place: object = None) -> str:
 
 
 def logarithmic(axis: Any) -> None:
-    """Plain ticks on a logarithmic axis, where matplotlib would set mathematics."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    """Few plain ticks on a logarithmic axis, where matplotlib would set mathematics."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    axis.set_major_locator(LogLocator(numticks=_DECADES))
     axis.set_major_formatter(FuncFormatter(powers))
     axis.set_minor_formatter(NullFormatter())
 
@@ -112,20 +139,32 @@ def refer_to(axes: Axes, references: Sequence[Reference]) -> None:
     """Dashed lines across a panel, each with its name at the right end."""
     for reference in references:
         if math.isfinite(reference.value):
-            axes.axhline(reference.value, color=QUIET, linewidth=1.0, dashes=(4, 3), zorder=1.5)
-            text = axes.annotate(
-                shortened(reference.label, _NAME),
-                (1.0, reference.value),
-                xycoords=axes.get_yaxis_transform(),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="right",
-                va="bottom",
-                color=QUIET,
-                fontsize=SMALL,
-                fontstyle="italic",
-            )
-            text.set_bbox({"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 0.3})
+            _refer(axes, reference)
+
+
+def _refer(axes: Axes, reference: Reference) -> None:
+    """The line of a reference, with its name at the right end or, if upright, at the foot."""
+    value: Any = reference.value
+    line: dict[str, Any] = {"color": QUIET, "linewidth": 1.0, "dashes": (4, 3), "zorder": 1.5}
+    if reference.upright:
+        axes.axvline(value, **line)
+        place, transform, offset, side = (value, 0.0), axes.get_xaxis_transform(), (3, 3), "left"
+    else:
+        axes.axhline(value, **line)
+        place, transform, offset, side = (1.0, value), axes.get_yaxis_transform(), (0, 3), "right"
+    text = axes.annotate(
+        shortened(reference.label, _NAME),
+        place,
+        xycoords=transform,
+        xytext=offset,
+        textcoords="offset points",
+        ha=side,
+        va="bottom",
+        color=QUIET,
+        fontsize=SMALL,
+        fontstyle="italic",
+    )
+    text.set_bbox({"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 0.3})
 
 
 def text_width(words: str, size: float, weight: str = "normal") -> float:

@@ -13,6 +13,9 @@ from headlight.views.pictures.theme import Axes, Figure, colour_map, picture
 
 SIZE = (3.6, 3.0)
 
+_LEAST_WEIGHT, _CELLS = 1e-6, 60
+"""Of a picture of weights and lengths: the weight at its left, and the cells along each side."""
+
 
 @dataclass(frozen=True, slots=True)
 class DensityPanel:
@@ -69,6 +72,29 @@ class DensityPanel:
         y_edges = _edges(y[kept], bins, log=logs[1])
         counts, _, _ = np.histogram2d(x[kept], y[kept], bins=[x_edges, y_edges])
         return cls(title, counts, x_edges, y_edges, **settings)
+
+
+def weight_and_length(
+    title: str, pairs: NDArray[Any], longest: float, *, scale: str = "weight"
+) -> DensityPanel:
+    """Counts of pairs of α, on a logarithmic axis, and ‖f(x)‖.
+
+    Panels of the same `longest` have the same axes.  Weights below a millionth, which are rounded
+    zeros and would take most of the room, count as a millionth.
+
+    Args:
+        title: Over the panel.
+        pairs: [pair, (α, ‖f(x)‖)]; those of a weight of zero are left out.
+        longest: ‖f(x)‖ at the upper end.
+        scale: A ramp of the report.
+    """
+    drawn = pairs[np.isfinite(pairs).all(axis=1) & (pairs[:, 0] > 0)]
+    powers = np.geomspace(_LEAST_WEIGHT, 1, _CELLS + 1)
+    lengths = np.linspace(0, 1.02 * longest or 1.0, _CELLS + 1)
+    weights = np.clip(drawn[:, 0], _LEAST_WEIGHT, 1)
+    counts, _, _ = np.histogram2d(weights, drawn[:, 1], bins=(powers, lengths))
+    label = f"α (left edge: {powers[0]:.0e} and less)".replace("e-0", "e-")
+    return DensityPanel(title, counts, powers, lengths, label, "‖f(x)‖", scale, x_log=True)
 
 
 @picture

@@ -11,8 +11,10 @@ from headlight.findings import average
 from headlight.views.pictures.canvas import (
     Reference,
     finish,
+    free_shares,
     panels_on,
     refer_to,
+    share_range,
     values_up,
 )
 from headlight.views.pictures.legends import name_lines
@@ -89,6 +91,7 @@ def points_by_layer(
         values_up(axes, percent=panel.percent, limits=panel.limits)
         finish(axes, panel.title, "layer", panel.y_label)
         named.append((axes, drawn))
+    share_range(free_shares(all_axes, panels))
     name_lines(figure, title, named)
     return figure
 

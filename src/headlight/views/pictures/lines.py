@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from headlight.views.pictures.canvas import (
     Reference,
     finish,
+    free_shares,
     logarithmic,
     panels_on,
     refer_to,
+    share_range,
     values_up,
 )
 from headlight.views.pictures.legends import name_lines
@@ -85,6 +87,7 @@ def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str
         refer_to(axes, panel.references)
         finish(axes, panel.title, panel.x_label, panel.y_label)
         named.append((axes, drawn))
+    share_range(free_shares(all_axes, panels))
     name_lines(figure, title, named)
     return figure
 

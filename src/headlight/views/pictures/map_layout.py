@@ -1,12 +1,12 @@
 """How large the cells of heat maps are, and what can be written into and beside them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headlight.views.numbers import decimal
 from headlight.views.pictures.canvas import WIDEST, text_width
 from headlight.views.pictures.theme import SMALL
 from headlight.views.words import shortened
@@ -79,13 +79,10 @@ def label_step(labels: Sequence[str], room: float) -> int:
 
 
 def cell_texts(values: NDArray[np.float64], format: str) -> list[list[str]]:
-    """The numbers of all cells; short, as they repeat what the colour says."""
-    seen = values[np.isfinite(values)]
-    write = _short if not seen.size or np.abs(seen).max() <= 1 else decimal
-    return [
-        ["" if not np.isfinite(v) else f"{v:{format}}" if format else write(float(v)) for v in row]
-        for row in values
-    ]
+    """The numbers of all cells, short, as they repeat what the colour says; all of one form."""
+    chosen = format or _format(float(np.nanmax(np.abs(values), initial=0.0)))
+    texts = [["" if not np.isfinite(v) else f"{v:{chosen}}" for v in row] for row in values]
+    return texts if format else [[_bare(text) for text in row] for row in texts]
 
 
 def text_size(texts: list[list[str]], cell: tuple[float, float]) -> float | None:
@@ -96,7 +93,14 @@ def text_size(texts: list[list[str]], cell: tuple[float, float]) -> float | None
     return next((size for size in _SIZES if text_width(longest, size) <= 0.93 * cell[0]), None)
 
 
-def _short(value: float) -> str:
-    """A number up to one with two decimals and no zero before them: ``.46``."""
-    text = f"{value:.2f}".replace("0.", ".", 1)
-    return {".00": "0", "-.00": "0", "1.00": "1", "-1.00": "-1"}.get(text, text)
+def _format(largest: float) -> str:
+    """As many decimals for all cells as give the largest three digits."""
+    if not 1e-2 <= largest < 1e5:
+        return ".1e"
+    return f".{min(2, max(0, 2 - math.floor(math.log10(largest))))}f"
+
+
+def _bare(text: str) -> str:
+    """Without the zero before decimals, and without the sign of zero: ``.46``."""
+    bare = text.removeprefix("-") if not text.strip("-0.") else text
+    return bare.replace("0.", ".", 1) if bare.lstrip("-").startswith("0.") else bare

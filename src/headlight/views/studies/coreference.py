@@ -43,13 +43,14 @@ def _systems(result: xr.Dataset) -> pd.DataFrame:
         rows.append({"who": name, "head": "", "attending": "", **shares, **interval})
     for measure, best in best_heads(result).groupby("measure", sort=False):
         by_kind = best.set_index("mention_kind")
-        overall = by_kind.loc[ALL]
+        overall = by_kind.to_dict("index")[ALL]
         found = {
             "who": measure,
             "head": head_name(overall["layer"], overall["head"]),
             "attending": overall["direction"],
         }
-        rows.append({**found, **by_kind["accuracy"], **overall[["low", "high"]]})
+        interval = {end: overall[end] for end in ("low", "high")}
+        rows.append({**found, **by_kind["accuracy"], **interval})
     return pd.DataFrame(rows)
 
 

@@ -5,12 +5,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import (
-    DensityPanel,
-    density,
-    head_map,
-    points_by_layer,
-)
+from headlight.views.pictures import density, head_map, points_by_layer, weight_and_length
 from headlight.views.studies.sections import (
     Drawing,
     Figure,
@@ -25,8 +20,6 @@ from headlight.views.studies.sections import (
 
 SOURCE = "Kobayashi et al. (2020), {}"
 QUANTITIES = {"weight": "α received", "norm": "‖f(x)‖"}
-CELLS = 60
-"""Of a picture of counts, along each side."""
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -92,8 +85,11 @@ def _correlations(result: xr.Dataset) -> Section:
         return points_by_layer([layer_panel("Spearman's ρ of α and ‖f(x)‖", series)])
 
     def draw_pairs() -> Figure:
-        drawn = [(name, label) for name, label in names.items() if _seen(result, name).size]
-        return density([_pairs(label, _seen(result, name)) for name, label in drawn])
+        pairs = {label: _seen(result, name) for name, label in names.items()}
+        longest = max(float(seen[:, 1].max(initial=0.0)) for seen in pairs.values())
+        return density(
+            [weight_and_length(label, seen, longest) for label, seen in pairs.items() if seen.size]
+        )
 
     drawings = [Drawing("correlations", "", "Correlations by layer and category.", draw)]
     if np.isfinite(result["pairs_sample"]).any():
@@ -114,14 +110,6 @@ def _seen(result: xr.Dataset, category: str) -> np.ndarray:
     """The sampled pairs of a category, [pair, (weight, norm)]; only weights above zero."""
     pairs = result["pairs_sample"].sel(key_category=category).transpose("sample", "pair").values
     return np.asarray(pairs[np.isfinite(pairs).all(axis=1) & (pairs[:, 0] > 0)])
-
-
-def _pairs(label: str, pairs: np.ndarray) -> DensityPanel:
-    """Counts of pairs, with weights on a logarithmic axis."""
-    powers = np.logspace(min(-6, np.log10(pairs[:, 0].min())), 0, CELLS + 1)
-    lengths = np.linspace(0, pairs[:, 1].max() * 1.02 or 1.0, CELLS + 1)
-    counts, _, _ = np.histogram2d(pairs[:, 0], pairs[:, 1], bins=(powers, lengths))
-    return DensityPanel(label, counts, powers, lengths, "α", "‖f(x)‖", x_log=True)
 
 
 def _categories(result: xr.Dataset) -> Section:

@@ -96,7 +96,7 @@ function moveChoice(event) {
   writeAddress();
 }
 
-// The address says what is shown, so that a view can be shared: #head=L3H9&question=sep&measure=norm
+// The address says what is shown, so that a view can be shared: #head=NAME&question=sep&measure=norm
 function writeAddress() {
   const shown = { head: cells[current].id, question: chosen("question"), measure: chosen("measure") };
   history.replaceState(null, "", `#${new URLSearchParams(shown)}`);

@@ -89,7 +89,7 @@ def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Picture]
         [line],
         x_label="tokens",
         y_label="correlation",
-        references=[Reference(1.0, f"below d_v = {width:.0f}")],
+        references=[Reference(width, f"d_v = {width:.0f}", upright=True)],
     )
     spoken = ", ".join(f"{n:.0f} tokens {r:.2f}" for n, r in zip(x, mean, strict=True))
     return [

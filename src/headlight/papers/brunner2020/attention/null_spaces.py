@@ -19,6 +19,9 @@ from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import Line, LinePanel, lines
 
+BOUND = "#f0a500"
+"""The colour of what a dimension cannot be below, light enough to be seen over a dark line."""
+
 
 @exhibit(
     "section-3",
@@ -41,7 +44,7 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         f"total variation that repeated linear programs find, in {ROWS} rows.",
         pictures=[
             writer.picture(
-                lines([_dimension_panel(found)]),
+                lines(_dimension_panels(found)),
                 "Dimension of the null spaces by length, means over texts and heads.",
                 "; ".join(
                     f"{row['tokens']:.0f} tokens: {row['dim LN(T)']:.1f}"
@@ -111,17 +114,23 @@ def _null_table(found: xarray.Dataset) -> pandas.DataFrame:
     )
 
 
-def _dimension_panel(found: xarray.Dataset) -> LinePanel:
+def _dimension_panels(found: xarray.Dataset) -> list[LinePanel]:
+    """Side by side, as the two spaces differ by one dimension at most; on the same axes."""
     means = found.mean(("layer", "head"))
     x = means["keys_mean"].values
-    drawn = {
-        "LN(T)": ("null_dimension", False),
-        "bound of LN(T)": ("bound", True),
-        "LN([T, 1])": ("null_dimension_with_ones", False),
-        "bound of LN([T, 1])": ("bound_with_ones", True),
-    }
-    series = [
-        Line(label, x, means[name].values, dashed=dashed, marked=not dashed)
-        for label, (name, dashed) in drawn.items()
+    drawn = {"LN(T)": "", "LN([T, 1])": "_with_ones"}
+    top = 1.05 * float(means["null_dimension"].max())
+    return [
+        LinePanel(
+            label,
+            [
+                Line("dimension", x, means[f"null_dimension{ending}"].values, marked=True),
+                # Over the other: where they are one, as the paper says, both are seen.
+                Line("bound", x, means[f"bound{ending}"].values, colour=BOUND, dashed=True),
+            ],
+            x_label="tokens",
+            y_label="dimension",
+            limits=(-0.05 * top, top or 1.0),
+        )
+        for label, ending in drawn.items()
     ]
-    return LinePanel("Null spaces", series, x_label="tokens", y_label="dimension")

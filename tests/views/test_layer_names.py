@@ -1,0 +1,168 @@
+"""Whatever shows a result of some layers names them, and their heads, as the model counts them."""
+
+import re
+from base64 import b64decode
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from rich.console import Console
+
+import example_data
+import headlight
+from headlight.model import Model
+from headlight.studies.catalogue import STUDIES, find_study
+from headlight.views import reading_json, reading_page, reading_terminal
+from headlight.views.studies import pictures, result_page, summary, tables
+from headlight.views.studies.terminal import study_terminal
+from headlight.vocabulary import NUMBERING
+
+LAYERS = (1, 3)
+SOURCES = {
+    "text": "corpus.txt",
+    "treebank": "en_ewt-ud-dev.conllu",
+    "coreference": "litbank",
+}
+SETTINGS = {
+    "contributions": {"exact": 0, "attribution": {"directions": 2}},
+    "token_identity": {
+        "across": True,
+        "folds": 1,
+        "losses": ["cosine"],
+        "training": {"epochs": 1, "rates": [1e-3], "hidden": 4},
+    },
+    "dependency": {"bootstrap": 2},
+    "coreference": {"bootstrap": 2},
+    "parser_probes": {"probes": ["attention"], "training": {"epochs": 1}},
+}
+
+
+HEADS = {(1, 0), (1, 1), (3, 0)}
+"""Those that there are in these layers."""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    example_data.write(folder)
+    (folder / "model").mkdir()
+    example_data.tiny_model(folder / "model", layers=4)
+    return folder
+
+
+def uneven(data: Path, head: str | None = None) -> Model:
+    """Four layers of two heads, but for the last, which has one of twice the size."""
+    made = headlight.load(data / "model", head=head)
+    attention = made.transformer.base_model.encoder.layer[3].attention.self
+    attention.num_attention_heads, attention.attention_head_size = 1, 16
+    attention.scaling = 16**-0.5
+    return made
+
+
+@pytest.fixture(scope="module", params=STUDIES)
+def result(request, data) -> xr.Dataset:
+    study = find_study(request.param)
+    few = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}.get(study.reads, {})
+    model = uneven(data, "language_model" if study.name == "importance" else None)
+    return getattr(headlight, study.name)(
+        data / SOURCES[study.reads],
+        model=model,
+        layers=LAYERS,
+        progress=False,
+        **few,
+        **SETTINGS.get(study.name, {}),
+    )
+
+
+def printed(renderable: object) -> str:
+    console = Console(width=200, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+def with_pictures(page: str) -> str:
+    """The page and the texts of its pictures."""
+    drawn = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", page)
+    return "\n".join([re.sub(r"base64,[^\"]+", "", page), *(b64decode(d).decode() for d in drawn)])
+
+
+def heads_named(text: str) -> set[tuple[int, int]]:
+    text = text.replace(NUMBERING, "")
+    assert not re.search(r"[Hh]eads? \d+-\d+", text)
+    return {(int(layer), int(head)) for layer, head in re.findall(r"\bL(\d+)H(\d+)\b", text)}
+
+
+def test_pages_and_terminal_name_no_other_head(result):
+    for text in (with_pictures(result_page(result)), printed(study_terminal(result))):
+        # The grid of a survey has a square for each head that any layer has.
+        empty = {(3, 1)} if result.attrs["stage"] == "survey" else set()
+        assert heads_named(text) <= HEADS | empty
+        assert not re.search(r"\b[Ll]ayers? (0|2)\b", text)
+
+
+def test_tables_and_summaries_number_layers_as_the_model(result):
+    for table in tables(result).values():
+        frame = table.frame
+        if "layer" in frame:
+            assert set(frame["layer"]) <= set(LAYERS)
+            assert set(frame["layer"]) == set(LAYERS)
+        numbered = [re.fullmatch(r"layer (\d+)", str(name)) for name in frame.columns]
+        assert {int(name[1]) for name in numbered if name} <= set(LAYERS)
+        assert heads_named(frame.to_csv()) <= HEADS
+        if {"layer", "head"} <= set(frame):
+            assert set(zip(frame["layer"], frame["head"], strict=True)) <= HEADS
+    named = [re.search(r"layer_(\d+)", name) for name in summary(result)]
+    assert {int(name[1]) for name in named if name} <= set(LAYERS)
+
+
+def test_pictures_have_the_numbers_of_layers_at_their_axes(result):
+    for drawing in pictures(result).values():
+        for axes in drawing.draw().axes:
+            if "layer" in axes.get_ylabel():
+                assert [each.get_text() for each in axes.get_yticklabels()] == ["1", "3"]
+            if axes.get_xlabel() == "layer" and axes.get_lines():
+                points = np.concatenate([line.get_xdata() for line in axes.get_lines()])
+                labels = [each.get_text() for each in axes.get_xticklabels()]
+                if labels == ["1", "3"]:  # boxes stand beside each other, whatever their names
+                    continue
+                assert set(np.round(points).astype(int)) == set(LAYERS)
+
+
+def test_best_heads_are_those_with_the_numbers_beside_them(result):
+    names = {"dependency": "weight", "coreference": "best", "distances": "nearest"}
+    stage = result.attrs["stage"]
+    if stage not in names:
+        pytest.skip("it has no best heads")
+    rows = tables(result)[names[stage]].frame.to_dict("records")
+    for row in rows:
+        if stage == "distances":
+            place = (result["layer"] == row["layer"]) & (result["head"] == row["head"])
+            at = re.fullmatch(r"L(\d+)H(\d+)", row["nearest by weight"])
+            other = (result["layer"] == int(at[1])) & (result["head"] == int(at[2]))
+            found = result["distance"].sel(measure="weight").values[place.values][:, other.values]
+            assert found.item() == pytest.approx(row["divergence by weight"])
+        elif row["head"]:
+            layer, head = map(int, re.fullmatch(r"L(\d+)H(\d+)", row["head"]).groups())
+            place = {"layer": layer, "head": head, "direction": row["attending"]}
+            chosen = (
+                result["accuracy"].sel(measure="weight", relation=row["relation"], **place)
+                if stage == "dependency"
+                else result["accuracy"].sel(measure=row["who"], mention_kind="all", **place)
+            )
+            assert float(chosen) == pytest.approx(row.get("accuracy", row.get("all")))
+
+
+def test_a_reading_names_the_layers_that_it_has(data):
+    reading = uneven(data).read("the old cat sees a mill .", layers=LAYERS).dataset
+    page, said = reading_page(reading), printed(reading_terminal(reading, "weight", 1))
+    assert re.findall(r"<option value=\"(\d)\">(\d)</option>", page) == [("0", "1"), ("1", "3")]
+    assert '"layer_numbers":[1,3]' in reading_json(reading)
+    assert heads_named(said) == HEADS
+    for layer, head in HEADS:
+        values = reading["weight"].sel(layer=layer, head=head)
+        line = next(line for line in said.splitlines() if f"L{layer}H{head} " in line)
+        assert float(line.split()[-1]) == pytest.approx(float(values.max()), rel=6e-3)
+    merged = printed(reading_terminal(reading, "merged_norm", 1)).splitlines()
+    assert [line.split()[0] for line in merged[1:3]] == ["1", "3"]
