@@ -155,7 +155,7 @@ def test_a_short_text_has_no_alternative_and_the_result_says_so() -> None:
     assert found.output_difference.size == 0
     assert not found.exists.any()
     assert (found.dataset["rank"].values == 6).all()
-    assert str(found).startswith("No other attention of head 0 of encoder layer 0 gives the same")
+    assert str(found).startswith("No other attention of encoder head L0H0 gives the same")
 
 
 @pytest.mark.parametrize("method", ["random", "farthest"])

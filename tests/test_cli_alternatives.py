@@ -30,7 +30,7 @@ def test_it_shows_what_it_found_and_writes_it(headlight, bert, tmp_path):
     assert code == 0
     dataset = load(path, stage="alternatives")
     assert dataset.sizes["alternative"] == 2
-    assert "2 of 2 rows of head 2 of encoder layer 1 have other attention" in said
+    assert "2 of 2 rows of encoder head L1H2 have other attention" in said
     for query in (0, 5):
         moved = dataset["total_variation"].sel(query=query).values
         assert ", ".join(f"{value:.3f}" for value in moved) in said
@@ -39,7 +39,7 @@ def test_it_shows_what_it_found_and_writes_it(headlight, bert, tmp_path):
 def test_a_short_text_has_none(headlight, bert):
     code, said, _ = headlight("alternatives", "the old mill .", "--model", str(bert))
     assert code == 0
-    assert "No other attention of head 0 of encoder layer 0" in said
+    assert "No other attention of encoder head L0H0" in said
     assert "none" in said
 
 
