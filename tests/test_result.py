@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ import pytest
 import xarray
 from hypothesis import given, settings, strategies
 
+import headlight
 from headlight import files
 from headlight.errors import ResultError, RunError
-from headlight.result import FORMAT, load, save, save_csv, versions
+from headlight.result import FORMAT, csv_text, load, save, save_csv, versions
 from headlight.vocabulary import CATEGORIES
 
 
@@ -194,6 +196,41 @@ class TestCsv:
         assert row.query_token == "line\nbreak"
         assert row.key_token == 'say "no", twice'
         np.testing.assert_allclose(row.weight, reading()["weight"][1, 2, 1])
+
+    def test_no_text_is_a_formula(self) -> None:
+        frame = pandas.DataFrame(
+            {
+                "=token": ["=1+1", "+1", "-RRB-", "@A1", "\tx", "\rx", "a=1", "-0.5", "'x", ""],
+                "number": [-1.5, 2, 3, 4, 5, 6, 7, 8, 9, float("nan")],
+            },
+            index=pandas.Index(list("=bcdefghij"), name="-relation"),
+        )
+        back = pandas.read_csv(StringIO(csv_text(frame, index=True)), keep_default_na=False)
+        assert list(back.columns) == ["'-relation", "'=token", "number"]
+        assert back.iloc[:, 1].tolist() == [
+            "'=1+1", "+1", "'-RRB-", "'@A1", "'\tx", "\\rx", "a=1", "-0.5", "'x", "",
+        ]  # fmt: skip
+        assert back.iloc[:2, 0].tolist() == ["'=", "b"]
+        assert back["number"].tolist()[:2] == ["-1.5", "2.0"]
+
+    def test_harmless_tables_are_those_of_pandas(self) -> None:
+        frame = pandas.DataFrame(
+            {
+                "word": ["a", None],
+                "share": np.array([0.1, np.nan], np.float32),
+                "seen": [True, False],
+            }
+        ).rename_axis("row")
+        assert csv_text(frame) == frame.to_csv(index=False)
+        assert csv_text(frame, index=True) == frame.to_csv()
+
+    def test_every_writer_of_tables_goes_one_way(self, tmp_path) -> None:
+        hostile = reading().assign_coords(query_token=("query", ["=1+1", "@", "+x", "-y"]))
+        (path,) = save_csv(hostile, tmp_path)
+        assert {"'=1+1", "'@", "'+x", "'-y"} <= set(pandas.read_csv(path)["query_token"])
+        source = Path(headlight.__file__).parent
+        writers = [each for each in source.rglob("*.py") if ".to_csv(" in each.read_text("utf-8")]
+        assert [each.name for each in writers] == ["result.py"]
 
     def test_a_file_in_place_of_the_folder(self, tmp_path) -> None:
         (tmp_path / "file").write_text("")

@@ -5,18 +5,20 @@ used alike.
 """
 
 import errno
+import io
 import json
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 from upath import UPath
 
-from headlight.errors import HeadlightError, ResultError
+from headlight.errors import HeadlightError, ResultError, UsageError
 
 Location = Path | UPath
 """A file or folder: on this machine, or in a store."""
@@ -71,6 +73,19 @@ def read(path: Location, *, error: type[HeadlightError] = ResultError) -> bytes:
     except Exception as problem:  # every driver raises errors of its own
         why = problem.strerror if isinstance(problem, OSError) else None
         raise error(f"{path} cannot be read: {why or reason(problem)}.") from problem
+
+
+def standard_input() -> io.BufferedIOBase:
+    """What stands behind ``-``.
+
+    Raises:
+        UsageError: the stream is closed.
+    """
+    if sys.stdin is None:
+        raise UsageError(
+            "standard input is closed, and cannot be read; name a file, or send text to it."
+        )
+    return cast("io.BufferedIOBase", sys.stdin.buffer)
 
 
 def write(path: Location, content: bytes, *, error: type[HeadlightError] = ResultError) -> None:

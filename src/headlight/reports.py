@@ -10,7 +10,7 @@ from headlight import files
 from headlight.analysis.folder import REPORT, TABLES
 from headlight.errors import ResultError
 from headlight.files import Location, location
-from headlight.result import save_csv
+from headlight.result import csv_text, save_csv
 from headlight.views.studies import result_page, tables
 
 CONFIG = "config.yaml"
@@ -30,7 +30,7 @@ def write_report(
     beneath = files.make_folder(folder / TABLES)
     save_csv(result, beneath)
     for name, table in tables(result).items():
-        text = table.frame.to_csv(index=False)
+        text = csv_text(table.frame)
         files.write(beneath / f"{name}.csv", text.encode(errors="replace"), error=ResultError)
     page = folder / REPORT
     files.write(page, result_page(result, command=result.attrs.get("command", "")).encode())

@@ -28,6 +28,9 @@ Results of format 1 are read as well, see `headlight.older_results`.
 _CALCULATING = ("headlight", "torch", "transformers")
 _MEASURED_WITH = ("torch", "transformers", "numpy", "xarray")
 
+FORMULA = ("=", "+", "-", "@", "\t", "\n")
+"""What the text in a cell begins with that a spreadsheet takes for a formula, or runs into one."""
+
 # What h5py, h5netcdf and xarray raise on a file that is damaged or something else.
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, TypeError, AttributeError, IndexError)
 
@@ -117,6 +120,36 @@ def save_csv(dataset: xarray.Dataset, folder: Location | str) -> list[Location]:
     return sorted(written)
 
 
+def csv_text(frame: pandas.DataFrame, *, index: bool = False) -> str:
+    r"""A table as CSV, in which no text is a formula to a spreadsheet.
+
+    Text that begins like one gets an apostrophe before it, as OWASP advises; numbers, also those
+    that are written as text, stay as they are.  A carriage return is written out as ``\r``.
+
+    Args:
+        frame: The table.
+        index: Whether its index is written, too, as the first columns.
+    """
+    shown = (frame.reset_index() if index else frame).rename(columns=_no_formula)
+    for at, kind in enumerate(shown.dtypes):
+        if not pandas.api.types.is_numeric_dtype(kind):
+            shown.isetitem(at, shown.iloc[:, at].map(_no_formula).array)
+    return str(shown.to_csv(index=False))
+
+
+def _no_formula(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    value = value.replace("\r", r"\r")  # which ends a row for some, and is not put into quotes
+    if not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
 def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     """Results of several passes over the same data, each of other measures, as one.
 
@@ -148,11 +181,11 @@ def versions() -> dict[str, str]:
 def _table(group: xarray.Dataset, dims: tuple[str, ...]) -> str:
     if not dims:
         row = {str(name): variable.item() for name, variable in group.data_vars.items()}
-        return pandas.DataFrame([row]).to_csv(index=False)
+        return csv_text(pandas.DataFrame([row]))
     frame = group.reset_coords(_beside(group, dims), drop=True).to_dataframe(list(dims))
     variables = [str(name) for name in group.data_vars]
     along = [name for name in frame.columns if name not in variables]
-    return frame[along + variables].to_csv()
+    return csv_text(frame[along + variables], index=True)
 
 
 def _beside(group: xarray.Dataset, dims: tuple[str, ...]) -> list[str]:

@@ -84,6 +84,8 @@ def test_exclusions_rank_the_rest_of_a_file_anew(tmp_path):
     [
         ("", CorpusError, "no ranks"),
         ("1 2\n", CorpusError, ":1: three whole numbers"),
+        (f"{'9' * 5000} 2 3\n", CorpusError, ":1: three whole numbers"),
+        (f"1 2 {'9' * 5000}\n", CorpusError, ":1: three whole numbers"),
         ("1 2 3\nthe 2 3\n", CorpusError, ":2: three whole numbers"),
         ("0 2 3\n", CorpusError, "begin with 1"),
         ("1 2 4000\n", UsageError, "4000 is beyond"),

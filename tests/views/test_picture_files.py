@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from headlight.characters import printable
 from headlight.errors import ResultError, UsageError
 from headlight.views.colour import contrast, series_styles
 from headlight.views.pictures import (
@@ -28,7 +29,7 @@ from headlight.views.pictures import (
 )
 from headlight.views.pictures.labels import place_labels, spread
 from headlight.views.pictures.theme import CYCLE, readable
-from headlight.views.words import printable, shortened
+from headlight.views.words import shortened
 from views.drawn import HOSTILE
 
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headlight.alternative_settings import AlternativeSettings
-from headlight.cli.arguments import load, printable
+from headlight.characters import printable
+from headlight.cli.arguments import load
 from headlight.cli.options import Device, ModelName, Precision, Revision, Trust
+from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.vocabulary import Kind
 
@@ -47,8 +49,6 @@ def alternatives(
     settings: AlternativeSettings,
 ) -> None:
     """Find other attention of one head with which the model puts out the same."""
-    from rich.console import Console
-
     from headlight.alternatives import alternatives as find
     from headlight.result import save
 
@@ -63,16 +63,16 @@ def alternatives(
     )
     if netcdf is not None:
         save(found.dataset, netcdf)
-    Console().print(_table(found))
-    typer.echo(str(found))
+    show(_table(found))
+    say(found)
     if netcdf is not None:
-        typer.echo(f"written: {printable(netcdf)}")
+        say(f"written: {netcdf}")
 
 
 def _table(found: "Alternatives") -> "Table":
     """One row per query that was looked at."""
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     dataset = found.dataset
     table = Table("query", "keys", "rank T", "rank [T, 1]", "moved")
@@ -80,6 +80,6 @@ def _table(found: "Alternatives") -> "Table":
         here = dataset.sel(query=row)
         moved = ", ".join(f"{value:.3f}" for value in here["total_variation"].values)
         numbers = (str(int(here[name])) for name in ("keys", "rank", "rank_with_ones"))
-        token = escape(f"{row} {here['query_token'].item()}")
+        token = Text(printable(f"{row} {here['query_token'].item()}"))
         table.add_row(token, *numbers, moved if bool(here["exists"]) else "none")
     return table

@@ -8,6 +8,7 @@ from headlight import __version__
 from headlight.cli.alternatives import ALTERNATIVES_EXAMPLES, alternatives
 from headlight.cli.check import CHECK_EXAMPLES, check
 from headlight.cli.examples import STUDY_EXAMPLES
+from headlight.cli.printing import say
 from headlight.cli.read import READ_EXAMPLES, read
 from headlight.cli.reproduce import REPRODUCE_EXAMPLES, reproduce
 from headlight.cli.study import study_command
@@ -21,7 +22,7 @@ PAPERS = "Papers"
 
 def _version(wanted: bool | None) -> None:
     if wanted:
-        typer.echo(f"headlight {__version__}")
+        say(f"headlight {__version__}")
         raise typer.Exit
 
 

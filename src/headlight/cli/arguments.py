@@ -2,8 +2,9 @@
 
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from headlight.characters import storable
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
@@ -37,9 +38,4 @@ def names(spec: str) -> list[str]:
 
 def command_line() -> str:
     """What was typed, as it can be typed again."""
-    return printable(shlex.join(["headlight", *sys.argv[1:]]))
-
-
-def printable(text: str | Path) -> str:
-    """Text that can be shown and stored, whatever bytes the names of files hold."""
-    return str(text).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return storable(shlex.join(["headlight", *sys.argv[1:]]))

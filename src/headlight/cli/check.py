@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.characters import printable
 from headlight.cli.arguments import load
 from headlight.cli.options import Device, Precision, Revision, Trust
+from headlight.cli.printing import say, show
 
 if TYPE_CHECKING:
     from headlight.capture import AttentionSite
@@ -31,12 +33,10 @@ def check(
     trust_remote_code: Trust = False,
 ) -> None:
     """Say whether the attention of a model can be captured exactly, module by module."""
-    from rich.console import Console
-
     captured = load(model, revision, device, dtype, trust_remote_code)
-    Console().print(_sites_table(captured.name, captured.sites))
+    show(_sites_table(captured.name, captured.sites))
     worst = max(site.error for site in captured.sites)
-    typer.echo(
+    say(
         f"{len(captured.sites)} attention modules; Eq. 3 (Kobayashi et al. 2020) holds to "
         f"{worst:.1e} of the output's norm."
     )
@@ -46,7 +46,7 @@ def _sites_table(name: str, sites: "list[AttentionSite]") -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(name), title_justify="left", box=None, pad_edge=False)
+    table = Table(title=Text(printable(name)), title_justify="left", box=None, pad_edge=False)
     table.add_column("kind, layer", no_wrap=True)
     for heading in ("module", "W^O"):
         table.add_column(heading, overflow="fold")
@@ -55,7 +55,9 @@ def _sites_table(name: str, sites: "list[AttentionSite]") -> Any:
     for site in sites:
         texts = (f"{site.kind} {site.layer}", site.name, _beside(site.name, site.projection.name))
         numbers = (site.heads, site.kv_heads, site.head_dim)
-        table.add_row(*map(Text, texts), *map(str, numbers), f"{site.error:.0e}")
+        table.add_row(
+            *(Text(printable(text)) for text in texts), *map(str, numbers), f"{site.error:.0e}"
+        )
     table.caption = "kv: heads with values of their own; dim: size of a head; error: of Eq. 3"
     return table
 

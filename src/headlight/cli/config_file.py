@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,18 +62,25 @@ def _read(path: Path) -> Mapping[str, Any]:
 def _toml(path: Path, text: str) -> Any:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise UsageError(f"{path} is no TOML: {problem}.") from problem
+    except Exception as problem:  # numbers of a thousand digits, brackets in brackets in ...
+        raise UsageError(f"{path} is no TOML: {_in_one_line(problem)}.") from problem
 
 
 def _yaml(path: Path, text: str) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(text) or {}
-    except yaml.YAMLError as problem:
-        where = str(problem).replace("\n", " ")
-        raise UsageError(f"{path} is no YAML: {where}.") from problem
+        repeated = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text))
+        found = yaml.safe_load(text)
+    except Exception as problem:  # also dates, numbers and nesting that Python does not have
+        raise UsageError(f"{path} is no YAML: {_in_one_line(problem)}.") from problem
+    if repeated:  # which can be made to stand for any amount of data
+        raise UsageError(f"{path} repeats a value by its name (*name); write it out.")
+    return {} if found is None else found
+
+
+def _in_one_line(problem: Exception) -> str:
+    return " ".join(str(problem).split())
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
@@ -83,8 +91,15 @@ def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping):
             found |= _flat(value, f"{name}_")
         elif value is not None:
-            found[name] = value
+            found[name] = _plain(name, value)
     return found
+
+
+def _plain(name: str, value: Any) -> Any:
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, bool | int | float | str | date) for each in values):
+        raise UsageError(f"{name} is a list of lists, or no value at all; write {name}: [1, 2].")
+    return value
 
 
 def _typed(value: Any, is_repeated: bool) -> Any:

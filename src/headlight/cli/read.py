@@ -1,6 +1,5 @@
 """The command `read`."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,10 +7,12 @@ from typing import Annotated
 import typer
 
 from headlight.attribution_settings import AttributionSettings
-from headlight.cli.arguments import command_line, load, printable
+from headlight.cli.arguments import command_line, load
 from headlight.cli.options import Device, ModelName, Precision, Revision, Trust
+from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
+from headlight.files import standard_input
 from headlight.settings import Settings, require_choice
 from headlight.vocabulary import ATTRIBUTION, Kind, ValueBias, measure_names
 
@@ -79,8 +80,6 @@ def read(
     attribution = _attribution(measure, settings)
     text = _text(text)
 
-    from rich.console import Console
-
     from headlight.reading import read as read_text
 
     captured = load(model, revision, device, dtype, trust_remote_code)
@@ -98,15 +97,14 @@ def read(
 
     # Files before the terminal, which may be a pipe that closes early.
     written = [reading.save(path) for path in (html, json, netcdf) if path is not None]
-    Console().print(reading_terminal(reading.dataset, measure=measure, top=top))
+    show(reading_terminal(reading.dataset, measure=measure, top=top))
     for path in written:
-        typer.echo(f"written: {printable(path)}")
+        say(f"written: {path}")
     numbers = sum(variable.size for variable in reading.dataset.data_vars.values())
     if html is not None and numbers > SLOW_PAGE:
-        typer.echo(
-            f"note: {printable(html)} holds {numbers / 1e6:.0f} million numbers and is slow to "
-            "open; choose some with --layers.",
-            err=True,
+        complain(
+            f"note: {html} holds {numbers / 1e6:.0f} million numbers and is slow to open; choose "
+            "some with --layers."
         )
 
 
@@ -136,7 +134,7 @@ def _text(argument: str) -> str:
     text = argument
     if argument == STANDARD_INPUT:
         try:
-            text = sys.stdin.buffer.read().decode()
+            text = standard_input().read().decode()
         except UnicodeDecodeError as problem:
             raise UsageError("standard input is not UTF-8; convert it first.") from problem
     if not text.strip():

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headlight.cli.arguments import command_line, names, printable
+from headlight.cli.arguments import command_line, names
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, Trust
+from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.papers import PaperName, find_paper
 from headlight.papers.settings import ReproductionSettings
@@ -114,7 +115,7 @@ def reproduce(
     page = reproduce_paper(
         chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit
     )
-    typer.echo(f"page: {printable(page)}")
+    say(f"page: {page}")
 
 
 def _check_pairs(sources: tuple[str, ...]) -> None:
@@ -126,17 +127,15 @@ def _check_pairs(sources: tuple[str, ...]) -> None:
 
 
 def _tell_exhibit(spec: "ExhibitSpec", exhibit: "Exhibit | None") -> None:
-    from rich.console import Console
-
     from headlight.views import comparison_table
 
     if exhibit is None:
-        typer.echo(f"{spec.name}: left out, see the page", err=True)
+        complain(f"{spec.name}: left out, see the page")
     else:
-        Console().print(comparison_table(exhibit))
+        show(comparison_table(exhibit))
 
 
 def _list_exhibits(paper: "Paper") -> None:
     for spec in paper.exhibits:
         needs = f" (needs {' and '.join(spec.needs)})" if spec.needs else ""
-        typer.echo(f"{spec.name:<12}  {spec.title}{needs}")
+        say(f"{spec.name:<12}  {spec.title}{needs}")

@@ -1,17 +1,19 @@
 """The commands that run studies, one for each row of the catalogue."""
 
-import json as json_text
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.cli.arguments import command_line, printable
+from headlight.characters import storable
+from headlight.cli.arguments import command_line
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, Trust
+from headlight.cli.printing import complain, say, say_json, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
+from headlight.files import standard_input
 from headlight.settings import Settings
 from headlight.studies.catalogue import Study
 from headlight.vocabulary import ATTRIBUTION
@@ -139,17 +141,15 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
     )
     result = run_study(study, asked.source, settings, model, folder, command=command_line())
     if asked.json:
-        typer.echo(json_text.dumps(_for_machines(result, asked.out), ensure_ascii=False))
+        say_json(_for_machines(result, asked.out))
         return
-
-    from rich.console import Console
 
     from headlight.views.studies.terminal import study_terminal
 
-    Console().print(study_terminal(result))
+    show(study_terminal(result))
     for note in _left_out(result.attrs):
-        typer.echo(note, err=True)
-    typer.echo(f"report: {printable(str(location(asked.out) / REPORT))}")
+        complain(note)
+    say(f"report: {location(asked.out) / REPORT}")
 
 
 def check_attribution(settings: Settings) -> None:
@@ -171,7 +171,8 @@ def _check_source(study: Study, source: str | None, settings: Settings) -> None:
         open_treebank,
     )
 
-    if source == STANDARD_INPUT:  # which can be read only once
+    if source == STANDARD_INPUT:
+        standard_input()  # of which nothing is read yet: it can be read only once
         return
     if study.reads != "text":
         opened: Any = {"treebank": open_treebank, "coreference": open_coreference}[study.reads]
@@ -197,7 +198,7 @@ def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
         name: value if isinstance(value, str | int | float) else value.item()
         for name, value in attributes.items()
     }
-    return {**numbers, "folder": printable(out), "summary": summary(result)}
+    return {**numbers, "folder": storable(out), "summary": summary(result)}
 
 
 def _left_out(attributes: Mapping[str, Any]) -> list[str]:

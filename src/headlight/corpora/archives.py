@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import cast
 
+from headlight.characters import storable
 from headlight.corpora.compression import DECOMPRESSORS, decompress, open_bytes, open_file, suffixes
-from headlight.corpora.files import is_companion, printable
+from headlight.corpora.files import is_companion
 from headlight.corpora.lines import Lines
 from headlight.errors import CorpusError
 from headlight.files import Location
@@ -37,7 +38,7 @@ def text_files(path: Location) -> Iterator[Lines]:
         yield from _all(_zip(path), path)
     else:
         with open_bytes(path) as stream:
-            yield Lines(stream, printable(path))
+            yield Lines(stream, storable(path))
 
 
 def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Location) -> Iterator[Lines]:
@@ -52,9 +53,9 @@ def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Location) -> It
         _, packed = suffixes(name)
         if packed:
             stream = DECOMPRESSORS[packed][1](stream)
-        yield Lines(stream, f"{printable(path)}/{printable(name)}")
+        yield Lines(stream, f"{storable(path)}/{storable(name)}")
     if empty:
-        raise CorpusError(f"the archive {printable(path)} holds no text files; check the path.")
+        raise CorpusError(f"the archive {storable(path)} holds no text files; check the path.")
 
 
 @contextmanager
@@ -65,7 +66,7 @@ def _refusals(path: Location) -> Iterator[None]:
         raise
     except Exception as error:  # encrypted, an unknown method, nonsense in the directory, ...
         raise CorpusError(
-            f"the archive {printable(path)} cannot be read: {error}; "
+            f"the archive {storable(path)} cannot be read: {error}; "
             "it is damaged, cut short, encrypted, or not what its suffix says."
         ) from error
 

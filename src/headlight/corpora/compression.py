@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 import zstandard
 
-from headlight.corpora.files import printable
+from headlight.characters import storable
 from headlight.errors import CorpusError
 from headlight.files import Location
 
@@ -91,7 +91,7 @@ def open_file(path: Location) -> io.BufferedReader:
         return io.BufferedReader(cast("io.RawIOBase", path.open("rb")))
     except Exception as error:  # each driver raises what its library raises
         reason = getattr(error, "strerror", None) or error
-        raise CorpusError(f"{printable(path)} cannot be opened: {reason}.") from error
+        raise CorpusError(f"{storable(path)} cannot be opened: {reason}.") from error
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
+from headlight.characters import storable
 from headlight.corpora.archives import text_files
-from headlight.corpora.files import files, printable
+from headlight.corpora.files import files
 from headlight.corpora.lines import Lines
 from headlight.errors import CorpusError, UsageError
 from headlight.files import Location
@@ -143,14 +144,14 @@ def corpus_of_files(
     """
     paths = [path for path in files(source) if part is None or part in path.name]
     if not paths:
-        raise CorpusError(f"no file of {printable(source)} has {part!r} in its name.")
+        raise CorpusError(f"no file of {storable(source)} has {part!r} in its name.")
 
     def read(counts: CorpusCounts) -> Iterator[Element]:
         for path in paths:
             for lines in text_files(path):
                 yield from format(lines, counts)
 
-    return Corpus(printable(source), read, kind)
+    return Corpus(storable(source), read, kind)
 
 
 def corpus_in_memory(

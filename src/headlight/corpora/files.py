@@ -2,10 +2,12 @@
 
 import glob
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from upath import UPath
 
+from headlight.characters import storable
 from headlight.errors import CorpusError
 from headlight.files import Location, location
 
@@ -13,6 +15,7 @@ COMPANIONS = {"readme", "license", "licence", "notice", "copying", "citation", "
 """Files that explain a folder and are no part of its text, whatever their suffix."""
 
 WEB = ("http", "https")
+ANY_FOLDERS = "**"
 
 
 def files(source: str | Location) -> list[Location]:
@@ -20,13 +23,15 @@ def files(source: str | Location) -> list[Location]:
 
     A folder is read recursively and in the order of the names; hidden files and files such as
     ``README.md`` or ``LICENSE`` are left out of it.  What is no path is taken as a pattern, where
-    ``**`` stands for any number of folders.  All that holds for addresses, too, such as
-    ``s3://bucket/folder`` or ``zip://*.txt::texts.zip``, if the driver of fsspec is installed; an
-    address of the web is always one file.
+    ``**`` stands for any number of folders.  Only what can be read again and again is a file: pipes
+    and devices are refused, and so are links that lead back to a folder that they are in.
+
+    All that holds for addresses, too, such as ``s3://bucket/folder`` or ``zip://*.txt::texts.zip``,
+    if the driver of fsspec is installed; an address of the web is always one file.
 
     Raises:
-        CorpusError: There is no such file, nothing matches, a folder is empty or unreadable, or
-            there is no driver.
+        CorpusError: There is no such file, nothing matches, a folder is empty, unreadable or
+            endless, something in it is no file, or there is no driver.
     """
     place = location(source, error=CorpusError)
     if isinstance(place, UPath) and place.protocol in WEB:
@@ -36,24 +41,22 @@ def files(source: str | Location) -> list[Location]:
             place = place.expanduser()
         if place.exists():
             found = list(_expand(place))
-            complaint = f"the folder {printable(place)} holds no text files"
+            complaint = f"the folder {storable(place)} holds no text files"
         else:
             found = [file for match in _matches(place) for file in _expand(match)]
-            complaint = f"there is no file or folder {printable(place)}, and nothing matches it"
+            complaint = f"there is no file or folder {storable(place)}, and nothing matches it"
+    except CorpusError:
+        raise
     except Exception as error:  # too long, forbidden, a NUL, or whatever a driver raises
-        raise CorpusError(f"{printable(source)} cannot be read: {error}.") from error
+        raise CorpusError(f"{storable(source)} cannot be read: {error}.") from error
     if not found:
         raise CorpusError(f"{complaint}; check the path.")
     return found
 
 
-def printable(path: str | Location) -> str:
-    """The path as text that can be shown and stored, whatever bytes the file system holds."""
-    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
 def _matches(pattern: Location) -> Iterable[Location]:
     if isinstance(pattern, Path):
+        _demand_end(pattern)
         return map(Path, sorted(glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 (absolute)
     found = [
         UPath(match, protocol=pattern.protocol, **pattern.storage_options)
@@ -67,15 +70,53 @@ def _hidden_parts(path: Location) -> int:
     return sum(part.startswith(".") for part in path.parts)
 
 
-def _expand(path: Location) -> Iterator[Location]:
+def _expand(path: Location, above: tuple[Path, ...] = ()) -> Iterator[Location]:
+    """A file, or the files of a folder, which lies in the folders above."""
     if not path.is_dir():
+        _demand_file(path)
         yield path
         return
+    above = _with_folder(above, path)
     children: list[Location] = sorted(path.iterdir())
     for child in children:
         companion = is_companion(child.name) and not child.is_dir()
         if not child.name.startswith(".") and not companion:
-            yield from _expand(child)
+            yield from _expand(child, above)
+
+
+def _demand_file(path: Location) -> None:
+    # What is broken or forbidden is refused where it is opened.
+    if isinstance(path, Path) and path.exists() and not path.is_file():
+        raise CorpusError(
+            f"{storable(path)} is a pipe or a device, which can be read only once; leave it out, "
+            "save it to a file, or send it to standard input (-)."
+        )
+
+
+def _demand_end(pattern: Path) -> None:
+    """Refuse a pattern for any number of folders where links make them endless."""
+    if ANY_FOLDERS not in pattern.parts:
+        return
+    first = next(at for at, part in enumerate(pattern.parts) if glob.has_magic(part))
+    waiting: list[tuple[Path, tuple[Path, ...]]] = [(Path(*pattern.parts[:first]), ())]
+    while waiting:
+        folder, above = waiting.pop()
+        above = _with_folder(above, folder)
+        with suppress(OSError):  # patterns pass over what they may not enter
+            waiting += [(child, above) for child in folder.iterdir() if child.is_dir()]
+
+
+def _with_folder(above: tuple[Path, ...], folder: Location) -> tuple[Path, ...]:
+    """The folders above and this one, as they are without links."""
+    if not isinstance(folder, Path):
+        return above
+    real = folder.resolve()
+    if real in above:
+        raise CorpusError(
+            f"{storable(folder)} leads back to a folder that it is in; remove the link, or name "
+            "the files."
+        )
+    return (*above, real)
 
 
 def is_companion(name: str) -> bool:

@@ -11,6 +11,18 @@ LINE_LIMIT = 64 * 2**20
 DOCUMENT_LIMIT = 64 * 2**20
 """Characters in one document.  More is a file whose documents were never told apart."""
 
+BLANK_LIMIT = 10**6
+"""Blank lines that may follow each other.  More is no text: some hundred compressed bytes unfold to
+as many, each of which takes its time."""
+
+NO_TEXT = {
+    b"%PDF-": "a PDF",
+    b"PK\x03\x04": "an office document such as .docx, or a zip archive of another name",
+    b"\xd0\xcf\x11\xe0": "an office document such as .doc",
+    b"{\\rtf": "an RTF document",
+}
+"""What files begin with that hold text in a form that is not read here."""
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -28,6 +40,7 @@ class Lines:
         self.name = name
         self.number = 0
         self._stream = stream
+        self._blank = 0
         self._waiting: str | None = None
 
     def __iter__(self) -> "Lines":
@@ -73,7 +86,24 @@ class Lines:
             ) from error
         if self.number == 0:
             raw = raw.removeprefix(BYTE_ORDER_MARK)
+            self._demand_text(raw)
+        self._count_blank(raw)
         return self._decode(raw, f"{self.name}:{self.number + 1}")
+
+    def _demand_text(self, start: bytes) -> None:
+        for magic, what in NO_TEXT.items():
+            if start.startswith(magic):
+                raise CorpusError(
+                    f"{self.name} is {what}; save it as plain text in UTF-8 and give that."
+                )
+
+    def _count_blank(self, raw: bytes) -> None:
+        self._blank = self._blank + 1 if raw.isspace() else 0
+        if self._blank > BLANK_LIMIT:
+            raise CorpusError(
+                f"{self.name}:{self.number + 1}: more than {BLANK_LIMIT:,} blank lines follow each "
+                "other; this is no text, leave the file out."
+            )
 
     def _decode(self, raw: bytes, place: str) -> str:
         if len(raw) > LINE_LIMIT:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Int64
 
+from headlight.characters import storable
 from headlight.corpora.archives import text_files
-from headlight.corpora.files import files, printable
+from headlight.corpora.files import files
 from headlight.corpora.lines import Lines
 from headlight.corpora.trees.layouts import number
 from headlight.errors import CorpusError
@@ -84,7 +85,7 @@ def read_word_vectors(
     """
     paths = files(source)
     if len(paths) != 1:
-        raise CorpusError(f"{printable(source)} stands for {len(paths)} files; name one of them.")
+        raise CorpusError(f"{storable(source)} stands for {len(paths)} files; name one of them.")
     words: dict[str, int] = {}
     values = array("f")
     dimensions = 0
@@ -99,7 +100,7 @@ def read_word_vectors(
             words[word] = len(words)
     if not words:
         wanted = "" if vocabulary is None else " of the vocabulary"
-        raise CorpusError(f"{printable(source)} holds no word{wanted}; check the file.")
+        raise CorpusError(f"{storable(source)} holds no word{wanted}; check the file.")
     matrix = np.frombuffer(values, dtype=np.float32).reshape(len(words), dimensions)
     return WordVectors(words, matrix)
 

@@ -74,9 +74,9 @@ class Template:
         shifted = tuple(word + first.word_count for word in second.words)
         one, two = ((segment,) for segment in self.segments)
         return Framed(
-            ids=before + first.ids + between + second.ids + after,
+            ids=(*before, *first.ids, *between, *second.ids, *after),
             segments=types[0] + one * len(first) + types[1] + two * len(second) + types[2],
-            words=blank[0] + first.words + blank[1] + shifted + blank[2],
+            words=(*blank[0], *first.words, *blank[1], *shifted, *blank[2]),
         )
 
 

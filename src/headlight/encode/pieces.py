@@ -1,15 +1,17 @@
 """Texts, or words, to pieces: vocabulary ids without special tokens, each of a word."""
 
 import re
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Int64
 
-from headlight.errors import UsageError
+from headlight.errors import CorpusError, UsageError
 
 WORD = re.compile(r"\S+")
 
@@ -28,17 +30,30 @@ class Tokenizer(Protocol):
         """Tokenise texts."""
 
 
-@runtime_checkable
-class Encoding(Protocol):
-    """What the tokenizers library says of one text.
+STRETCH = 2**18
+"""Characters that a tokenizer is given at once, to the next blank; it takes some 250 bytes of
+memory for each."""
+
+CONTEXT = 2**10
+"""Characters before and after a stretch that the tokenizer sees with it."""
+
+LONGEST_WORD = 2**20
+"""Characters without a blank, or blanks, of which a text may hold so many in a row."""
+
+BREAK = re.compile(r"(?<=\S)(?=\s)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoding:
+    """What a tokenizer says of one text.
 
     Attributes:
         ids: Vocabulary ids.
         offsets: The first character of every piece, and the one after its last.
     """
 
-    ids: list[int]
-    offsets: list[tuple[int, int]]
+    ids: Sequence[int]
+    offsets: Int64[np.ndarray, "piece 2"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +66,8 @@ class Pieces:
         word_count: Words in the text.
     """
 
-    ids: tuple[int, ...]
-    words: tuple[int, ...]
+    ids: Sequence[int]
+    words: Sequence[int]
     word_count: int
 
     def __len__(self) -> int:
@@ -80,7 +95,7 @@ def require_fast(tokenizer: Tokenizer) -> None:
 
 
 def tokenise(tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False) -> list[Pieces]:
-    """The pieces of every text, in one call of the tokenizer.
+    """The pieces of every text.
 
     Args:
         tokenizer: A fast one.
@@ -89,15 +104,32 @@ def tokenise(tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False
         target: Tokenise as text for a decoder (``text_target=``).
     """
     return [
-        Pieces(tuple(encoding.ids), _words(text, encoding.offsets), len(text.split()))
+        Pieces(encoding.ids, *_words(text, encoding.offsets))
         for text, encoding in zip(texts, encodings(tokenizer, texts, target=target), strict=True)
     ]
 
 
 def encodings(
     tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False
-) -> Sequence[Encoding]:
-    """The texts without special tokens, in one call of the tokenizer; as `tokenise`."""
+) -> list[Encoding]:
+    """The texts without special tokens; as `tokenise`.
+
+    The pieces of a text depend on what is near.  So a text that is longer than `STRETCH` is given
+    to the tokenizer in stretches, each with some context, of which only its own pieces are kept:
+    they are those of the whole text, for which the tokenizer would take 250 times its size.
+
+    Raises:
+        CorpusError: A text has no break between words for longer than `LONGEST_WORD`.
+    """
+    short = iter(_encode(tokenizer, [text for text in texts if len(text) <= STRETCH], target))
+    return [
+        next(short) if len(text) <= STRETCH else _in_stretches(tokenizer, text, target)
+        for text in texts
+    ]
+
+
+def _encode(tokenizer: Tokenizer, texts: Sequence[str], target: bool) -> list[Encoding]:
+    """In one call of the tokenizer."""
     if not texts:
         return []
     place = "text_target" if target else "text"
@@ -108,22 +140,61 @@ def encodings(
         return_token_type_ids=False,
         verbose=False,
     )
-    found: Sequence[Encoding] = batch.encodings
-    return found
+    return [
+        Encoding(tuple(each.ids), np.asarray(each.offsets, dtype=np.int64).reshape(-1, 2))
+        for each in batch.encodings
+    ]
 
 
-def _words(text: str, offsets: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-    """The word of the first character of each piece that is no blank.
+def _in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
+    ids = array("i")
+    offsets = []
+    before = 0
+    for start, stop in _stretches(text):
+        first = _break(text, max(start - CONTEXT, before))
+        first = first if first < start else before
+        last = _break(text, stop + CONTEXT)
+        (found,) = _encode(tokenizer, [text[first:last]], target)
+        places = found.offsets + first
+        # A blank at the end of the text may be said to begin behind it.
+        own = (places[:, 0] >= start) & ((places[:, 0] < stop) | (stop == len(text)))
+        ids.extend(np.asarray(found.ids, dtype=np.int64)[own].tolist())
+        offsets.append(places[own])
+        before = start
+    return Encoding(ids, np.concatenate(offsets))
+
+
+def _stretches(text: str) -> Iterator[tuple[int, int]]:
+    """Where each stretch begins and ends: before a blank that follows a word."""
+    start = 0
+    while start < len(text):
+        stop = _break(text, start + STRETCH)
+        if stop - start > STRETCH + LONGEST_WORD:
+            raise CorpusError(
+                f"the text that begins with {text[:40]!r} has no break between words for more than "
+                f"{LONGEST_WORD:,} characters; leave it out, or break it into lines."
+            )
+        yield start, stop
+        start = stop
+
+
+def _break(text: str, start: int) -> int:
+    """The next end of a word."""
+    found = BREAK.search(text, start)
+    return found.start() if found else len(text)
+
+
+def _words(text: str, offsets: Int64[np.ndarray, "piece 2"]) -> tuple[Sequence[int], int]:
+    """The word of the first character of each piece that is no blank, and how many words there are.
 
     Words are what blanks separate, so that corpora that come tokenised keep their tokens.  A piece
     may begin with the blank before its word, and several pieces may share one character; a piece
     of blanks alone belongs to the word after it, or to the last.
     """
-    ends = [match.end() for match in WORD.finditer(text)]
-    starts = np.asarray([start for start, _ in offsets], dtype=np.int64)
-    words = np.searchsorted(np.asarray(ends, dtype=np.int64), starts, side="right")
-    last: list[int] = np.minimum(words, max(len(ends) - 1, 0)).tolist()
-    return tuple(last)
+    ends = np.fromiter((match.end() for match in WORD.finditer(text)), dtype=np.int64)
+    words = np.searchsorted(ends, offsets[:, 0], side="right")
+    last = np.minimum(words, max(len(ends) - 1, 0))
+    return array("i", last.astype(np.intc).tobytes()), len(ends)
 
 
 NO_TOKEN = "gets no token from the tokenizer"
@@ -187,16 +258,16 @@ class WordPieces:
 
 
 def pieces_of_lines(tokenizer: Tokenizer, lines: Sequence[Line]) -> list[WordPieces]:
-    """The pieces of every line, in one call of the tokenizer."""
+    """The pieces of every line."""
     texts = [line.text for line in lines]
     return [
-        _assign(line.spans, tuple(encoding.ids), encoding.offsets)
+        _assign(line.spans, encoding.ids, encoding.offsets.tolist())
         for line, encoding in zip(lines, encodings(tokenizer, texts), strict=True)
     ]
 
 
 def _assign(
-    spans: Sequence[tuple[int, int]], ids: tuple[int, ...], offsets: Sequence[tuple[int, int]]
+    spans: Sequence[tuple[int, int]], ids: Sequence[int], offsets: Sequence[Sequence[int]]
 ) -> WordPieces:
     """Each piece to the word of its first character that is not a blank between words.
 
@@ -216,7 +287,7 @@ def _assign(
             shared.add(word)
     counts = Counter(found)
     ends = tuple(accumulate(counts[word] for word in range(len(spans))))
-    pieces = Pieces(ids, tuple(found), len(spans))
+    pieces = Pieces(ids, found, len(spans))
     return WordPieces(pieces, ends, _first_fault(len(spans), shown, shared))
 
 

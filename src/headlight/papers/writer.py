@@ -9,6 +9,7 @@ import pandas
 
 from headlight import files
 from headlight.errors import ResultError
+from headlight.result import csv_text
 from headlight.views.exhibits import Picture, Table
 from headlight.views.pictures import save_picture, svg_text
 
@@ -66,7 +67,7 @@ class ExhibitWriter:
     def keep(self, frame: pandas.DataFrame, name: str = "") -> None:
         """Save numbers as CSV that the page does not show."""
         path = self.folder / f"{self._stem(name)}.csv"
-        files.write(path, frame.to_csv(index=False).encode(), error=ResultError)
+        files.write(path, csv_text(frame).encode(errors="replace"), error=ResultError)
         self.written.append(path.name)
 
     def _stem(self, name: str) -> str:

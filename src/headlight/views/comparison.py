@@ -4,8 +4,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from headlight.characters import printable
 from headlight.views.exhibits import Exhibit
-from headlight.views.words import printable
 
 
 def comparison_table(exhibit: Exhibit) -> RenderableType:

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from headlight.characters import printable
 from headlight.errors import UnknownNameError
 from headlight.findings import (
     average,
@@ -20,7 +21,6 @@ from headlight.findings import (
     surveyed,
 )
 from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
-from headlight.views.words import printable
 from headlight.vocabulary import (
     CATEGORIES,
     NEIGHBOURS,

@@ -1,14 +1,8 @@
-"""Texts from the outside, such as tokens, as they can be shown."""
+"""Texts from the outside, such as tokens, in the room there is."""
 
 from unicodedata import east_asian_width
 
-
-def printable(text: str) -> str:
-    """The text with what a terminal or a page would obey, such as escape codes, written out."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
+from headlight.characters import printable
 
 
 def shortened(text: str, most: int) -> str:

@@ -1,10 +1,7 @@
 """Texts from anywhere as a corpus of documents."""
 
-import io
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import cast
 
 from headlight.corpora.compression import decompress
 from headlight.corpora.corpus import (
@@ -20,7 +17,7 @@ from headlight.corpora.text.document import Document, document_of_value
 from headlight.corpora.text.plain import OPENING, read_lines, read_paragraphs, read_wikipedia
 from headlight.corpora.text.tables import read_csv, read_jsonl, read_tsv, text_column
 from headlight.errors import UsageError
-from headlight.files import Location
+from headlight.files import Location, standard_input
 from headlight.settings import require_choice
 
 Source = str | Location | Iterable[str]
@@ -125,7 +122,7 @@ def _strings(source: Iterable[str]) -> Iterator[Document]:
 
 
 def _standard_input(format: str | None, column: str | None, _: CorpusCounts) -> Iterator[Document]:
-    stream = decompress(cast("io.BufferedIOBase", sys.stdin.buffer))
+    stream = decompress(standard_input())
     return _documents(Lines(stream, "standard input"), format, column)
 
 

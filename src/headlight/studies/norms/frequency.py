@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from headlight.corpora.trees.layouts import number
 from headlight.encode import Encoded
 from headlight.encode.categories import CLS, PUNCTUATION, SEP, Categories
 from headlight.errors import CorpusError, UnknownNameError, UsageError
@@ -222,10 +223,12 @@ def _lines(path: Path, types: int) -> list[tuple[int, int]]:
 
 
 def _line(line: str, place: str, types: int) -> tuple[int, int]:
-    columns = line.split()
-    if len(columns) != 3 or not all(column.isdecimal() for column in columns):
-        raise CorpusError(f"{place}: three whole numbers are needed, 'rank count id'.")
-    rank, token = int(columns[0]), int(columns[2])
+    numbers = [number(column) for column in line.split()]
+    if len(numbers) != 3 or None in numbers:
+        raise CorpusError(
+            f"{place}: three whole numbers are needed, 'rank count id', of nine digits at most."
+        )
+    rank, token = numbers[0] or 0, numbers[2] or 0
     if rank < 1:
         raise CorpusError(f"{place}: ranks begin with 1, and this one is {rank}.")
     if token >= types:

@@ -5,12 +5,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from headlight.characters import printable
 from headlight.views.exhibits import Table
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import decimal, grouped
 from headlight.views.studies import summary, tables
 from headlight.views.terminal import terminal_table
-from headlight.views.words import printable
 from headlight.vocabulary import NUMBERING
 
 ROWS = 24

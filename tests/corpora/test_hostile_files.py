@@ -1,0 +1,137 @@
+"""Files and folders that would keep a reader busy for ever, or are no text at all."""
+
+import bz2
+import os
+import threading
+import zipfile
+
+import pytest
+
+from headlight.corpora import open_corpus, open_treebank, read_word_vectors
+from headlight.corpora.lines import BLANK_LIMIT
+from headlight.errors import CorpusError, HeadlightError
+
+needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a text, two links to itself and one to the folder above."""
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "a.txt").write_text("text\n")
+    for name, target in (("self", "."), ("again", "."), ("up", "..")):
+        (below / name).symlink_to(target, target_is_directory=True)
+    return tmp_path
+
+
+def refusal(read):
+    """The refusal, within a second: what hangs would hang the tests as well."""
+    said = []
+
+    def run():
+        with pytest.raises(CorpusError) as found:
+            list(read())
+        said.append(str(found.value))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(timeout=10)
+    assert said, "the reader hangs"
+    return said[0]
+
+
+@needs_links
+@pytest.mark.parametrize("pattern", ["", "**/*.txt", "**/*.no", "*", "below/**"])
+def test_links_that_lead_back(folder, pattern):
+    said = refusal(lambda: open_corpus(str(folder / pattern) if pattern else folder))
+    assert "leads back to a folder that it is in; remove the link" in said
+
+
+@needs_links
+def test_links_that_lead_elsewhere(tmp_path):
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "a.txt").write_text("text\n")
+    chosen = tmp_path / "chosen"
+    chosen.mkdir()
+    for name in ("one", "two"):
+        (chosen / name).symlink_to(texts, target_is_directory=True)
+    (chosen / "b.txt").symlink_to(texts / "a.txt")
+    assert len(list(open_corpus(chosen))) == 3
+    assert len(list(open_corpus(str(chosen / "**/*.txt")))) == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+@pytest.mark.parametrize("pattern", ["", "pipe", "*", "**"])
+def test_a_pipe_is_no_file(tmp_path, pattern):
+    (tmp_path / "a.txt").write_text("text\n")
+    os.mkfifo(tmp_path / "pipe")
+    said = refusal(lambda: open_corpus(str(tmp_path / pattern)))
+    assert "is a pipe or a device, which can be read only once" in said
+    assert "standard input (-)" in said
+
+
+@pytest.mark.parametrize("format", ["paragraphs", "lines", "wikipedia", "jsonl", "csv", "tsv"])
+@pytest.mark.parametrize("line", [b"\n", b" \t\r\n"])
+def test_nothing_but_line_breaks(tmp_path, monkeypatch, format, line):
+    monkeypatch.setattr("headlight.corpora.lines.BLANK_LIMIT", 1000)
+    path = tmp_path / "a.txt.bz2"
+    header = b"text\n" if format in ("csv", "tsv") else b""
+    path.write_bytes(bz2.compress(header + line * 5000))
+    said = refusal(lambda: open_corpus(path, format=format))
+    place = 1002 if header else 1001
+    assert f"a.txt.bz2:{place}: more than 1,000 blank lines follow each other" in said
+
+
+def test_blank_lines_are_counted_from_the_last_text(tmp_path, monkeypatch):
+    monkeypatch.setattr("headlight.corpora.lines.BLANK_LIMIT", 10)
+    (tmp_path / "a.txt").write_text(("\n" * 10).join(["text\n"] * 9))
+    assert len(list(open_corpus(tmp_path / "a.txt"))) == 9
+    assert BLANK_LIMIT >= 10**6
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "part"),
+    [
+        ("a.pdf", b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "is a PDF"),
+        ("a.docx", b"PK\x03\x04\x14\x00\x06\x00", "is an office document such as .docx"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is an office document such as .doc"),
+        ("a.rtf", b"{\\rtf1\\ansi", "is an RTF document"),
+    ],
+)
+@pytest.mark.parametrize("read", [open_corpus, open_treebank, read_word_vectors])
+def test_documents_of_other_programs(tmp_path, name, start, part, read):
+    (tmp_path / name).write_bytes(start)
+    with pytest.raises(CorpusError) as refused:
+        list(read(tmp_path / name))
+    assert part in str(refused.value)
+    assert "; save it as plain text in UTF-8" in str(refused.value)
+
+
+def test_a_document_of_another_program_in_an_archive(tmp_path):
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("b.pdf", b"%PDF-1.7")
+    with pytest.raises(CorpusError, match=r"a\.zip/b\.pdf is a PDF; save it as plain text"):
+        list(open_corpus(path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5\n",
+        "5 5\n",
+        "5 1\n",
+        "1 1\n5\n",
+        "the 1\n2\n",
+        "the 1\n\n2\n",
+        f"a {'9' * 5000}\n",
+        "a -\n",
+    ],
+)
+def test_word_vectors_of_too_few_or_strange_numbers(tmp_path, text):
+    path = tmp_path / "vectors.txt"
+    path.write_text(text)
+    with pytest.raises(HeadlightError):
+        read_word_vectors(path)

@@ -1,0 +1,276 @@
+"""Whatever the terminal is, a command does its work, and its exit code and its words are right."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import transformers
+from typer.main import get_command
+
+import example_data
+import headlight
+from headlight.cli import app, main
+from headlight.cli.printing import NARROWEST, say_json
+from headlight.result import load
+from headlight.studies.catalogue import STUDIES
+from studies.processes import PROGRAM, start
+
+HOSTILE = "\x1b[2J\x9b31m\x07"
+"""Clears a screen, colours what follows and rings the bell, where a terminal obeys."""
+
+COMMANDS = sorted(get_command(app).commands)
+SOURCES = {"text": "corpus", "treebank": "dev.conllu", "coreference": "litbank"}
+FEW = {
+    "token-identity": ("--maps", "naive", "--solver", "ridge", "--folds", "2"),
+    "contributions": ("--exact", "1", "--max-examples", "2", "--max-length", "16"),
+    "parser-probes": ("--probes", "right_branching"),
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    """A model and corpora of which names, tokens and labels hold what a terminal would obey."""
+    folder = tmp_path_factory.mktemp("data")
+    example_data.write(folder)
+    (folder / "corpus.txt").rename(folder / f"corpus{HOSTILE}.txt")
+    tree = (folder / "en_ewt-ud-dev.conllu").read_text()
+    (folder / f"dev.conllu{HOSTILE}.conllu").write_text(tree.replace("nsubj", f"nsubj{HOSTILE}"))
+    (folder / "litbank").rename(folder / f"litbank{HOSTILE}")
+    model = folder / f"model{HOSTILE}"
+    model.mkdir()
+    example_data.tiny_model(model)
+    separator = f"[SEP{HOSTILE}]"
+    vocabulary = (model / "vocab.txt").read_text().replace("[SEP]", separator)
+    (model / "vocab.txt").write_text(vocabulary)
+    tokens = transformers.BertTokenizerFast(str(model / "vocab.txt"), sep_token=separator)
+    tokens.save_pretrained(model)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    """Where the tests of this module put what they make, each command in a folder of its own."""
+    return tmp_path_factory.mktemp("runs")
+
+
+def work_of(command: str, data: Path, runs: Path) -> list[str]:
+    """Arguments with which a command does its work, and leaves files."""
+    model = ["--model", str(data / f"model{HOSTILE}")]
+    if command == "check":
+        return ["check", model[1]]
+    if command == "reproduce":
+        return ["reproduce", "clark2019", "--list"]
+    if command == "read":
+        return ["read", "the cat sees", *model, "--netcdf", str(runs / "read.nc")]
+    if command == "alternatives":
+        text = "the cat sees a dog " * 5
+        return ["alternatives", text, *model, "--netcdf", str(runs / "alternatives.nc")]
+    study = STUDIES[command.replace("-", "_")]
+    name = SOURCES[study.reads]
+    source = next(path for path in data.iterdir() if path.name.startswith(f"{name}{HOSTILE}"))
+    out = runs / f"{command}{HOSTILE}"
+    return [command, str(source), *model, "--out", str(out), *FEW.get(command, ())]
+
+
+class Bytes(io.TextIOWrapper):
+    """A stream of text of which the bytes can be seen."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__(io.BytesIO(), encoding=encoding)
+
+    def seen(self) -> str:
+        self.flush()
+        return self.buffer.getvalue().decode(self.encoding)
+
+
+@contextmanager
+def full_disk() -> Iterator[io.TextIOWrapper]:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    stream = Path("/dev/full").open("w", encoding="utf-8")  # noqa: SIM115
+    yield stream
+    stream.close()
+
+
+@contextmanager
+def reader_that_went_away() -> Iterator[io.TextIOWrapper]:
+    source, sink = os.pipe()
+    os.close(source)
+    with os.fdopen(sink, "w", encoding="utf-8") as stream:
+        yield stream
+
+
+@pytest.fixture
+def called(monkeypatch) -> Callable[..., tuple[int, str]]:
+    """Calls the program with some output; gives the exit code and what it complains of."""
+
+    def call(arguments: Sequence[str], output: io.TextIOBase | None, columns: int = 80):
+        errors = Bytes("utf-8")
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", ["headlight", *arguments])
+            patch.setattr(sys, "stdout", output)
+            patch.setattr(sys, "stderr", errors)
+            patch.setenv("COLUMNS", str(columns))
+            with pytest.raises(SystemExit) as ended:
+                main()
+            assert os.environ["COLUMNS"] == str(columns)
+        return ended.value.code, errors.seen()
+
+    return call
+
+
+def obeyed(text: str) -> list[str]:
+    """What a terminal would obey."""
+    return [each for each in text if each != "\n" and not each.isprintable()]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_terminal_spoils_the_work_of_a_command(called, monkeypatch, data, runs, command):
+    arguments = work_of(command, data, runs)
+    narrow = Bytes("ascii")
+    code, complained = called(arguments, narrow, columns=1)
+    assert code == 0, complained
+    assert obeyed(narrow.seen() + complained) == []
+    assert max(map(len, narrow.seen().splitlines())) > NARROWEST // 2
+    if "--out" in arguments:  # what was found once is printed again
+        result = load(Path(arguments[arguments.index("--out") + 1]) / "result.nc")
+        monkeypatch.setattr("headlight.api.run_study", lambda *_, **__: result)
+        monkeypatch.setattr("headlight.capture.load_model", lambda *_, **__: None)
+        arguments.append("--overwrite")
+    with full_disk() as stream:
+        code, complained = called(arguments, stream)
+    assert (code, complained.splitlines()[-1]) == (
+        1,
+        "error: standard output cannot be written: the disk is full; free some space or choose "
+        "another place.",
+    )
+    with reader_that_went_away() as stream:
+        code, complained = called(arguments, stream)
+    assert code == 141
+    assert "error" not in complained
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_is_shown_on_every_terminal(called, command):
+    arguments = ["--help"] if command is None else [command, "--help"]
+    narrow = Bytes("ascii")
+    assert called(arguments, narrow, columns=1) == (0, "")
+    assert "Usage:" in narrow.seen()
+    assert called(arguments, Bytes("latin-1")) == (0, "")
+    with full_disk() as stream:
+        assert called(arguments, stream)[0] == 1
+    with reader_that_went_away() as stream:
+        assert called(arguments, stream) == (141, "")
+
+
+def test_a_log_that_cannot_be_written_does_not_end_the_work(monkeypatch, tmp_path):
+    with full_disk() as errors:
+        monkeypatch.setattr(sys, "argv", ["headlight", "survey", str(tmp_path / "missing.txt")])
+        monkeypatch.setattr(sys, "stderr", errors)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == 1
+
+
+def test_json_is_json_on_every_terminal(monkeypatch):
+    value = {"name": f"fleuve Amazônia 河 🜁 {HOSTILE}\x7f"}
+    stream = Bytes("ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    say_json(value)
+    assert obeyed(stream.seen()) == []
+    assert json.loads(stream.seen()) == value
+
+
+# In processes of their own: what only an interpreter that ends can show
+
+
+def ended(*arguments: str, **options: object) -> tuple[int, str]:
+    process = start(*arguments, **options)
+    _, complained = process.communicate(timeout=120)
+    return process.returncode, complained
+
+
+def test_the_interpreter_has_nothing_to_add():
+    with full_disk() as stream:
+        code, complained = ended("--version", stdout=stream)
+    assert (code, len(complained.splitlines())) == (1, 1)
+    with reader_that_went_away() as stream:
+        assert ended("--version", stdout=stream) == (141, "")
+    with full_disk() as stream:
+        assert ended("survey", "missing.txt", stderr=stream)[0] == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed(tmp_path, closed):
+    paths = os.pathsep.join(path for path in sys.path if path)
+    shell = f'exec "$0" -c "$1" survey - --out "$2" {closed}'
+    finished = subprocess.run(
+        ["sh", "-c", shell, sys.executable, PROGRAM, str(tmp_path / "out")],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode in (1, 2)
+    assert "Traceback" not in finished.stderr
+    if closed == "<&-":
+        assert finished.stderr == (
+            "error: standard input is closed, and cannot be read; name a file, or send text to "
+            "it.\n"
+        )
+
+
+# Refusals repeat what they were given
+
+
+def archive_of(path: Path, name: str, content: bytes) -> Path:
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(name, content)
+    else:
+        with tarfile.open(path, "w") as archive:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".tar"])
+def test_names_in_archives(called, tmp_path, suffix):
+    path = archive_of(tmp_path / f"texts{suffix}", f"a{HOSTILE}.txt", b"\xff")
+    code, complained = called(["survey", str(path)], Bytes("utf-8"))
+    assert code == 1
+    assert obeyed(complained) == []
+    assert r"\x1b[2J\x9b31m\x07.txt" in complained
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_names_of_anything(called, tmp_path, command):
+    given = {
+        "read": ["read", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
+        "alternatives": ["alternatives", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
+        "check": ["check", f"{tmp_path}/{HOSTILE}"],
+        "reproduce": ["reproduce", "clark2019", "--only", HOSTILE],
+    }
+    missing = f"{tmp_path}/missing{HOSTILE}\n.txt"
+    for arguments in (given.get(command, [command, missing]), [command, f"--{HOSTILE}"]):
+        code, complained = called(arguments, Bytes("utf-8"))
+        assert code in (1, 2)
+        assert obeyed(complained) == []
+        assert complained.count("\n") == 1
+
+
+def test_only_one_module_prints():
+    source = Path(headlight.__file__).parent
+    prints = re.compile(r"\bprint\(|typer\.echo|click\.|\bConsole\(|sys\.stdout")
+    found = [path.name for path in source.rglob("*.py") if prints.search(path.read_text("utf-8"))]
+    assert found == ["printing.py"]
