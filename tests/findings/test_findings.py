@@ -7,8 +7,9 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings, strategies as st
 
-from headlight.findings import average, highlights, observed, share
+from headlight.findings import average, highlights, observed, share, weight_and_norm
 from headlight.findings.wording import layer_list, percent
+from headlight.views.grid import head_grid
 from views.sample_results import survey_sample
 
 SIZES = [(1, 1), (1, 4), (6, 8), (12, 12)]
@@ -171,3 +172,95 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     result["neighbour"].loc[{"measure": "weight", "layer": 4, "head": 3, "offset": -1}] = 0.85
     assert by_kind(result)["previous"].startswith("Head L4H3 gives 85% of its weight")
     assert {each.layer for each in highlights(result)} <= {None, 1, 4}
+
+
+def plain(kind: str = "encoder") -> xr.Dataset:
+    """A survey of two layers of two heads in which nothing stands out."""
+    result = survey_sample(2, 2)
+    result.attrs["kind"] = kind
+    result["share"][:] = 0.25
+    result["neighbour"][:] = 0.1
+    result["entropy"][:] = 0.6 * float(result["entropy_uniform"])
+    result["effective_correlation_by_head"][:] = 0.99
+    result["effective_correlation"][:] = 0.9
+    result["vector_norm_cv"][:] = 0.2
+    return result
+
+
+PLACE = {"layer": 1, "head": 0}
+OF_ALL = {"measure": "weight", "query_category": "all"}
+PLANTED = [
+    ("sep", "share", {**OF_ALL, **PLACE, "key_category": "sep"}, 0.4, 0.3),
+    ("punctuation", "share", {**OF_ALL, **PLACE, "key_category": "punctuation"}, 0.4, 0.3),
+    ("next", "neighbour", {"measure": "weight", **PLACE, "offset": 1}, 0.31, 0.29),
+    ("broad", "entropy", {**OF_ALL, **PLACE}, 0.76 * 4.61, 0.74 * 4.61),
+    ("narrow", "entropy", {**OF_ALL, **PLACE}, 0.49 * 4.61, 0.51 * 4.61),
+    (
+        "breadth from cls",
+        "entropy",
+        {"measure": "weight", "query_category": "cls", "layer": 1},
+        0.6 * 4.61 + 0.31,
+        0.6 * 4.61 + 0.29,
+    ),
+    ("length", "effective_correlation", {"length": 112}, 0.84, 0.86),
+]
+"""Kind of finding, variable, place, a value by which it is so, and one by which it is not."""
+
+
+@pytest.mark.parametrize(("kind", "name", "place", "so", "not_so"), PLANTED)
+def test_a_finding_is_said_where_it_is_so_and_only_there(kind, name, place, so, not_so):
+    result = plain()
+    result[name].loc[place] = not_so
+    assert kind not in by_kind(result)
+    result[name].loc[place] = so
+    found = next(each for each in highlights(result) if each.kind == kind)
+    if found.head is not None:
+        assert (found.layer, found.head) == (1, 0)
+        assert "L1H0" in found.text
+
+
+def test_under_a_causal_mask_it_says_nothing_that_the_first_token_sees_itself_alone():
+    result = plain("decoder")
+    result["entropy"].loc[{"measure": "weight", "query_category": "cls"}] = 0.0
+    assert "breadth from cls" not in by_kind(result)
+    result.attrs["kind"] = "encoder"
+    assert "more narrowly (0.00 nats)" in by_kind(result)["breadth from cls"]
+
+
+@pytest.mark.parametrize(
+    ("weight", "norm", "said"),
+    [
+        (0.08, 0.03, "[SEP] gets 8% of the weight, but 3% of the norm, at most half as much."),
+        (0.11, 0.05, "[SEP] gets 11% of the weight, but 5% of the norm, at most half as much."),
+        (0.11, 0.06, "[SEP] gets 11% of the weight and 6% of the norm."),
+        (0.0, 0.0, "[SEP] gets 0% of the weight and 0% of the norm."),
+    ],
+)
+def test_a_survey_and_a_study_of_norms_say_the_same_of_a_category(weight, norm, said):
+    survey = plain()
+    for name, part in (("weight", weight), ("norm", norm)):
+        place = {"measure": name, "query_category": "all"}
+        survey["share"].loc[{**place, "key_category": "sep"}] = part
+    totals = {"weight_total": weight, "weighted_norm_total": norm}
+    lengths = xr.DataArray([[1.0, 7.0], [3.0, 5.0]], dims=("layer", "head"))
+    parts = {
+        name: xr.concat([part * lengths, (1 - part) * lengths], dim="key_category")
+        for name, part in totals.items()
+    }
+    norms = xr.Dataset(parts, coords={"key_category": ["sep", "other"], "layer": [0, 1]})
+    assert weight_and_norm(survey, "sep") == said
+    assert weight_and_norm(norms, "sep") == said
+    assert said in by_kind(survey)["special tokens"]
+
+
+def test_every_finding_about_a_head_has_a_view_that_shows_its_number():
+    for seed in range(5):
+        result = survey_sample(4, 4, seed=seed)
+        views = head_grid(result).views
+        for each in highlights(result):
+            if each.head is None:
+                assert each.question == ""
+                continue
+            view = views[f"{each.question}.{each.measure}"]
+            value = view["values"][each.layer * 4 + each.head]
+            assert percent(value) in each.text or f"{value:.2f}" in each.text

@@ -31,6 +31,17 @@ def test_round_domains_contain_the_values(low, span):
     assert end - start <= 3 * span
 
 
+@pytest.mark.parametrize("low", [-0.001, -0.03])
+def test_values_a_hair_below_zero_do_not_open_a_step_below_it(low):
+    domain = round_domain(low, 0.97)
+    assert domain == (low, 1.0)
+    assert Scale(*domain, 0.0, 100.0).ticks() == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+
+
+def test_values_far_below_zero_have_their_room():
+    assert round_domain(-0.3, 0.97) == (-0.5, 1.0)
+
+
 def test_a_domain_without_values_is_still_a_domain():
     assert round_domain(math.nan, math.nan) == (0.0, 1.0)
     assert round_domain(2.0, 2.0)[1] > round_domain(2.0, 2.0)[0]

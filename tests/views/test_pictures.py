@@ -36,8 +36,10 @@ from headlight.views.pictures import (
     points_by_layer,
     svg_text,
     table_picture,
+    weight_and_length,
 )
 from headlight.views.pictures.links import GAP, ROW
+from headlight.views.pictures.map_layout import cell_texts
 from headlight.views.pictures.theme import CYCLE, STRONG
 from headlight.views.pictures.trees import brackets, leaf_order
 from views.drawn import HOSTILE, dots, line_named, points, texts
@@ -110,6 +112,17 @@ class TestPointsByLayer:
         assert any(list(line.get_ydata()) == [0.25, 0.25] for line in axes.get_lines())
         assert "uniform attention" in texts(figure)
         assert "unknown" not in texts(figure)
+
+    def test_panels_of_shares_have_one_range_and_others_their_own(self):
+        low, high = (LayerSeries("a", scale * VALUES) for scale in (1, 0.1))
+        shares = [LayerPanel("A", [one], percent=True) for one in (low, high)]
+        own = LayerPanel("B", [high], percent=True, limits=(0.0, 0.5))
+        first, second, third = points_by_layer([*shares, own]).axes
+        assert first.get_ylim() == second.get_ylim()
+        assert third.get_ylim() == (0, 0.5)
+        numbers = [LayerPanel("A", [one]) for one in (low, high)]
+        first, second = points_by_layer(numbers).axes
+        assert first.get_ylim() != second.get_ylim()
 
     def test_many_layers_have_few_ticks(self):
         (axes,) = points_by_layer([LayerPanel("A", [LayerSeries("a", np.ones((48, 2)))])]).axes
@@ -202,6 +215,21 @@ class TestHeadMap:
         assert any(patch.get_hatch() for patch in axes.patches)
         assert sorted(text.get_text() for text in axes.texts) == [".10", ".20", ".40", ".50", ".90"]
         assert not any(p.get_hatch() for p in head_map([HeadMap("A", np.eye(2))]).axes[0].patches)
+
+    @pytest.mark.parametrize(
+        ("values", "shown"),
+        [
+            ([0.0, 0.02, 0.5], [".00", ".02", ".50"]),
+            ([-0.001, 0.2, 1.0], [".00", ".20", "1.00"]),
+            ([0.0, 0.0], [".00", ".00"]),
+            ([0.869, 1.67], ["0.87", "1.67"]),
+            ([0.5, 12.34], ["0.5", "12.3"]),
+            ([2.0, 345.6], ["2", "346"]),
+            ([0.0, 0.0031], ["0.0e+00", "3.1e-03"]),
+        ],
+    )
+    def test_numbers_of_one_map_have_one_form(self, values, shown):
+        assert cell_texts(np.array([values]), "") == [shown]
 
     def test_rows_run_down_and_labels_are_theirs(self):
         one = HeadMap("A", VALUES, rows=["r0", "r1"], columns=["c0", "c1", "c2"], format=".0%")
@@ -391,6 +419,28 @@ class TestLinesBoxesDensity:
         assert axes.yaxis.get_major_formatter()(1e-5) == "1e-5"
         assert "$" not in svg_text(figure)
 
+    def test_logarithmic_axes_have_few_ticks(self):
+        x = np.geomspace(1e-12, 1, 9)
+        (axes,) = lines([LinePanel("A", [Line("a", x, x)], x_log=True)]).axes
+        inside = [tick for tick in axes.get_xticks() if x[0] <= tick <= x[-1]]
+        assert 2 <= len(inside) <= 5
+
+    def test_a_reference_may_be_on_the_horizontal_axis(self):
+        line = Line("a", np.arange(9), np.arange(9))
+        marks = [Reference(3.0, "width", upright=True)]
+        (axes,) = lines([LinePanel("A", [line], references=marks)]).axes
+        assert any(list(each.get_xdata()) == [3.0, 3.0] for each in axes.get_lines())
+        (words,) = axes.texts
+        assert (words.get_text(), words.xy[0]) == ("width", 3.0)
+
+    def test_panels_of_shares_have_one_range(self):
+        panels = [
+            LinePanel(name, [Line("a", np.arange(3), scale * np.arange(3))], percent=True)
+            for name, scale in (("A", 0.1), ("B", 0.4))
+        ]
+        first, second = lines(panels).axes
+        assert first.get_ylim() == second.get_ylim()
+
     def test_many_lines_have_a_legend_in_their_panel(self):
         series = [Line(f"head {h}", np.arange(2), np.arange(2) * h) for h in range(9)]
         (axes,) = lines([LinePanel("A", series)]).axes
@@ -425,6 +475,16 @@ class TestLinesBoxesDensity:
         assert DensityPanel.of("A", x, y, x_log=True).counts.sum() == 2
         assert DensityPanel.of("A", x, y, x_log=True, y_log=True).counts.sum() == 1
         assert DensityPanel.of("A", x, y).counts.sum() == 3
+
+    def test_weights_and_lengths_share_their_axes_and_tiny_weights_are_at_the_left(self):
+        pairs = np.array([[0.5, 2.0], [1e-27, 1.0], [0.0, 1.0], [np.nan, 1.0], [1.0, 4.0]])
+        one, other = (weight_and_length("A", some, 4.0) for some in (pairs, pairs[:1]))
+        assert_allclose(one.x_edges[[0, -1]], [1e-6, 1])
+        assert_allclose(one.x_edges, other.x_edges)
+        assert_allclose(one.y_edges, other.y_edges)
+        assert one.counts.sum() == 3
+        assert one.counts[0].sum() == 1
+        assert one.y_edges[-1] > 4.0
 
     @pytest.mark.parametrize("x", [np.array([]), np.array([np.nan]), np.array([2.0])])
     def test_few_pairs_are_drawn(self, x):

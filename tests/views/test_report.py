@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -131,6 +132,46 @@ def test_tables_hold_every_head_with_numbers_to_sort_by():
     assert any(math.isclose(value, wanted, rel_tol=1e-5) for value in cells)
     headers = [e for e in page.all("th") if "aria-sort" in e.attributes]
     assert {e.attributes["aria-sort"] for e in headers} == {"ascending", "none"}
+
+
+def test_a_finding_leads_to_the_picture_that_shows_it():
+    page = Page(report(survey_sample(4, 4)))
+    links = [parse_qs(str(e.attributes["href"])[1:]) for e in page.all("a")]
+    shown = [link for link in links if "head" in link]
+    assert len(shown) > 3
+    names = {str(e.attributes.get("id")) for e in page.all("g")}
+    views = json.loads(page.by_id("data").text)["views"]
+    for link in shown:
+        assert link["head"][0] in names
+        assert f"{link['question'][0]}.{link.get('measure', [''])[0]}" in views
+
+
+@pytest.mark.parametrize("most", ["cls", "sep", "punctuation"])
+def test_the_grid_begins_with_the_kind_of_token_that_gets_most(most):
+    result = survey_sample(3, 4)
+    result["share"].loc[{"key_category": most}] = 0.9
+    page = Page(report(result))
+    assert json.loads(page.by_id("data").text)["first"] == f"{most}.weight"
+    checked = {str(e.attributes["value"]) for e in page.all("input") if "checked" in e.attributes}
+    assert most in checked
+
+
+def test_words_from_the_outside_have_their_own_direction():
+    result = survey_sample(2, 2, corpus="שלום.txt")
+    result.attrs["title"] = "שלום עולם."
+    page = Page(report(result))
+    assert page.all("h1")[0].attributes["dir"] == "auto"
+    assert any(e.text == "שלום.txt" for e in page.all("bdi"))
+
+
+def test_a_share_a_hair_below_zero_leaves_no_panel_empty():
+    result = survey_sample(3, 4)
+    result["share"][:] = result["share"].clip(0.05)
+    result["share"].loc[{"measure": "effective", "layer": 1, "head": 1}] = -0.001
+    page = Page(report(result))
+    ticks = [e.text for e in page.all("text") if e.attributes.get("class") == "tick"]
+    assert "-50" not in ticks
+    assert not any(tick.startswith(("-", "−")) for tick in ticks)
 
 
 def test_the_foot_holds_command_versions_and_digest():

@@ -80,9 +80,10 @@ def label_step(labels: Sequence[str], room: float) -> int:
 
 def cell_texts(values: NDArray[np.float64], format: str) -> list[list[str]]:
     """The numbers of all cells, short, as they repeat what the colour says; all of one form."""
-    chosen = format or _format(float(np.nanmax(np.abs(values), initial=0.0)))
+    largest = float(np.nanmax(np.abs(values), initial=0.0))
+    chosen = format or _format(largest)
     texts = [["" if not np.isfinite(v) else f"{v:{chosen}}" for v in row] for row in values]
-    return texts if format else [[_bare(text) for text in row] for row in texts]
+    return texts if format or largest > 1 else [[_bare(text) for text in row] for row in texts]
 
 
 def text_size(texts: list[list[str]], cell: tuple[float, float]) -> float | None:
@@ -95,12 +96,13 @@ def text_size(texts: list[list[str]], cell: tuple[float, float]) -> float | None
 
 def _format(largest: float) -> str:
     """As many decimals for all cells as give the largest three digits."""
-    if not 1e-2 <= largest < 1e5:
+    if 0 < largest < 1e-2 or largest >= 1e5:
         return ".1e"
-    return f".{min(2, max(0, 2 - math.floor(math.log10(largest))))}f"
+    return f".{min(2, max(0, 2 - math.floor(math.log10(largest or 1))))}f"
 
 
 def _bare(text: str) -> str:
-    """Without the zero before decimals, and without the sign of zero: ``.46``."""
-    bare = text.removeprefix("-") if not text.strip("-0.") else text
-    return bare.replace("0.", ".", 1) if bare.lstrip("-").startswith("0.") else bare
+    """A number up to one without the zero before its decimals, and zero without a sign: ``.46``."""
+    unsigned = text.removeprefix("-")
+    sign = "-" if text != unsigned and unsigned.strip("0.e+") else ""
+    return sign + (unsigned if "e" in unsigned else unsigned.replace("0.", ".", 1))
