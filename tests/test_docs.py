@@ -1,5 +1,6 @@
 """The documentation speaks of everything that is public, and of nothing that is not there."""
 
+import pkgutil
 import re
 import runpy
 import shlex
@@ -23,6 +24,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 GUIDES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 PACKAGE = ROOT / "src" / "headlight"
+PACKAGES = [each.name for each in pkgutil.walk_packages([str(PACKAGE)], "headlight.") if each.ispkg]
 
 
 def text_of(paths: list[Path]) -> str:
@@ -61,6 +63,20 @@ def test_every_layer_is_in_the_reference(module: str) -> None:
 def test_a_layer_says_what_is_public(package: str) -> None:
     # The reference shows what is in __all__.
     assert import_module(f"headlight.{package}").__all__
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_module_hides_no_function_of_its_name(package: str) -> None:
+    # The reference takes the name of a package for the module, unless the page names both.
+    found = import_module(package)
+    modules = {each.name for each in pkgutil.iter_modules(found.__path__)}
+    hidden = [
+        name
+        for name in getattr(found, "__all__", ())
+        if name in modules and callable(getattr(found, name, None))
+    ]
+    pages = text_of(sorted((DOCS / "reference").glob("*.md")))
+    assert [name for name in hidden if f"::: {package}.{name}\n" not in pages] == []
 
 
 @pytest.mark.parametrize("format", FORMATS)

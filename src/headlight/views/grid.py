@@ -16,6 +16,7 @@ from headlight.views.markup import element, joined
 from headlight.views.numbers import (
     Format,
     decimal,
+    decimal_cell,
     percent_cell,
     percent_text,
     points_cell,
@@ -89,7 +90,9 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
     for name, label, values in _plain_questions(result):
         if np.isfinite(values).any():
             questions.append((name, label))
-            views[f"{name}."] = _view(label, "green", values, _range(values), (decimal, decimal))
+            views[f"{name}."] = _view(
+                label, "green", values, _range(values), (decimal_cell, decimal)
+            )
     if not views:
         return None
     rows = surveyed(result)

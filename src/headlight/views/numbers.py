@@ -47,6 +47,11 @@ def decimal(value: float) -> str:
     return f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}"
 
 
+def decimal_cell(value: float) -> str:
+    """A number short enough for a square: ``0.06``, ``4.61``, ``19.9``, ``1234``."""
+    return two_decimals(value) if abs(value) < 10 else decimal(value)
+
+
 def two_decimals(value: float) -> str:
     """A number with two decimals: ``0.31``."""
     return MISSING if not math.isfinite(value) else f"{value:.2f}"

@@ -165,7 +165,7 @@ def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     writer.keep(named, "all-heads")
     most = named.sort_values("lost", ascending=False).head(SHOWN)
     shape = (found.sizes["layer"], found.sizes["head"])
-    targets = ", ".join(LABELS[name] for name in categories(found) if name in TARGETS)
+    targets = " and ".join(LABELS[name] for name in categories(found) if name in TARGETS)
     square = frame.pivot_table(index="layer", columns="head", values=["weight_share", "norm_share"])
     maps = [
         HeadMap(
