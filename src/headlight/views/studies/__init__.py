@@ -16,7 +16,7 @@ from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhi
 from headlight.views.numbers import grouped
 from headlight.views.page import reading_page
 from headlight.views.pictures import svg_text
-from headlight.views.studies.sections import Drawing, Section, Summary
+from headlight.views.studies.parts import Drawing, Section, Summary
 from headlight.views.survey_report import report
 
 STUDIES = (

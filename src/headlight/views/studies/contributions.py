@@ -6,7 +6,7 @@ import xarray as xr
 
 from headlight.views.exhibits import Table
 from headlight.views.pictures import Box, BoxPanel, Line, LinePanel, boxes, lines
-from headlight.views.studies.sections import (
+from headlight.views.studies.parts import (
     Drawing,
     Figure,
     Section,

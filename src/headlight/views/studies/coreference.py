@@ -9,7 +9,7 @@ import xarray as xr
 from headlight.findings.coreference import ALL, best_heads
 from headlight.views.exhibits import Table
 from headlight.views.pictures import BarRow, Mark, bars, head_map
-from headlight.views.studies.sections import (
+from headlight.views.studies.parts import (
     Drawing,
     Figure,
     Section,

@@ -13,7 +13,7 @@ from headlight.views.pictures import (
     head_map,
     lines,
 )
-from headlight.views.studies.sections import (
+from headlight.views.studies.parts import (
     Drawing,
     Figure,
     Section,

@@ -4,7 +4,7 @@ import xarray as xr
 
 from headlight.views.exhibits import Table
 from headlight.views.pictures import head_map, points_by_layer
-from headlight.views.studies.sections import (
+from headlight.views.studies.parts import (
     Drawing,
     Figure,
     Section,

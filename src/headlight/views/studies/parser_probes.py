@@ -7,7 +7,7 @@ import xarray as xr
 
 from headlight.views.exhibits import Table
 from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.studies.sections import Drawing, Figure, Section, Summary, percentages, rounded
+from headlight.views.studies.parts import Drawing, Figure, Section, Summary, percentages, rounded
 
 METRICS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 

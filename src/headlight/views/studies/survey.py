@@ -5,7 +5,7 @@ import xarray as xr
 
 from headlight.views.exhibits import Table
 from headlight.views.pictures import points_by_layer
-from headlight.views.studies.sections import (
+from headlight.views.studies.parts import (
     Drawing,
     Figure,
     Section,

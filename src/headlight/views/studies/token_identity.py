@@ -8,7 +8,7 @@ import xarray as xr
 
 from headlight.views.exhibits import Table
 from headlight.views.pictures import HeadMap, Line, LinePanel, head_map, lines
-from headlight.views.studies.sections import Drawing, Figure, Section, Summary, percentages, rounded
+from headlight.views.studies.parts import Drawing, Figure, Section, Summary, percentages, rounded
 
 TITLES = {"cosine": "Cosine distance", "l2": "L2 distance"}
 
