@@ -1,17 +1,21 @@
 """Files whole or not at all, on this machine and in a store."""
 
 import errno
+import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 from upath import UPath
 
 from headlight import files
 from headlight.errors import ResultError, RunError
+from random_moments import flips
 
 
 @pytest.fixture(params=["here", "memory", "file"])
@@ -82,6 +86,31 @@ def test_tensors_of_the_same_content_are_the_same_bytes(tmp_path: Path) -> None:
     for name, tensors in (("one", one), ("other", other)):
         files.save_tensors(tmp_path / name, tensors, {})
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path: Path) -> None:
+    path, header = tmp_path / "a", {"kind": "x", 3: None, 20: "y"}
+    tensors = {"one": np.arange(40.0), "two": np.zeros((0, 3)), "three": np.array(7)}
+    files.save_tensors(path, tensors, header)
+    content = path.read_bytes()
+    _, plain = files.load_tensors(path)
+    for flipped in flips(content, 300):
+        path.write_bytes(flipped)
+        with suppress(ResultError):  # else the digest is no longer called so
+            found, said = files.load_tensors(path)
+            assert {name: said[name] for name in plain} == plain
+            for name, expected in tensors.items():
+                np.testing.assert_array_equal(found[name], expected, strict=True)
+    path.write_bytes(content.replace(np.float64(39).tobytes(), np.float64(40).tobytes()))
+    with pytest.raises(ResultError, match="is damaged: its numbers are no longer"):
+        files.load_tensors(path)
+
+
+def test_tensors_without_a_digest_are_read_as_they_are(tmp_path: Path) -> None:
+    header = json.dumps({"kind": "x"})
+    (tmp_path / "a").write_bytes(save({"one": np.arange(3)}, metadata={"headlight": header}))
+    found, said = files.load_tensors(tmp_path / "a")
+    assert (found["one"].tolist(), said) == ([0, 1, 2], {"kind": "x"})
 
 
 @pytest.mark.parametrize(

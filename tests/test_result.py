@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from headlight import files
 from headlight.errors import ResultError, RunError
 from headlight.result import FORMAT, csv_text, load, save, save_csv, versions
 from headlight.vocabulary import CATEGORIES
+from random_moments import flips
 
 
 def survey() -> xarray.Dataset:
@@ -93,6 +95,8 @@ class TestNetcdf:
 
         with h5py.File(saved) as file:
             np.testing.assert_array_equal(file["rank"][:], survey()["rank"])
+        with xarray.open_dataset(saved) as found:
+            np.testing.assert_array_equal(found["rank"], survey()["rank"])
 
     def test_a_missing_file(self, tmp_path) -> None:
         with pytest.raises(ResultError, match=r"none\.nc does not exist"):
@@ -125,6 +129,24 @@ class TestNetcdf:
             said = str(refusal)
         assert "result.nc" in said
         assert "\n" not in said
+
+    def test_a_flipped_bit_is_noticed_wherever_it_is(self, saved: Path) -> None:
+        whole, content = load(saved), saved.read_bytes()
+        for flipped in flips(content, 300):
+            saved.write_bytes(flipped)
+            with suppress(ResultError):  # else the mark was hit which says that a digest follows
+                xarray.testing.assert_identical(load(saved), whole)
+        saved.write_bytes(content.replace(b"title", b"tilte"))
+        with pytest.raises(ResultError, match=r"result\.nc is damaged: .* restore a copy"):
+            load(saved)
+
+    def test_without_a_digest_it_is_read_as_it_is(self, saved: Path) -> None:
+        whole = load(saved)
+        saved.write_bytes(saved.read_bytes().partition(b"\nheadlight sha256")[0])
+        xarray.testing.assert_identical(load(saved), whole)
+        with xarray.load_dataset(saved, engine="h5netcdf") as again:
+            again.to_netcdf(saved, engine="h5netcdf")
+        xarray.testing.assert_identical(load(saved), whole)
 
     def test_a_file_of_another_program(self, tmp_path) -> None:
         xarray.Dataset({"x": ((), 1.0)}).to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
@@ -290,11 +312,13 @@ class TestWriting:
             os.umask(mask)
         assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
 
-    def test_only_the_remains_of_this_file_are_cleared_away(self, tmp_path) -> None:
-        for name in (".a.nc.12.partial", ".b.nc.12.partial", "a.nc", "a.nc.partial"):
-            (tmp_path / name).write_bytes(b"")
-        files.remove_partials(tmp_path / "a.nc")
-        assert names(tmp_path) == [".b.nc.12.partial", "a.nc", "a.nc.partial"]
+    def test_a_link_in_the_way_is_not_followed(self, tmp_path, monkeypatch) -> None:
+        precious = tmp_path / "precious"
+        precious.write_text("mine")
+        files.partial_path(tmp_path / "file").symlink_to(precious)
+        files.write(tmp_path / "file", b"content")
+        assert precious.read_text() == "mine"
+        assert names(tmp_path) == ["file", "precious"]
 
 
 def test_versions_name_what_a_result_depends_on() -> None:

@@ -43,9 +43,10 @@ def run_study(
     Raises:
         HeadlightError: see the study.
     """
-    result = study.run(source, model, settings, folder=folder, **options)
-    if folder.path is not None:
-        write_report(result, folder.path, configuration(study, source, settings, model))
+    with folder.opened() as mine:
+        result = study.run(source, model, settings, folder=mine, **options)
+        if mine.place is not None:
+            write_report(result, mine.place, configuration(study, source, settings, model))
     return result
 
 

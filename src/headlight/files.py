@@ -5,10 +5,13 @@ used alike.
 """
 
 import errno
+import hashlib
 import io
 import json
 import os
+import re
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -38,6 +41,8 @@ if hasattr(errno, "EDQUOT"):  # Windows has no quota
     _PLAIN[errno.EDQUOT] = "the disk quota is used up; free some space or choose another place"
 
 _HEADER = "headlight"
+_DIGEST = "digest"
+_PARTIAL = re.compile(r"\..+\.\d+\.partial")
 WINDOWS = os.name == "nt"
 
 
@@ -106,9 +111,9 @@ def write(path: Location, content: bytes, *, error: type[HeadlightError] = Resul
     if not isinstance(path, Path):
         _upload(path, content, error)
         return
-    # The process number keeps apart two programs that write the same file at the same time.
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = partial_path(path)
     try:
+        _discard(partial)
         _write_through(partial, content)
         partial.replace(path)
         _sync_folder(path.parent)
@@ -140,6 +145,8 @@ def save_tensors(
 ) -> None:
     """Write arrays and what they are to one safetensors file, whole or not at all.
 
+    The header holds a digest of everything, so that `load_tensors` notices when a bit has changed.
+
     Args:
         path: the file; its folder must exist.
         tensors: arrays by name.
@@ -150,14 +157,18 @@ def save_tensors(
         HeadlightError: of class `error`, if the file cannot be written.
     """
     arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
+    plain = json.loads(json.dumps(dict(header)))  # as it will come back
+    signed = {**plain, _DIGEST: _digest(arrays, plain)}
     # One entry: the order of several would change from one process to the next.
-    write(path, save(arrays, metadata={_HEADER: json.dumps(dict(header))}), error=error)
+    write(path, save(arrays, metadata={_HEADER: json.dumps(signed)}), error=error)
 
 
 def load_tensors(
     path: str | Location, *, what: str = "file", error: type[HeadlightError] = ResultError
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What `save_tensors` wrote: arrays of their own, and the header.
+
+    Older files have no digest, and are read as they are.
 
     Args:
         path: the file.
@@ -175,17 +186,32 @@ def load_tensors(
         raise error(f"{path} cannot be read: {problem}.") from problem
     size = int.from_bytes(content[:8], "little")
     try:
-        header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"][_HEADER])
-        return tensors, dict(header)
+        header = dict(json.loads(json.loads(content[8 : 8 + size])["__metadata__"][_HEADER]))
     except (KeyError, TypeError, ValueError) as problem:
         raise error(f"{path} is not a {what} that Headlight wrote; give another.") from problem
+    written = header.pop(_DIGEST, None)
+    if written not in (None, _digest(tensors, header)):
+        raise error(f"{path} is damaged: its numbers are no longer those that were written.")
+    return tensors, header
 
 
-def remove_partials(path: Location) -> None:
-    """Clear away what processes that were killed while writing `path` have left beside it."""
-    if isinstance(path, Path):
-        for partial in path.parent.glob(f".{path.name}.*.partial"):
-            _discard(partial)
+def partial_path(path: Path) -> Path:
+    """Where a file is written before it is given its name.
+
+    The numbers of process and thread keep apart those that write the same file at the same time.
+    """
+    return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.partial")
+
+
+def remove_partials(folder: Path) -> None:
+    """Clear away what killed processes have left half written in a folder and those in it.
+
+    Nobody else may be writing there.
+    """
+    for pattern in (".*.partial", "*/.*.partial"):
+        for path in folder.glob(pattern):
+            if _PARTIAL.fullmatch(path.name):
+                _discard(path)
 
 
 def reason(problem: Exception) -> str:
@@ -198,6 +224,15 @@ def reason(problem: Exception) -> str:
     return lines[0].rstrip(".")
 
 
+def _digest(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> str:
+    """SHA-256 of names, types, shapes and numbers, and of the header."""
+    chain = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        chain.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        chain.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
+    return chain.hexdigest()
+
+
 def _upload(path: UPath, content: bytes, error: type[HeadlightError]) -> None:
     try:
         path.write_bytes(content)
@@ -206,7 +241,7 @@ def _upload(path: UPath, content: bytes, error: type[HeadlightError]) -> None:
 
 
 def _write_through(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
+    with path.open("xb") as file:  # made here, and no link that somebody laid in the way
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -1,12 +1,15 @@
 """Results on disk: an `xarray.Dataset` in one NetCDF file, or as CSV tables.
 
 A result carries two attributes that say how to read it: `format`, the version of the layout, and
-`stage`, the name of the study that made it, or `reading` for one text.
+`stage`, the name of the study that made it, or `reading` for one text. Behind the end of NetCDF,
+where no reader looks, stands a digest of the whole file, so that one flipped bit is noticed.
 """
 
 import json
 import platform
+import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from importlib import metadata
 from io import BytesIO
 
@@ -24,6 +27,9 @@ FORMAT = "2"
 
 Results of format 1 are read as well, see `headlight.older_results`.
 """
+
+_SEAL = re.compile(rb"\nheadlight sha256 ([0-9a-f]{64})\n")
+_SEAL_SIZE = len(b"\nheadlight sha256 \n") + 64
 
 _CALCULATING = ("headlight", "torch", "transformers")
 _MEASURED_WITH = ("torch", "transformers", "numpy", "xarray")
@@ -53,24 +59,30 @@ def save(dataset: xarray.Dataset, path: Location | str) -> None:
         content = bytes(stamped.to_netcdf(engine="h5netcdf"))
     except (ValueError, TypeError) as problem:  # a NUL character or a lone surrogate in a text
         raise ResultError(f"{path} is not written: NetCDF cannot hold it ({problem}).") from problem
-    files.write(location(path), content)
+    files.write(location(path), content + _seal(content))
 
 
 def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     """Read a result that `save` wrote, all of it, into memory.
+
+    Files of older versions, and those that another program has written anew, have no digest; they
+    are read as they are.
 
     Args:
         path: The NetCDF file.
         stage: What is expected: the name of a study, or `reading`; None for any.
 
     Raises:
-        ResultError: if there is no such file, or it is no result of this format and stage.
+        ResultError: if there is no such file, it is no result of this format and stage, or it is
+            not what was written.
     """
     path = location(path)
     if not path.exists():
         raise ResultError(f"{path} does not exist; give the path of a result file.")
     try:
-        dataset = xarray.load_dataset(BytesIO(path.read_bytes()), engine="h5netcdf")
+        content = path.read_bytes()
+        _check_seal(content, path)
+        dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
     except _UNREADABLE as problem:
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
     _check_format(dataset.attrs, path)
@@ -193,6 +205,20 @@ def _beside(group: xarray.Dataset, dims: tuple[str, ...]) -> list[str]:
     return [
         str(name) for name, coordinate in group.coords.items() if not set(coordinate.dims) & {*dims}
     ]
+
+
+def _seal(content: bytes) -> bytes:
+    """What stands behind the content and says what it was."""
+    return b"\nheadlight sha256 %s\n" % sha256(content).hexdigest().encode()
+
+
+def _check_seal(content: bytes, path: Location) -> None:
+    found = content[-_SEAL_SIZE:]
+    if _SEAL.fullmatch(found) and found != _seal(content[:-_SEAL_SIZE]):
+        raise ResultError(
+            f"{path} is damaged: its content is no longer what was written; restore a copy, or "
+            "make it again."
+        )
 
 
 def _check_format(attributes: Mapping[str, object], path: Location) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from headlight.errors import HeadlightError
 from headlight.reduce import Tally
 from headlight.run import run
+from headlight.run.checkpoint import locked
 from run.corpus import Text, measure, texts, work
 
 
@@ -30,13 +31,14 @@ def main(folder: str, number: str, seconds: str, *options: str) -> int:
         if option.startswith("--die-at="):
             die_at(int(option.partition("=")[2]))
     try:
-        run(
-            texts(int(number)),
-            work(slow),
-            folder=Path(folder),
-            signature={"model": "none"},
-            resume="--resume" in options,
-        )
+        with locked(Path(folder)):
+            run(
+                texts(int(number)),
+                work(slow),
+                folder=Path(folder),
+                signature={"model": "none"},
+                resume="--resume" in options,
+            )
     except HeadlightError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

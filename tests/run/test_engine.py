@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headlight.errors import HeadlightError, RunError, RunInterruptedError, UsageError
+from headlight.errors import RunError, RunInterruptedError, UsageError
 from headlight.reduce import Count, Tally
 from headlight.run import BatchJob, State, run
 from run.corpus import Text, bits, by_length, files, measure, never, texts, work
@@ -69,7 +69,7 @@ class TestResult:
     def test_a_folder_changes_nothing(self, tmp_path: Path) -> None:
         kept = run(texts(11), work(), folder=tmp_path / "a" / "b", signature=SIGNATURE)
         assert bits(kept.tally) == bits(whole(11).tally)
-        assert files(tmp_path / "a" / "b") == {"checkpoint.safetensors", ".lock"}
+        assert files(tmp_path / "a" / "b") == {"checkpoint.safetensors"}
 
     def test_batches_are_those_of_the_plan_shard_by_shard(self) -> None:
         seen: list[list[str]] = []
@@ -238,11 +238,6 @@ class TestResume:
         with pytest.raises(RunError, match=r"cannot be read .* remove it, or choose"):
             run(texts(5), work(), folder=tmp_path, signature=SIGNATURE, resume=True)
 
-    def test_clears_away_what_a_killed_process_left_half_written(self, tmp_path: Path) -> None:
-        (tmp_path / ".checkpoint.safetensors.123.partial").write_bytes(b"half")
-        run(texts(5), work(), folder=tmp_path, signature=SIGNATURE)
-        assert files(tmp_path) == {"checkpoint.safetensors", ".lock"}
-
 
 class TestInterruption:
     def test_says_how_to_go_on(self, tmp_path: Path) -> None:
@@ -370,7 +365,7 @@ class TestFolder:
         full_after(2, monkeypatch)
         with pytest.raises(RunError, match=r"checkpoint.safetensors cannot be written: the disk"):
             run(texts(15), work(), folder=tmp_path, signature=SIGNATURE)
-        assert files(tmp_path) == {"checkpoint.safetensors", ".lock"}
+        assert files(tmp_path) == {"checkpoint.safetensors"}
         monkeypatch.undo()
         progress = Recorder()
         state = run(
@@ -378,38 +373,6 @@ class TestFolder:
         )
         assert progress.skipped[0][0] == 8
         assert bits(state.tally) == bits(whole(15).tally)
-
-    def test_a_read_only_folder_is_refused_before_anything_is_measured(
-        self, tmp_path: Path, monkeypatch
-    ) -> None:
-        def read_only(*arguments):
-            raise OSError(30, "Read-only file system")
-
-        monkeypatch.setattr("headlight.run.checkpoint.os.open", read_only)
-        with pytest.raises(RunError, match="cannot be used: the folder is read-only"):
-            run(
-                texts(5),
-                work(stopping_after(0, AssertionError("measured"))),
-                folder=tmp_path,
-                signature={},
-            )
-
-    def test_a_file_in_place_of_the_folder_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "file").write_text("I was here first")
-        for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-            with pytest.raises(RunError, match="cannot be used"):
-                run(texts(5), work(), folder=folder, signature={})
-        assert (tmp_path / "file").read_text() == "I was here first"
-
-    def test_two_runs_at_once_are_refused(self, tmp_path: Path) -> None:
-        def nested(batch: Sequence[Text]) -> Tally:
-            with pytest.raises(HeadlightError, match=r"is in use by another run \(process \d+\)"):
-                run(texts(5), work(), folder=tmp_path, signature=SIGNATURE, resume=True)
-            return measure(batch)
-
-        state = run(texts(5), work(nested), folder=tmp_path, signature=SIGNATURE)
-        assert bits(state.tally) == bits(whole(5).tally)
-        run(texts(5), work(), folder=tmp_path, signature=SIGNATURE, resume=True)  # free again
 
 
 def full_after(writes: int, monkeypatch) -> None:

@@ -53,6 +53,18 @@ def test_a_damaged_file_is_made_again(tmp_path, content):
     assert json.loads(path.read_bytes())["result"]["calls"] == 2
 
 
+def test_a_result_that_has_changed_is_made_again(tmp_path):
+    make, memo = counted(), JsonCache(tmp_path)
+    memo.get_or_compute({}, make)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes().replace(b'"rate": 0.25', b'"rate": 0.35'))
+    assert memo.get_or_compute({}, make)["rate"] == 0.25
+    older = json.loads(path.read_bytes())
+    del older["digest"]
+    path.write_text(json.dumps(older))
+    assert memo.get_or_compute({}, make)["calls"] == 2
+
+
 def test_without_a_folder_nothing_is_remembered():
     make = counted()
     assert [JsonCache().get_or_compute({}, make)["calls"] for _ in range(2)] == [1, 2]

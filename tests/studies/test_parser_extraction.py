@@ -238,7 +238,7 @@ def test_how_much_is_written_is_said_before(tmp_path, capsys):
     plan = plan_word_maps(treebank(), model("bert"))
     extract(plan, tmp_path)
     said = capsys.readouterr().err
-    assert "weight of 8 heads between the words of 7 sentences: 0.00 GB" in said
+    assert "maps of 8 heads (weight) between the words of 7 sentences take 0.0" in said
 
 
 def test_sentences_that_change_between_readings_leave_nothing(tmp_path):

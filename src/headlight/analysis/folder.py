@@ -1,7 +1,8 @@
 """The folder of a run: what lies in it, and what may be replaced."""
 
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 
@@ -12,6 +13,8 @@ from headlight.run.checkpoint import FILE as CHECKPOINT, locked
 RESULT = "result.nc"
 REPORT = "report.html"
 TABLES = "tables"
+WRITABLE = ".writable"
+"""An empty object that a store is given for a moment, to see whether it takes any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +27,14 @@ class RunFolder:
         resume: go on with the run in it, if there is one.
         overwrite: remove the run in it first; files that a run did not write stay.
         holds: files and folders that say that there is a run.
+        mine: whether this process has it to itself, see `opened`.
     """
 
     path: Location | str | None = None
     resume: bool = False
     overwrite: bool = False
     holds: tuple[str, ...] = (CHECKPOINT, RESULT, REPORT)
+    mine: bool = False
 
     def __post_init__(self) -> None:
         if self.resume and self.overwrite:
@@ -59,33 +64,63 @@ class RunFolder:
                 "--overwrite, or choose another folder with --out."
             )
 
-    def create(self) -> Location | None:
-        """The folder, existing and free of an unwanted run.
+    @property
+    def place(self) -> Location | None:
+        """Where it is."""
+        return None if self.path is None else location(self.path, error=RunError)
+
+    @contextmanager
+    def opened(self) -> Iterator["RunFolder"]:
+        """This folder, existing and free of an unwanted run; other processes are kept out of it.
 
         Raises:
             UsageError: it holds a run, and nobody has said what should become of it.
-            RunError: it cannot be made, or another process works in it.
+            RunError: it cannot be made or written to, or another process works in it.
         """
-        if self.path is None:
-            return None
+        if self.path is None or self.mine:
+            yield self
+            return
         self.check_free()
         folder = location(self.path, error=RunError)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with locked(folder) if self.overwrite else nullcontext():
+        with locked(folder):
+            self.check_free()  # nobody has begun one meanwhile
+            try:
+                _check_writable(folder)
                 if self.overwrite:
                     _clear(folder, self.holds)
-        except OSError as problem:
-            raise RunError(f"{folder} cannot be made: {reason(problem)}.") from problem
-        return folder
+            except Exception as problem:  # drivers of stores raise errors of their own
+                raise RunError(f"{folder} cannot be used: {reason(problem)}.") from problem
+            yield replace(self, mine=True)
+
+    def tidy(self) -> None:
+        """Remove what is there only so that a run can go on, once it is at its end."""
+        if self.place is not None:
+            with suppress(Exception):  # the result is there, and this does no harm
+                _remove_checkpoints(self.place)
+
+
+def _check_writable(folder: Location) -> None:
+    """Fail before the work where a store would refuse what comes of it; here, the lock has."""
+    if not isinstance(folder, Path):
+        probe = folder / WRITABLE
+        probe.write_bytes(b"")
+        probe.unlink()
 
 
 def _clear(folder: Location, holds: tuple[str, ...]) -> None:
     """Remove what says that there was a run; tables are replaced when there are new ones."""
     for place in (folder / name for name in holds):
-        if isinstance(place, Path) and place.is_dir():
+        if isinstance(place, Path) and place.is_dir() and not place.is_symlink():
             rmtree(place)
         else:
             place.unlink(missing_ok=True)
-    for inner in folder.glob(f"*/{CHECKPOINT}"):  # of passes that have a folder of their own
+    _remove_checkpoints(folder)
+
+
+def _remove_checkpoints(folder: Location) -> None:
+    """That of the run, and those of its passes with the folders that they have for themselves."""
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+    for inner in list(folder.glob(f"*/{CHECKPOINT}")):
         inner.unlink()
+        with suppress(OSError):  # it holds something else, too
+            inner.parent.rmdir()

@@ -117,16 +117,18 @@ def keep_result(
         RunError: the result in the folder is of another study, or the corpus has changed since.
         UsageError: the folder holds a run, and nobody has said what should become of it.
     """
-    place = folder.create() if folder else None
-    if place and folder and folder.resume and (finished := _finished(place, origin, digest)):
-        return finished
-    found = compute(place)
-    attributes = _attributes(origin, command) | found.attrs
-    result = found.copy()
-    result.attrs = {name: value for name, value in attributes.items() if value is not None}
-    if place:
-        save(result, place / RESULT)
-    return result
+    with (folder or RunFolder()).opened() as mine:
+        place = mine.place
+        result = _finished(place, origin, digest) if place and mine.resume else None
+        if result is None:
+            found = compute(place)
+            attributes = _attributes(origin, command) | found.attrs
+            result = found.copy()
+            result.attrs = {name: value for name, value in attributes.items() if value is not None}
+            if place:
+                save(result, place / RESULT)
+        mine.tidy()
+        return result
 
 
 def _run_pass(

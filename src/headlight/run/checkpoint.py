@@ -2,8 +2,9 @@
 
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,6 @@ class Checkpoint:
             UsageError: if there is a state, but the user does not want to go on from it.
             RunError: if the state is one of a run with other settings, or cannot be read.
         """
-        files.remove_partials(self.path)
         if not self.path.exists():
             return State()
         if not resume:
@@ -106,7 +106,7 @@ class Checkpoint:
 
 @contextmanager
 def locked(folder: Location) -> Iterator[None]:
-    """Make the folder if need be, and keep other processes out of it.
+    """Make the folder if need be, keep other runs out of it, and clear away what killed ones left.
 
     The operating system lets go of the lock when the process ends, however it ends.  A store has no
     locks: there, nothing keeps a second process out.
@@ -114,25 +114,47 @@ def locked(folder: Location) -> Iterator[None]:
     Raises:
         RunError: if the folder cannot be made or written to, or another process works in it.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = _taken(folder) if isinstance(folder, Path) else nullcontext()
-    except Timeout:
-        raise RunError(
-            f"{folder} is in use by another run (process {_owner(folder)}); wait for it, or choose "
-            "another folder with --out."
-        ) from None
-    except OSError as problem:
-        raise RunError(f"{folder} cannot be used: {files.reason(problem)}.") from problem
-    with lock:
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if isinstance(folder, Path):
+                stack.enter_context(_taken(folder))
+                files.remove_partials(folder)
+        except Timeout:
+            raise RunError(
+                f"{folder} is in use by another run (process {_owner(folder)}); wait for it, or "
+                "choose another folder with --out."
+            ) from None
+        except OSError as problem:
+            raise RunError(f"{folder} cannot be used: {files.reason(problem)}.") from problem
         yield
 
 
-def _taken(folder: Path) -> AbstractContextManager[Any]:
-    lock = FileLock(folder / LOCK).acquire(blocking=False)
-    with suppress(OSError):  # Windows lets nobody write to a locked file
-        (folder / LOCK).write_text(f"{os.getpid()}\n")
-    return lock
+@contextmanager
+def _taken(folder: Path) -> Iterator[None]:
+    path = folder / LOCK
+    _refuse_link(path)
+    with FileLock(path).acquire(blocking=False):
+        with suppress(OSError):  # Windows lets nobody write to a locked file
+            descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | _NO_LINKS)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(f"{os.getpid()}\n")
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes it when it lets go of it
+                path.unlink()
+
+
+def _refuse_link(path: Path) -> None:
+    """Nothing is written into a file that has another name as well, or is no file."""
+    with suppress(FileNotFoundError):
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            raise RunError(
+                f"{path} is a link, or no file, and not the lock of a run; remove it, or choose "
+                "another folder with --out."
+            )
 
 
 def _owner(folder: Location) -> str:
@@ -142,6 +164,7 @@ def _owner(folder: Location) -> str:
     return "unknown"
 
 
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 _COUNTERS = tuple(each.name for each in fields(State) if each.name != "tally")
 
 

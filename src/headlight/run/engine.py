@@ -1,15 +1,14 @@
 """One pass over a corpus, in shards, that survives interruptions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from headlight.errors import RunError, RunInterruptedError
-from headlight.files import Location
+from headlight.files import Location, make_folder
 from headlight.reduce import Tally
-from headlight.run.checkpoint import Checkpoint, State, locked
+from headlight.run.checkpoint import Checkpoint, State
 from headlight.run.example import Example, digest_with
 from headlight.run.progress import Progress
 
@@ -53,7 +52,8 @@ def run(
     Args:
         examples: The corpus; when resuming, from its beginning again.
         work: What to do with it.
-        folder: Where to keep the state; None keeps it in memory only.
+        folder: Where to keep the state, made if need be; None keeps it in memory only. Its lock is
+            the caller's, see `headlight.run.checkpoint.locked`.
         signature: All settings that the result depends on, as JSON; a state with others is refused.
         resume: Go on from the state in the folder, if there is one.
         progress: Callbacks for how far the run has come.
@@ -63,21 +63,22 @@ def run(
 
     Raises:
         UsageError: if the folder holds a state and `resume` is false.
-        RunError: if the folder cannot be written or is in use, if settings or corpus are not those
-            of the state, or if memory does not even suffice for one example.
+        RunError: if the folder cannot be written, if settings or corpus are not those of the state,
+            or if memory does not even suffice for one example.
         RunInterruptedError: if the user pressed Ctrl-C.
     """
     settings = {**signature, "shard_size": work.shard_size}
-    checkpoint = None if folder is None else Checkpoint(folder, settings)
-    with nullcontext() if folder is None else locked(folder):
-        state = checkpoint.begin(resume=resume) if checkpoint else State()
-        if state.finished:
-            return state
-        engine = _Engine(work, state, checkpoint, progress)
-        try:
-            return engine.go_on(iter(examples))
-        except KeyboardInterrupt:
-            raise RunInterruptedError(_how_to_go_on(engine.state, folder)) from None
+    checkpoint = None
+    if folder is not None:
+        checkpoint = Checkpoint(make_folder(folder, error=RunError), settings)
+    state = checkpoint.begin(resume=resume) if checkpoint else State()
+    if state.finished:
+        return state
+    engine = _Engine(work, state, checkpoint, progress)
+    try:
+        return engine.go_on(iter(examples))
+    except KeyboardInterrupt:
+        raise RunInterruptedError(_how_to_go_on(engine.state, folder)) from None
 
 
 class _Engine(Generic[E]):

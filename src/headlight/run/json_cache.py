@@ -44,7 +44,8 @@ class JsonCache:
         if found is not None and json.dumps(found.get("of"), sort_keys=True) == asked:
             return found["result"]
         result = compute()
-        content = json.dumps({"of": json.loads(asked), "result": result})
+        plain = json.loads(json.dumps(result))
+        content = json.dumps({"of": json.loads(asked), "result": plain, "digest": _digest(plain)})
         files.make_folder(self.folder, error=RunError)
         files.write(path, content.encode(), error=RunError)
         return result
@@ -56,4 +57,11 @@ def _read(path: Location) -> dict[str, Any] | None:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and "result" in found else None
+    if not isinstance(found, dict) or "result" not in found:
+        return None
+    digest = _digest(found["result"])
+    return found if found.get("digest", digest) == digest else None  # older files have none
+
+
+def _digest(result: Any) -> str:
+    return sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -19,7 +18,6 @@ from headlight.capture.attribution import attribute
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.files import location
 from headlight.run import State
 from headlight.studies.contributions.agreement import AgreementObserver, agreement
 from headlight.studies.contributions.observer import ContributionObserver, ContributionSpec
@@ -124,16 +122,14 @@ def _compare_with_exact(
     runner: BatchRunner[Any] = BatchRunner(
         plan.model, plan.sites, observer, settings.batch_tokens, attribution=exact
     )
-    inner = RunFolder() if folder is None else folder
-    if inner.path is not None:
-        inner = replace(inner, path=location(inner.path) / EXACT)
+    outer = folder or RunFolder()
     seen = islice(plan.examples, plan.max_examples)
     return observe(
         (example for example in seen if len(example.ids) <= settings.exact_tokens),
         runner,
         signature={**plan.signature(), "compared": settings.exact},
-        folder=inner.create(),
-        resume=inner.resume,
+        folder=outer.place and outer.place / EXACT,
+        resume=outer.resume,
         max_examples=settings.exact,
         progress=progress,
     )

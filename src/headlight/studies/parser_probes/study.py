@@ -19,6 +19,7 @@ import xarray
 
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import check_repeatable
+from headlight.analysis.room import announce_room
 from headlight.analysis.runner import Origin, keep_result
 from headlight.capture import CapturedModel
 from headlight.corpora import (
@@ -43,7 +44,7 @@ from headlight.studies.parser_probes.models import build, save_probe
 from headlight.studies.parser_probes.result import Row, dataset
 from headlight.studies.parser_probes.settings import RANDOM, ParserProbeSettings
 from headlight.studies.parser_probes.training import TrainingHistory, train as train_probe
-from headlight.studies.word_maps.extraction import extract
+from headlight.studies.word_maps.extraction import extract, missing_size
 from headlight.studies.word_maps.plan import TreebankSource, WordMapPlan, plan_word_maps
 from headlight.studies.word_maps.store import NO_HEAD, Index, WordMaps
 
@@ -52,6 +53,9 @@ EVERY = 10
 
 TRAIN, EVALUATION, WEIGHTS = "train", "evaluation", "weights"
 """Folders of the maps of both treebanks, and of trained probes."""
+
+MODEL, CONTROL = "model", "random"
+"""In the folder of a treebank, that of the maps of the model, and that of its random control."""
 
 
 def run(  # noqa: PLR0913 - the arguments of every study, and two objects
@@ -205,6 +209,9 @@ def _probe(
     """Read off the attention where it is not kept, and train and test every probe."""
     wants_control = RANDOM in settings.probes
     control = random_control(learning.model, settings.control_seed) if wants_control else None
+    announce_room(
+        place, _maps_size(learning, testing, settings, place), "all maps", progress=progress
+    )
     data = [
         _training_data(plan, settings, control, vectors, place / side, progress)
         for side, plan in ((TRAIN, learning), (EVALUATION, testing))
@@ -223,6 +230,23 @@ def _probe(
     return dataset(rows, settings.seeds, about)
 
 
+def _maps_size(
+    learning: WordMapPlan, testing: WordMapPlan, settings: ParserProbeSettings, place: Path
+) -> int:
+    """Bytes that the maps of both treebanks will take which are not there yet."""
+    return sum(
+        missing_size(plan, place / side / whose, settings.measures)
+        for side, plan in ((TRAIN, learning), (EVALUATION, testing))
+        for whose in _whose_maps(settings)
+    )
+
+
+def _whose_maps(settings: ParserProbeSettings) -> list[str]:
+    """Whether probes look at maps of the model, and at those of the random control."""
+    wanted = {MODEL: {"attention", "attention_and_words"}, CONTROL: {RANDOM}}
+    return [whose for whose, probes in wanted.items() if probes & {*settings.probes}]
+
+
 def _training_data(
     plan: WordMapPlan,
     settings: ParserProbeSettings,
@@ -234,12 +258,12 @@ def _training_data(
     """All that the probes look at in one treebank; attention is read off where it is not kept."""
     maps: dict[str, WordMaps] = {}
     random: dict[str, WordMaps] = {}
-    if {*settings.probes} & {"attention", "attention_and_words"}:
-        maps = extract(plan, place / "model", settings.measures, progress=progress)
+    if MODEL in _whose_maps(settings):
+        maps = extract(plan, place / MODEL, settings.measures, progress=progress)
     if control is not None:
         sites = control.sites_of(plan.kind)
         plan = replace(plan, model=control, sites=sites)
-        random = extract(plan, place / "random", settings.measures, progress=progress)
+        random = extract(plan, place / CONTROL, settings.measures, progress=progress)
     wants_words = any("words" in probe for probe in settings.probes)
     words = vector_table(plan.index, vectors) if wants_words else None
     return TrainingData(plan.index, words, maps, random, plan.model.transformer.device)

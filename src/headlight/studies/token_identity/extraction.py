@@ -1,7 +1,6 @@
 """One forward pass over the examples: what goes into the first block and comes out of each."""
 
 import json
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -15,6 +14,7 @@ from jaxtyping import Float, Float32
 from torch import Tensor, nn
 
 from headlight import files
+from headlight.analysis.room import announce_room, require_room
 from headlight.capture import CapturedModel
 from headlight.capture.hooks import hooked
 from headlight.encode import Encoded, length_batches
@@ -28,6 +28,8 @@ from headlight.studies.token_identity.vectors import (
     open_vectors,
     vector_files,
 )
+
+HIDDEN_TOKENS = "hidden tokens"
 
 Layers = list[Float32[Tensor, "token dim"]]
 """x_i, and e_i^l of every layer, of one sequence."""
@@ -76,6 +78,8 @@ def extract_vectors(
     with locked(folder):
         found = open_vectors(folder)
         if found is None:
+            size = vectors_size(known, model)
+            announce_room(folder, size, HIDDEN_TOKENS, progress=progress)
             with bar as shown:
                 made = _filled(known, model, embeddings, batch_tokens, folder, shown)
             _finish(folder, made, signature)
@@ -165,13 +169,8 @@ def _stores(layers: Layers, tokens: int, folder: Path | None) -> list[np.ndarray
     shapes = [(tokens, rows.shape[1]) for rows in layers]
     if folder is None:
         return [np.empty(shape, dtype=np.float32) for shape in shapes]
-    size = sum(4 * rows * width for rows, width in shapes)
-    free = shutil.disk_usage(folder).free
-    if size > free:  # a full disk would otherwise end the process while a mapped page is written
-        raise RunError(
-            f"hidden tokens take {size / 1e9:.2f} GB in {folder}, where {free / 1e9:.2f} GB are "
-            "free; choose another place or fewer examples."
-        )
+    # A full disk would end the process while a mapped page is written.
+    require_room(folder, sum(4 * rows * width for rows, width in shapes), HIDDEN_TOKENS)
     inputs, hidden = vector_files(folder, len(layers) - 1)
     return [
         np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)

@@ -1,7 +1,6 @@
 """Reading a treebank through a model once, for all probes and all epochs."""
 
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
@@ -13,6 +12,7 @@ from jaxtyping import Float32
 
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.passes import observe
+from headlight.analysis.room import announce_room
 from headlight.encode.batch import Batch
 from headlight.errors import RunError, UnknownNameError
 from headlight.reduce import Moments
@@ -23,10 +23,8 @@ from headlight.studies.word_maps.store import (
     SPECIALS,
     MapsWriter,
     WordMaps,
-    gigabytes,
     header_path,
     open_word_maps,
-    require_space,
 )
 from headlight.vocabulary import MEASURES
 
@@ -72,6 +70,12 @@ def extract(
     return {name: maps for name, maps in stored.items() if maps is not None}
 
 
+def missing_size(plan: WordMapPlan, folder: Path, measures: Sequence[str]) -> int:
+    """Bytes that the maps will take which the folder does not hold yet."""
+    missing = [measure for measure in measures if not header_path(folder, measure).exists()]
+    return plan.index.bytes(plan.heads) * len(missing)
+
+
 def _usable(folder: Path, signature: Mapping[str, Any]) -> WordMaps | None:
     """The maps in the folder if they are what is wanted; None if there are none."""
     found = open_word_maps(folder, signature["measure"])
@@ -86,7 +90,11 @@ def _usable(folder: Path, signature: Mapping[str, Any]) -> WordMaps | None:
 
 def _write(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: bool) -> None:
     """One pass over the corpus; all stores are completed together at its end."""
-    _announce(plan, folder, measures, progress)
+    maps = (
+        f"maps of {plan.heads} heads ({', '.join(measures)}) between the words of "
+        f"{len(plan.index)} sentences"
+    )
+    announce_room(folder, missing_size(plan, folder, measures), maps, progress=progress)
     scales = {name: np.ones(plan.heads, dtype=np.float32) for name in measures}
     if "norm" in scales:
         scales["norm"] = _scale(plan)
@@ -108,16 +116,6 @@ def _write(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: b
             raise RunError("the sentences were others when they were read again; nothing is kept.")
         for writer in writers.values():
             writer.finish()
-
-
-def _announce(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: bool) -> None:
-    size = plan.index.bytes(plan.heads) * len(measures)
-    if progress:
-        sys.stderr.write(
-            f"{', '.join(measures)} of {plan.heads} heads between the words of {len(plan.index)} "
-            f"sentences: {gigabytes(size)} in {folder}\n"
-        )
-    require_space(folder, size)
 
 
 def _scale(plan: WordMapPlan) -> Float32[np.ndarray, " head"]:

@@ -8,7 +8,6 @@ made from.
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -215,10 +214,9 @@ class MapsWriter:
         self._signature = signature
         self._scale = scale
         self._path = maps_path(folder, signature["measure"])
-        self._partial = self._path.with_name(f".{self._path.name}.{os.getpid()}.partial")
+        self._partial = files.partial_path(self._path)
 
     def __enter__(self) -> "MapsWriter":
-        files.remove_partials(self._path)
         with _refusing(self._path):
             self._file = self._partial.open("wb")
             self._file.truncate(self._index.bytes(len(self._scale)))
@@ -267,22 +265,3 @@ def _refusing(path: Path) -> Iterator[None]:
         yield
     except OSError as problem:
         raise RunError(f"{path} cannot be written: {files.reason(problem)}.") from problem
-
-
-def require_space(folder: Path, needed: int) -> None:
-    """Refuse to begin where the disk would be full before the end.
-
-    Raises:
-        RunError: fewer bytes are free.
-    """
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise RunError(
-            f"the attention maps take {gigabytes(needed)} in {folder}, where {gigabytes(free)} are "
-            "free; choose another place, fewer measures or fewer sentences."
-        )
-
-
-def gigabytes(count: int) -> str:
-    """A number of bytes for people."""
-    return f"{count / 1e9:.2f} GB"

@@ -1,0 +1,43 @@
+"""The room on a disk that a study will take: said and checked before the model runs."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from headlight.errors import RunError
+
+
+def announce_room(folder: Path, size: int, what: str, *, progress: bool = True) -> None:
+    """Say how much will be written, and refuse to begin where the disk has no room for it.
+
+    Args:
+        folder: where it will be written; the part of it that exists says which disk that is.
+        size: in bytes.
+        what: what will be written, in the plural.
+        progress: say it on standard error.
+
+    Raises:
+        RunError: fewer bytes are free.
+    """
+    if progress and size:
+        sys.stderr.write(f"{what} take {_amount(size)} in {folder}\n")
+    require_room(folder, size, what)
+
+
+def require_room(folder: Path, size: int, what: str) -> None:
+    """Refuse to begin where the disk has no room; see `announce_room`.
+
+    Raises:
+        RunError: fewer bytes are free.
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    free = shutil.disk_usage(there).free
+    if size > free:
+        raise RunError(
+            f"{what} take {_amount(size)} in {folder}, where {_amount(free)} are free; "
+            "choose another place, or read less."
+        )
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.2f} MB"
