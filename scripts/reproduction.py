@@ -18,8 +18,9 @@ import transformers
 from headlight.capture.loading import EMBEDDED_NAME
 from headlight.papers import find_paper
 from headlight.papers.exhibit import ExhibitSpec
+from headlight.papers.folder import reproduction_folder
 from headlight.papers.reproduce import reproduce
-from headlight.papers.reproduction import create_folder, open_reproduction
+from headlight.papers.reproduction import open_reproduction
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.views.exhibits import Comparison, Exhibit, Table
@@ -42,15 +43,14 @@ def main() -> None:
         else:
             missing.append(spec)
 
-    reproduction = open_reproduction(
-        None,
-        Sources.found_in(arguments.data),
-        paper.resolve(ReproductionSettings()),
-        create_folder(arguments.out, resume=True),
-        compared=arguments.compare,
-    )
-    command = f"python scripts/reproduction.py {paper.name} DATA"
-    reproduce(paper, reproduction, on_exhibit=tell, command=command)
+    sources = Sources.found_in(arguments.data)
+    settings = paper.resolve(ReproductionSettings())
+    with reproduction_folder(arguments.out, resume=True).opened():
+        reproduction = open_reproduction(
+            None, sources, settings, arguments.out, compared=arguments.compare
+        )
+        command = f"python scripts/reproduction.py {paper.name} DATA"
+        reproduce(paper, reproduction, on_exhibit=tell, command=command)
     text = "\n".join(_page(paper.title, paper.name, made, missing, compared=arguments.compare))
     path = DOCS / f"{paper.name}.md"
     fresh = path.with_suffix(".new")

@@ -1,10 +1,12 @@
 """Results of a reproduction are made once, kept, and made again only when something differs."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import xarray
 
+from headlight import files
 from headlight.capture import load_model
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.papers.brunner2020.contribution.results import load_contributions
@@ -12,8 +14,10 @@ from headlight.papers.brunner2020.identity.results import load_same_layer
 from headlight.papers.brunner2020.pair_sets import find_pair_set
 from headlight.papers.clark2019.results import load_survey
 from headlight.papers.exhibit import Content, ExhibitSpec, Paper, exhibit
+from headlight.papers.folder import reproduction_folder
 from headlight.papers.kobayashi2020.results import load_norms
-from headlight.papers.reproduction import Reproduction, create_folder, file_state
+from headlight.papers.reproduce import reproduce
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.settings import MEASURES, ReproductionSettings
 from headlight.papers.sources import Sources
 from papers.material import folder_of_data, saved_model
@@ -83,14 +87,14 @@ def test_a_damaged_result_is_made_again(tmp_path: Path) -> None:
     assert make.calls == 2
 
 
-def test_files_are_known_by_size_and_time(tmp_path: Path) -> None:
-    path = tmp_path / "text.txt"
-    path.write_text("one")
-    before = file_state(str(path))
-    assert file_state(str(path)) == before
-    path.write_text("other")
-    assert file_state(str(path)) != before
-    assert file_state("hf:imdb") == ["hf:imdb"]
+def test_what_was_half_done_is_removed_once_the_result_is_kept(tmp_path: Path) -> None:
+    def make(run: Path) -> xarray.Dataset:
+        (run / "checkpoint.safetensors").write_bytes(bytes(100))
+        return xarray.Dataset()
+
+    reproduction(tmp_path).keep("a", "survey", make)
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["a.nc"]
+    assert not list((tmp_path / "runs").iterdir())
 
 
 LOADERS = {
@@ -201,14 +205,53 @@ def test_an_exhibit_says_its_name_once_and_what_it_lacks(tmp_path: Path) -> None
 
 def test_results_of_before_are_neither_mixed_nor_lost(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    reproduction(create_folder(out)).keep("a", "survey", Maker())
+    with reproduction_folder(out).opened():
+        reproduction(out).keep("a", "survey", Maker())
+        with (
+            pytest.raises(RunError, match="in use by another run"),
+            reproduction_folder(out, overwrite=True).opened(),
+        ):
+            raise AssertionError("removed under a running process")
     with pytest.raises(UsageError, match="--resume"):
-        create_folder(out)
-    assert (create_folder(out, resume=True) / "results" / "a.nc").exists()
-    assert not (create_folder(out, overwrite=True) / "results").exists()
-    assert not (out / "runs").exists()
+        reproduction_folder(out).check_free()
+    with reproduction_folder(out, resume=True).opened():
+        assert (out / "results" / "a.nc").exists()
+    with reproduction_folder(out, overwrite=True).opened():
+        assert not (out / "results").exists()
+        assert not (out / "runs").exists()
     with pytest.raises(UsageError, match="choose"):
-        create_folder(out, resume=True, overwrite=True)
+        reproduction_folder(out, resume=True, overwrite=True)
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="is a file"):
-        create_folder(tmp_path / "file")
+        reproduction_folder(tmp_path / "file").check_free()
+
+
+def paper_of_two(second: Callable[[], Content]) -> Paper:
+    def make(_: Reproduction, writer: object) -> Content:
+        return Content("How to read it.")
+
+    first = ExhibitSpec("table-1", "The first", "A paper, Table 1", make)
+    other = ExhibitSpec("table-2", "The second", "A paper, Table 2", lambda *_: second())
+    return Paper("ours", "A paper", "", (first, other))
+
+
+def test_the_page_is_there_from_the_first_exhibit_on(tmp_path: Path) -> None:
+    def interrupted() -> Content:
+        page = (tmp_path / "index.html").read_text(encoding="utf-8")
+        assert 'id="table-1"' in page
+        assert "<dt>The second</dt><dd>Not made yet" in page
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(paper_of_two(interrupted), reproduction(tmp_path))
+    page = reproduce(paper_of_two(lambda: Content("Later.")), reproduction(tmp_path))
+    text = page.read_text(encoding="utf-8")
+    assert 'id="table-2"' in text
+    assert "Not made yet" not in text
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_nothing_half_done_is_left_at_the_end(tmp_path: Path) -> None:
+    files.make_folder(tmp_path / "runs" / "shared" / "tokens")
+    reproduce(paper_of_two(lambda: Content("")), reproduction(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {"index.html"}

@@ -11,6 +11,7 @@ from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, T
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.papers import PaperName, find_paper
+from headlight.papers.folder import reproduction_folder
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 
@@ -86,44 +87,39 @@ def reproduce(
 
     Writes index.html, and every exhibit as SVG, PNG and CSV, into --out.
     """
-    chosen = find_paper(paper)
+    place = out or Path(f"headlight-{paper}")
+    folder = reproduction_folder(place, resume=resume, overwrite=overwrite)
+    if not listed:
+        folder.check_free()
+    found = sources if data is None else sources.or_else(Sources.found_in(data))
+    chosen = find_paper(paper)  # which imports torch
     if listed:
         _list_exhibits(chosen)
         return
     wanted = None if only is None else tuple(names(only))
-    specs = chosen.select(wanted)  # complains before anything slow
+    needs = {need for spec in chosen.select(wanted) for need in spec.needs}
     resolved = chosen.resolve(settings)
-    found = sources if data is None else sources.or_else(Sources.found_in(data))
-    if any("pairs" in spec.needs for spec in specs):
-        _check_pairs(found.pairs)
 
     from headlight.papers.reproduce import reproduce as reproduce_paper
-    from headlight.papers.reproduction import create_folder, open_reproduction
+    from headlight.papers.reproduction import open_reproduction
 
-    folder = create_folder(out or Path(f"headlight-{paper}"), resume=resume, overwrite=overwrite)
-    reproduction = open_reproduction(
-        model,
-        found,
-        resolved,
-        folder,
-        compared=compare,
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        trust_remote_code=trust_remote_code,
-    )
-    page = reproduce_paper(
-        chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit
-    )
+    found.check(needs)
+    with folder.opened():
+        reproduction = open_reproduction(
+            model,
+            found,
+            resolved,
+            place,
+            compared=compare,
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            trust_remote_code=trust_remote_code,
+        )
+        page = reproduce_paper(
+            chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit
+        )
     say(f"page: {page}")
-
-
-def _check_pairs(sources: tuple[str, ...]) -> None:
-    """Complain before the model is loaded about pairs of which not even the first can be read."""
-    from headlight.corpora import open_sentence_pairs
-
-    for source in sources:
-        next(iter(open_sentence_pairs(source)))
 
 
 def _tell_exhibit(spec: "ExhibitSpec", exhibit: "Exhibit | None") -> None:

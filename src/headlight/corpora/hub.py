@@ -1,6 +1,7 @@
 """Data sets that the ``datasets`` library reads: ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]``."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,10 +66,34 @@ def hub_rows(
         CorpusError: The data set or the split does not exist, or cannot be read.
         UsageError: The library is not installed.
     """
-    # The library raises what its many backends raise, so whatever comes from it is turned into
-    # our own error, with its first line as the reason.
-    try:
+    with _refusing(label):
         yield from _choose_split(_load(parts), parts.split, label, preferred)
+
+
+def hub_revision(parts: HubSource, label: str) -> list[str]:
+    """What tells whether a data set of a hub has changed: its revision, and of which files it is.
+
+    Args:
+        parts: What is read.
+        label: What messages call it.
+
+    Raises:
+        CorpusError: The data set does not exist, or its hub cannot be reached.
+        UsageError: The library is not installed.
+    """
+    files = parts.config if parts.name in FILE_READERS else None
+    with _refusing(label):
+        builder = _library().load_dataset_builder(
+            parts.name, None if files else parts.config, data_files=files
+        )
+        return [str(builder.hash), str(builder.config_id)]
+
+
+@contextmanager
+def _refusing(label: str) -> Iterator[None]:
+    """Turn whatever the backends of the library raise into a refusal, with its first line."""
+    try:
+        yield
     except (CorpusError, UsageError):
         raise
     except Exception as error:
@@ -79,7 +104,7 @@ def hub_rows(
         ) from error
 
 
-def _load(parts: HubSource) -> Any:
+def _library() -> Any:
     try:
         import datasets
     except ImportError as error:
@@ -87,6 +112,11 @@ def _load(parts: HubSource) -> Any:
             "reading 'hf:' sources needs the datasets library; "
             "install it with: pip install datasets"
         ) from error
+    return datasets
+
+
+def _load(parts: HubSource) -> Any:
+    datasets = _library()
     if parts.name.startswith((".", "/")) and not Path(parts.name).exists():
         raise CorpusError(f"there is no folder {parts.name}; check the path.")
     if any((Path(parts.name) / marker).exists() for marker in SAVED):

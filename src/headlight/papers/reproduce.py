@@ -1,6 +1,7 @@
 """Make the exhibits of a paper, one after the other, and the page that shows them."""
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -9,11 +10,16 @@ from pathlib import Path
 from headlight import files
 from headlight.errors import ResultError
 from headlight.papers.exhibit import ExhibitSpec, Paper
+from headlight.papers.folder import RUNS
 from headlight.papers.reproduction import Reproduction
 from headlight.result import versions
 from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
 
 PAGE = "index.html"
+STILL_MISSING = (
+    "Not made yet: the reproduction is at work, or was interrupted; then go on with the same "
+    "command and --resume."
+)
 
 
 def reproduce(
@@ -27,7 +33,7 @@ def reproduce(
     """Write every exhibit as pictures (SVG, PNG), CSV and a section of one HTML page.
 
     What is finished is kept in its folder, so that an interrupted reproduction goes on where it
-    stopped.
+    stopped. The page is there from the first exhibit on, and says what is still missing.
 
     Args:
         paper: what to reproduce.
@@ -43,27 +49,30 @@ def reproduce(
         UsageError: an exhibit is unknown.
         HeadlightError: data or model are refused; exhibits made before are kept.
     """
+    specs = paper.select(only)
     made: list[Exhibit] = []
-    missing: list[tuple[str, str]] = []
-    for spec in paper.select(only):
+    missing = {spec.name: (spec.title, STILL_MISSING) for spec in specs}
+    path = reproduction.folder / PAGE
+    for spec in specs:
         reason = spec.missing(reproduction)
         exhibit = None if reason else spec.create(reproduction)
         if exhibit is None:
-            missing.append((spec.title, reason or ""))
+            missing[spec.name] = (spec.title, reason or "")
         else:
+            del missing[spec.name]
             made.append(exhibit)
+        page = ExhibitsPage(
+            title=paper.title,
+            introduction=paper.introduction,
+            exhibits=made,
+            facts=_facts(reproduction),
+            missing=list(missing.values()),
+            attributes=_attributes(reproduction),
+            command=command,
+        )
+        files.write(path, exhibits_page(page).encode(), error=ResultError)
         on_exhibit(spec, exhibit)
-    page = ExhibitsPage(
-        title=paper.title,
-        introduction=paper.introduction,
-        exhibits=made,
-        facts=_facts(reproduction),
-        missing=missing,
-        attributes=_attributes(reproduction),
-        command=command,
-    )
-    path = reproduction.folder / PAGE
-    files.write(path, exhibits_page(page).encode(), error=ResultError)
+    shutil.rmtree(reproduction.folder / RUNS, ignore_errors=True)
     return path
 
 

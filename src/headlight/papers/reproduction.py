@@ -13,6 +13,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, Kind, load_model
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
+from headlight.papers.folder import RESULTS, RUNS
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.result import calculated_with, load, save
@@ -20,8 +21,6 @@ from headlight.settings import Settings
 from headlight.studies.catalogue import find_study
 from headlight.vocabulary import GRADIENT
 
-RESULTS = "results"
-RUNS = "runs"
 SIGNATURE = "signature.json"
 
 
@@ -34,7 +33,8 @@ class Reproduction:
         language_model: the same weights with their language-model head; None if it has none.
         sources: what is read.
         settings: see `ReproductionSettings`.
-        folder: where results are kept; an interrupted reproduction goes on from them.
+        folder: where results are kept; an interrupted reproduction goes on from them.  Its lock is
+            the caller's, see `headlight.papers.folder`.
         progress: show bars on standard error.
         compared: a second model with the same vocabulary, such as the first one after fine-tuning.
     """
@@ -138,6 +138,7 @@ class Reproduction:
                 run = _run_folder(self.folder / RUNS / name, f"{signature}\n{_libraries()}")
                 found = make(run).assign_attrs(signature=signature, stage=stage)
                 save(found, path)
+                shutil.rmtree(run, ignore_errors=True)
             self._results[name] = found
         return self._results[name]
 
@@ -160,15 +161,6 @@ def _run_folder(run: Path, signature: str) -> Path:
     return run
 
 
-def file_state(source: str) -> list[Any]:
-    """What tells whether the files of a source have changed: names, sizes and times."""
-    path = Path(source)
-    if not path.exists():
-        return [source]
-    found = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [source, *([file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in found)]
-
-
 def _load_kept(path: Path, stage: str, signature: str) -> xarray.Dataset | None:
     """The result in the file, if it is of the same settings."""
     if not path.exists():
@@ -178,17 +170,6 @@ def _load_kept(path: Path, stage: str, signature: str) -> xarray.Dataset | None:
     except ResultError:  # damaged, or of another version: made again
         return None
     return found if found.attrs.get("signature") == signature else None
-
-
-def create_folder(path: Path, *, resume: bool = False, overwrite: bool = False) -> Path:
-    """The folder of a reproduction, existing; for the arguments see `RunFolder`.
-
-    Raises:
-        UsageError: it holds results, and nobody has said what should become of them.
-        RunError: it cannot be made.
-    """
-    RunFolder(path=path, resume=resume, overwrite=overwrite, holds=(RESULTS, RUNS)).create()
-    return path
 
 
 def open_reproduction(

@@ -1,16 +1,25 @@
 """What a reproduction reads: text, annotated corpora and word vectors, and where they lie."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from headlight.corpora import (
+    Corpus,
+    open_coreference,
+    open_corpus,
+    open_sentence_pairs,
+    open_treebank,
+)
 from headlight.corpora.compression import suffixes
 from headlight.corpora.files import COMPANIONS
 from headlight.corpora.pairs.pair_corpus import pair_task, task_of
+from headlight.corpora.state import source_state
 from headlight.errors import CorpusError
 from headlight.settings import REPEATED, Settings
+from headlight.studies.norms.settings import RANKS_WITHOUT_FILE
 
 TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}
 COREFERENCE_SUFFIXES = {".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"}
@@ -95,6 +104,32 @@ class Sources(Settings):
             CorpusError: one of them cannot be read, or is in no known format.
         """
         return tuple(pair_task(source) for source in self.pairs)
+
+    def check(self, needs: Collection[str]) -> None:
+        """Complain before anything slow about what not even the beginning can be read of.
+
+        Args:
+            needs: what the exhibits need besides text, as in `headlight.papers.exhibit.NEEDS`.
+
+        Raises:
+            CorpusError: a file does not exist, or holds something else.
+            UsageError: a library is missing.
+        """
+        trees = (*self.dependency, self.dependency_train) if "dependency" in needs else ()
+        documents = self.coreference if "coreference" in needs else ()
+        pairs = self.pairs if {"pairs", "cola", "mnli"} & {*needs} else ()
+        opened: list[Corpus[Any]] = [
+            *(open_corpus(source) for source in (self.text,) if source),
+            *(open_treebank(source, invalid="skip") for source in trees if source),
+            *(open_coreference(source, invalid="skip") for source in documents),
+            *(open_sentence_pairs(source) for source in pairs),
+        ]
+        for corpus in opened:
+            next(iter(corpus))
+        ranks = self.frequency_ranks
+        for source in (self.word_vectors, None if ranks in RANKS_WITHOUT_FILE else ranks):
+            if source:
+                source_state(source)
 
     def or_else(self, other: "Sources") -> "Sources":
         """These, and those of another where these are missing; treebanks go together."""

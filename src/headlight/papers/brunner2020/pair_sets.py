@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from headlight.corpora import open_sentence_pairs
+from headlight.corpora.state import source_state
 from headlight.encode import Examples, sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.brunner2020 import published
-from headlight.papers.reproduction import Reproduction, file_state
+from headlight.papers.reproduction import Reproduction
 
 TITLES = {"mrpc": "MRPC", "cola": "CoLA", "mnli": "MNLI"}
 """The names of the sets in the paper, in its order."""
@@ -44,7 +45,7 @@ class PairSet:
     @property
     def state(self) -> list[Any]:
         """What a result of these examples depends on."""
-        return [*file_state(self.source), self.limit, self.length]
+        return [*source_state(self.source), self.limit, self.length]
 
     def examples(self, tokenizer: Any) -> Examples:
         """The pairs as examples."""

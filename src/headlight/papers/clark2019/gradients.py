@@ -2,9 +2,10 @@
 
 import xarray
 
+from headlight.corpora.state import source_state
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import frame_of
-from headlight.papers.reproduction import Reproduction, file_state
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes, text_settings, text_source
 from headlight.papers.writer import ExhibitWriter
 from headlight.studies.importance.settings import ImportanceSettings
@@ -80,7 +81,7 @@ def load_importance(reproduction: Reproduction) -> xarray.Dataset:
     """Gradient importance on the text."""
     text, model = text_source(reproduction), reproduction.language_model
     settings = text_settings(reproduction, ImportanceSettings)
-    return reproduction.run("importance", text, settings, reads=file_state(text), model=model)
+    return reproduction.run("importance", text, settings, reads=source_state(text), model=model)
 
 
 def _small_from(ratio: xarray.DataArray) -> int | None:

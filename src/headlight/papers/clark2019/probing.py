@@ -6,10 +6,11 @@ import pandas
 import xarray
 
 from headlight.corpora import open_treebank
+from headlight.corpora.state import source_state
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import stem
 from headlight.papers.exhibit import Content, exhibit
-from headlight.papers.reproduction import Reproduction, file_state
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.studies.parser_probes.result import probe_table
@@ -79,7 +80,7 @@ def load_probes(reproduction: Reproduction) -> xarray.Dataset:
         "parser_probes",
         evaluation,
         settings,
-        reads=[chosen.invalid, *(file_state(source) for source in read if source)],
+        reads=[chosen.invalid, *(source_state(source) for source in read if source)],
         name="probes",
         train=train,
     )

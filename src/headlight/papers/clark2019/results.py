@@ -7,7 +7,8 @@ import xarray
 
 from headlight.analysis.settings import MeasureSettings
 from headlight.capture import default_objective
-from headlight.papers.reproduction import Reproduction, file_state
+from headlight.corpora.state import source_state
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
 from headlight.result import joined
 from headlight.studies.coreference.settings import TOKENS, CoreferenceSettings
@@ -21,14 +22,14 @@ def load_survey(reproduction: Reproduction) -> xarray.Dataset:
     """The survey of the text, by all measures asked for."""
     text = text_source(reproduction)
     settings = text_settings(reproduction, SurveySettings)
-    return _by_all_measures(reproduction, "survey", text, settings, file_state(text))
+    return _by_all_measures(reproduction, "survey", text, settings, source_state(text))
 
 
 def load_distances(reproduction: Reproduction) -> xarray.Dataset:
     """How differently all pairs of heads attend, by all measures asked for."""
     text = text_source(reproduction)
     settings = text_settings(reproduction, DistanceSettings)
-    return _by_all_measures(reproduction, "distances", text, settings, file_state(text))
+    return _by_all_measures(reproduction, "distances", text, settings, source_state(text))
 
 
 def _by_all_measures(
@@ -67,7 +68,7 @@ def load_dependencies(reproduction: Reproduction, source: str) -> xarray.Dataset
         seed=reproduction.settings.seed,
         **_invalid(reproduction),
     )
-    reads, name = file_state(source), f"dependency-{stem(source)}"
+    reads, name = source_state(source), f"dependency-{stem(source)}"
     return _by_all_measures(reproduction, "dependency", source, settings, reads, name)
 
 
@@ -79,7 +80,7 @@ def load_antecedents(reproduction: Reproduction, source: str) -> xarray.Dataset:
         seed=reproduction.settings.seed,
         **_invalid(reproduction),
     )
-    reads, name = file_state(source), f"coreference-{stem(source)}"
+    reads, name = source_state(source), f"coreference-{stem(source)}"
     return _by_all_measures(reproduction, "coreference", source, settings, reads, name)
 
 

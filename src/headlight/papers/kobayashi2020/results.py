@@ -2,9 +2,10 @@
 
 import xarray
 
-from headlight.papers.reproduction import Reproduction, file_state
+from headlight.corpora.state import source_state
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
-from headlight.studies.norms.settings import NormSettings
+from headlight.studies.norms.settings import RANKS_WITHOUT_FILE, NormSettings
 
 LABELS = {
     "cls": "[CLS]",
@@ -19,7 +20,8 @@ def load_norms(reproduction: Reproduction) -> xarray.Dataset:
     """Weights and norms of the text, in one pass."""
     text, ranks = text_source(reproduction), reproduction.sources.frequency_ranks or "corpus"
     settings = text_settings(reproduction, NormSettings, frequency_ranks=ranks)
-    return reproduction.run("norms", text, settings, reads=[file_state(text), file_state(ranks)])
+    reads = [source_state(text), ranks if ranks in RANKS_WITHOUT_FILE else source_state(ranks)]
+    return reproduction.run("norms", text, settings, reads=reads)
 
 
 def categories(found: xarray.Dataset) -> list[str]:

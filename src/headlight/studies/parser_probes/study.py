@@ -30,6 +30,7 @@ from headlight.corpora import (
     read_word_vectors,
 )
 from headlight.corpora.corpus import CorpusCounts
+from headlight.corpora.state import source_digest
 from headlight.errors import RunError
 from headlight.files import Location, make_folder
 from headlight.studies.parser_probes.batches import (
@@ -105,6 +106,8 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         "evaluation_maps": testing.signature(),
         "word_vectors": _name(vectors or settings.word_vectors),
     }
+    if vectors is None and settings.word_vectors is not None:
+        signature["word_vectors_digest"] = source_digest(settings.word_vectors)
 
     def compute(place: Location | None) -> xarray.Dataset:
         with ExitStack() as stack:
@@ -244,7 +247,7 @@ def _maps_size(
 def _whose_maps(settings: ParserProbeSettings) -> list[str]:
     """Whether probes look at maps of the model, and at those of the random control."""
     wanted = {MODEL: {"attention", "attention_and_words"}, CONTROL: {RANDOM}}
-    return [whose for whose, probes in wanted.items() if probes & {*settings.probes}]
+    return [whose for whose, probes in wanted.items() if probes.intersection(settings.probes)]
 
 
 def _training_data(

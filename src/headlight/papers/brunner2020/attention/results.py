@@ -10,7 +10,8 @@ import xarray
 
 from headlight.alternatives import AlternativeSettings, alternatives
 from headlight.corpora import Corpus, CorpusCounts, Document, open_corpus
-from headlight.papers.reproduction import Reproduction, file_state
+from headlight.corpora.state import source_state
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.identifiability.settings import IdentifiabilitySettings
@@ -60,7 +61,7 @@ def load_survey(reproduction: Reproduction) -> xarray.Dataset:
     text, bias = text_source(reproduction), value_bias(reproduction)
     measures = ("weight", "effective")
     settings = text_settings(reproduction, SurveySettings, measures=measures, value_bias=bias)
-    reads = file_state(text)
+    reads = source_state(text)
     return reproduction.run("survey", text, settings, reads=reads, name="attention-survey")
 
 
@@ -69,7 +70,7 @@ def load_identifiability(reproduction: Reproduction) -> xarray.Dataset:
     text, bias = text_source(reproduction), value_bias(reproduction)
     settings = text_settings(reproduction, IdentifiabilitySettings, pairs=False, value_bias=bias)
     paragraphs = _paragraphs(text)
-    return reproduction.run("identifiability", paragraphs, settings, reads=file_state(text))
+    return reproduction.run("identifiability", paragraphs, settings, reads=source_state(text))
 
 
 def passage(reproduction: Reproduction) -> tuple[str, str]:

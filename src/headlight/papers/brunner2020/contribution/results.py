@@ -6,10 +6,11 @@ import xarray
 
 from headlight.attribution_settings import AttributionSettings
 from headlight.corpora import open_treebank
+from headlight.corpora.state import source_state
 from headlight.encode import sentences
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
-from headlight.papers.reproduction import Reproduction, file_state
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.studies.contributions.settings import ContributionSettings
 
@@ -47,7 +48,7 @@ def load_contributions_by_tags(reproduction: Reproduction) -> xarray.Dataset:
         "contributions",
         examples,
         settings,
-        reads=[file_state(source), reproduction.max_length, chosen.invalid],
+        reads=[source_state(source), reproduction.max_length, chosen.invalid],
         name="contributions-by-tags",
     )
     return found.assign_attrs(tags=settings.tags)

@@ -11,7 +11,8 @@ import xarray
 from headlight.capture import CapturedModel
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.pair_sets import PairSet
-from headlight.papers.reproduction import RUNS, Reproduction
+from headlight.papers.folder import RUNS
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
 
