@@ -23,6 +23,7 @@ from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, MaskedLanguageModel, OwnObjective
 from headlight.encode import Encoded
 from headlight.errors import CorpusError, RunError, UsageError
+from headlight.files import make_folder
 from headlight.result import load
 from headlight.run import State
 from headlight.settings import Settings
@@ -98,6 +99,7 @@ def test_a_finished_run_is_handed_back_and_what_differs_is_refused(
 ) -> None:
     first = case.run(CORPUS, folder=RunFolder(path=tmp_path))
     xarray.testing.assert_identical(load(tmp_path / "result.nc", stage=case.name), first)
+    assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
     resumed = RunFolder(path=tmp_path, resume=True)
     with pytest.raises(UsageError, match="holds a run already"):
         case.run(CORPUS, folder=RunFolder(path=tmp_path))
@@ -111,6 +113,30 @@ def test_a_finished_run_is_handed_back_and_what_differs_is_refused(
     with pytest.raises(RunError):
         case.run([*CORPUS[:-1], "the sea"], folder=resumed)
     assert load(tmp_path / "result.nc").identical(first)
+
+
+def test_what_a_run_killed_at_its_very_end_has_left_is_removed(tmp_path: Path) -> None:
+    case = CASES[0]
+    first = case.run(CORPUS, folder=RunFolder(path=tmp_path))
+    for name in ("checkpoint.safetensors", "gradient/checkpoint.safetensors", ".a.nc.7.8.partial"):
+        make_folder((tmp_path / name).parent)
+        (tmp_path / name).write_bytes(b"left")
+    again = case.run(CORPUS, folder=RunFolder(path=tmp_path, resume=True))
+    xarray.testing.assert_identical(again, first)
+    assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
+
+
+def test_a_folder_is_left_alone_while_another_run_is_in_it(tmp_path: Path) -> None:
+    case = CASES[0]
+    case.run(CORPUS, folder=RunFolder(path=tmp_path))
+    before = (tmp_path / "result.nc").read_bytes()
+    with RunFolder(path=tmp_path, resume=True).opened() as mine:
+        for theirs in (RunFolder(path=tmp_path, overwrite=True), replace(mine, mine=False)):
+            with pytest.raises(RunError, match=rf"in use by another run \(process {os.getpid()}"):
+                case.run(CORPUS, folder=theirs)
+        assert (tmp_path / "result.nc").read_bytes() == before
+        assert (tmp_path / ".lock").exists()
+        case.run(CORPUS, folder=mine)
 
 
 def test_a_run_is_overwritten_if_that_is_said(case: Case, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_result_in_a_store_is_that_of_memory(address: str) -> None:
     assert kept.drop_attrs().identical(alone.drop_attrs())
     again = load(f"{address}/result.nc", stage="survey")
     assert again.drop_attrs().identical(alone.drop_attrs())
-    assert names(address) - {".lock"} == {"checkpoint.safetensors", "result.nc"}
+    assert names(address) == {"result.nc"}
 
 
 def test_a_run_in_a_store_is_resumed_with_the_same_bits(
@@ -64,7 +64,7 @@ def test_a_run_in_a_store_is_resumed_with_the_same_bits(
 def test_a_run_in_a_store_is_replaced_only_if_that_is_said(address: str) -> None:
     found = model("bert")
     survey(texts(3), found, SETTINGS, folder=RunFolder(path=address), progress=False)
-    with pytest.raises(UsageError, match=r"runs/one holds a run already \(checkpoint"):
+    with pytest.raises(UsageError, match=r"runs/one holds a run already \(result"):
         survey(texts(5), found, SETTINGS, folder=RunFolder(path=address), progress=False)
     folder = RunFolder(path=address, resume=True)
     with pytest.raises(RunError, match="corpus has changed"):
@@ -83,3 +83,19 @@ def test_a_store_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.Monk
     monkeypatch.setattr(type(files.location("memory://runs")), "exists", refuse)
     with pytest.raises(RunError, match=r"runs/one cannot be used: there are no credentials\.$"):
         RunFolder(path="memory://runs/one").check_free()
+
+
+def test_a_store_that_takes_nothing_is_refused_before_the_model_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise PermissionError(13, "Access Denied")
+
+    def busy(*_: object) -> None:
+        raise AssertionError("the model ran")
+
+    address = "memory://read-only/one"
+    monkeypatch.setattr(type(files.location(address)), "write_bytes", refuse)
+    monkeypatch.setattr(passes.BatchRunner, "__call__", busy)
+    with pytest.raises(RunError, match="cannot be used: the folder may not be written to"):
+        survey(texts(3), model("bert"), SETTINGS, folder=RunFolder(path=address), progress=False)

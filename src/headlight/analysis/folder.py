@@ -120,8 +120,8 @@ def _clear(folder: Location, holds: tuple[str, ...]) -> None:
 def _remove_checkpoints(folder: Location) -> None:
     """That of the run, and those of its passes with the folders that they have for themselves."""
     (folder / CHECKPOINT).unlink(missing_ok=True)
-    inner: Location
-    for inner in list(folder.glob(f"*/{CHECKPOINT}")):
+    of_passes: list[Location] = list(folder.glob(f"*/{CHECKPOINT}"))
+    for inner in of_passes:
         inner.unlink()
         with suppress(OSError):  # it holds something else, too
             inner.parent.rmdir()

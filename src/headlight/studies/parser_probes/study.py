@@ -246,8 +246,8 @@ def _maps_size(
 
 def _whose_maps(settings: ParserProbeSettings) -> list[str]:
     """Whether probes look at maps of the model, and at those of the random control."""
-    wanted = {MODEL: {"attention", "attention_and_words"}, CONTROL: {RANDOM}}
-    return [whose for whose, probes in wanted.items() if probes.intersection(settings.probes)]
+    looking = {MODEL: ("attention", "attention_and_words"), CONTROL: (RANDOM,)}
+    return [whose for whose, probes in looking.items() if {*probes} & {*settings.probes}]
 
 
 def _training_data(
