@@ -18,7 +18,11 @@ def test_only_one_run_at_a_time_and_nothing_is_left(tmp_path: Path) -> None:
             locked(tmp_path / "a" / "b"),
         ):
             raise AssertionError("two at once")
-        assert files(tmp_path / "a" / "b") == set()
+        assert files(tmp_path / "a") == set()  # nothing was written
+    (tmp_path / "mine").mkdir()
+    with locked(tmp_path / "mine"):
+        assert files(tmp_path / "mine") == {".lock"}
+    assert files(tmp_path / "mine") == set()
 
 
 def test_a_read_only_folder_is_refused(tmp_path: Path, monkeypatch) -> None:

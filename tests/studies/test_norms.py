@@ -337,7 +337,7 @@ def test_a_finished_run_is_read_and_another_is_refused(tmp_path):
     xarray.testing.assert_identical(load(tmp_path / "result.nc", stage="norms"), first)
     again = study(found, corpus, folder=RunFolder(path=tmp_path, resume=True))
     xarray.testing.assert_identical(again, first)
-    (tmp_path / "result.nc").unlink()  # from what the checkpoint holds
+    (tmp_path / "result.nc").unlink()
     assert_equal(study(found, corpus, folder=RunFolder(path=tmp_path, resume=True)), first)
     for changed in (
         NormSettings(sample=3),

@@ -109,14 +109,15 @@ def locked(folder: Location) -> Iterator[None]:
     """Make the folder if need be, keep other runs out of it, and clear away what killed ones left.
 
     The operating system lets go of the lock when the process ends, however it ends.  A store has no
-    locks: there, nothing keeps a second process out.
+    locks: there, nothing keeps a second process out.  A folder in which nothing was written after
+    all is not left behind.
 
     Raises:
         RunError: if the folder cannot be made or written to, or another process works in it.
     """
     with ExitStack() as stack:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(_made(folder))
             if isinstance(folder, Path):
                 stack.enter_context(_taken(folder))
                 files.remove_partials(folder)
@@ -128,6 +129,18 @@ def locked(folder: Location) -> Iterator[None]:
         except OSError as problem:
             raise RunError(f"{folder} cannot be used: {files.reason(problem)}.") from problem
         yield
+
+
+@contextmanager
+def _made(folder: Location) -> Iterator[None]:
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        if is_new and isinstance(folder, Path):
+            with suppress(OSError):  # something is in it
+                folder.rmdir()
 
 
 @contextmanager
