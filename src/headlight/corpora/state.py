@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from headlight.corpora.files import files, printable
+from headlight.characters import storable
+from headlight.corpora.files import files
 from headlight.corpora.hub import FILE_READERS, PREFIX, HubSource, hub_revision
 from headlight.errors import CorpusError
 from headlight.files import Location
@@ -52,16 +53,16 @@ def source_digest(source: str) -> str:
                 while block := content.read(_READ_AT_ONCE):
                     chain.update(block)
         except Exception as error:  # every driver raises errors of its own
-            raise CorpusError(f"{printable(file)} cannot be read: {error}.") from error
+            raise CorpusError(f"{storable(file)} cannot be read: {error}.") from error
     return chain.hexdigest()
 
 
 def _states(source: str) -> Iterator[list[Any]]:
     for file in files(source):
         try:
-            yield [printable(file), *_state(file)]
+            yield [storable(file), *_state(file)]
         except Exception as error:  # every driver raises errors of its own
-            raise CorpusError(f"{printable(file)} cannot be looked at: {error}.") from error
+            raise CorpusError(f"{storable(file)} cannot be looked at: {error}.") from error
 
 
 def _state(file: Location) -> list[Any]:
