@@ -23,11 +23,19 @@ from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import open_reproduction
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
-from headlight.views.exhibits import Comparison, Exhibit, Table
+from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 
 DOCS = Path(__file__).parents[1] / "docs"
 LONGEST = 40
 """Rows of a table that is still small."""
+DRAWN = {
+    "clark2019": ("figure-2", "figure-3", "figure-4", "figure-6"),
+    "kobayashi2020": ("figure-3", "figure-4", "figure-6"),
+    "brunner2020": ("figure-1", "figure-2", "figure-4", "figure-5"),
+}
+"""Exhibits whose pictures are shown: told best by a picture, and without the text of a corpus."""
+LARGEST = 100_000
+"""Characters of a picture that is still small."""
 
 
 def main() -> None:
@@ -81,7 +89,7 @@ def _page(
         "and head from 1.\n"
     )
     for exhibit in made:
-        yield from _section(exhibit)
+        yield from _section(exhibit, name)
     for spec in missing:
         yield f"**{spec.title}** was left out.\n"
     yield (
@@ -90,18 +98,29 @@ def _page(
     )
 
 
-def _section(exhibit: Exhibit) -> Iterator[str]:
+def _section(exhibit: Exhibit, paper: str) -> Iterator[str]:
     yield f"## {exhibit.title}\n"
     yield f"*{exhibit.source}.* {exhibit.explanation}\n"
     if exhibit.comparisons:
         yield "| | published | ours | |\n|---|---:|---:|---|"
         yield from map(_comparison, exhibit.comparisons)
         yield ""
+    if exhibit.name in DRAWN[paper]:
+        yield from (_drawn(each, paper) for each in exhibit.pictures if len(each.svg) <= LARGEST)
     for table in exhibit.tables:
         if len(table.frame) <= LONGEST:
             yield from _table(table)
     yield from (f"- {_escaped(note)}" for note in exhibit.notes)
     yield ""
+
+
+def _drawn(picture: Picture, paper: str) -> str:
+    """The picture beside the page, and the line that shows it."""
+    path = DOCS / "images" / paper / f"{picture.name}.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(picture.svg, encoding="utf-8")
+    title = _escaped(picture.caption)
+    return f"![{_escaped(picture.alternative)}](images/{paper}/{path.name})\n\n*{title}*\n"
 
 
 def _comparison(comparison: Comparison) -> str:

@@ -274,3 +274,12 @@ def test_the_pages_ask_the_network_for_nothing() -> None:
     assert "http" not in re.sub(r"^\s*#.*$", "", settings, flags=re.MULTILINE)
     for page in PAGES:
         assert not re.search(r"<(?:script|link|img)[^>]+https?:", page.read_text(encoding="utf-8"))
+
+
+def test_the_pages_can_be_searched_from_disk_without_a_network() -> None:
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert re.search(r"^  - offline$", settings, re.MULTILINE)
+    (script,) = re.findall(r"polyfills: \[(.+)\]", settings)
+    # Without a script of this name the plugin would fetch one.
+    assert "iframe-worker" in script
+    assert (DOCS / script).is_file()
