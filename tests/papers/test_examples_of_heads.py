@@ -5,6 +5,7 @@ import pytest
 import xarray
 
 from headlight.errors import UsageError
+from headlight.papers.clark2019.drawings import what_it_does
 from headlight.papers.clark2019.examples_of_heads import ExampleHead, example_heads
 from headlight.studies.heads import study as heads
 from headlight.studies.heads.settings import SurveySettings
@@ -88,3 +89,16 @@ def test_examples_from_a_model():
             assert one.value == float(shares.sel(layer=one.layer, head=one.head))
     with pytest.raises(UsageError, match="has no measure 'weight'; it has: norm"):
         example_heads(found, "weight")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "note", "said"),
+    [
+        ("sep", 0.82, "", "attends to [SEP]: 82%"),
+        ("sep", 0.068, "no head gives half", "most to [SEP] of all heads: 7%"),
+        ("broad", 4.73, "", "attends broadly: 4.73 nats"),
+        ("broad", 1.2, "no head is really broad", "broadest of all heads: 1.20 nats"),
+    ],
+)
+def test_what_is_said_of_a_head_is_true_of_its_numbers(pattern, value, note, said):
+    assert what_it_does(pattern, ExampleHead(0, 0, value, note)) == said

@@ -11,7 +11,7 @@ WORTH_SAYING = 0.3
 """A head that gives no neighbour such a share of its weight is not spoken of for it."""
 
 FAR_BELOW = 0.5
-"""A norm is far below the weight if its share is at most so many times that of the weight."""
+"""What is taken is far below the weight if its share is at most so many times the weight's."""
 
 APART = 0.1
 """Two shares differ if they are so far apart: ten points."""
@@ -35,12 +35,18 @@ VARIES = 0.1
 RELATED = 0.1
 """Ranks are related if |ρ| is at least so much."""
 
+UNCHANGED = 10.0
+"""Outputs are the same if they change by at most so many times what rounding changes."""
 
-def is_far_below(norm: float, weight: float) -> bool:
-    """Whether tokens are looked at, and little is taken: the norm is far below the weight.
+IDENTIFIED = 0.8
+"""Tokens mostly keep their identity if at least this share of them is found."""
+
+
+def is_far_below(taken: float, weight: float) -> bool:
+    """Whether tokens are looked at, and little is taken.
 
     Args:
-        norm: the share of the norm that goes to such tokens.
+        taken: the share of the norm, or of effective attention, that goes to such tokens.
         weight: the share of the weight.
     """
-    return norm <= FAR_BELOW * weight
+    return taken <= FAR_BELOW * weight

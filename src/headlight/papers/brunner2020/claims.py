@@ -3,13 +3,9 @@
 import numpy as np
 import xarray
 
+from headlight.findings.rules import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED, is_far_below
 from headlight.papers.brunner2020 import published
 from headlight.papers.claims import Claim
-
-UNCHANGED = 10.0
-"""Outputs are the same if they change by at most so many times what rounding changes."""
-IDENTIFIED = 0.8
-"""Tokens mostly keep their identity if at least this share of them is found."""
 
 
 def not_identifiable(tried: xarray.Dataset) -> Claim:
@@ -47,10 +43,10 @@ def peak_vanishes(share: xarray.DataArray) -> Claim:
     )
     return Claim(
         "3. The peak of [SEP] is not effective",
-        "largest mean of a layer less than half as large in effective attention",
+        f"largest mean of a layer at most {FAR_BELOW} times as large in effective attention",
         "it disappears",
         f"raw {100 * raw:.1f}%, effective {100 * effective:.1f}%",
-        effective < raw / 2,
+        is_far_below(effective, raw),
     )
 
 
@@ -132,7 +128,7 @@ def still_largest(found: xarray.Dataset) -> Claim:
         "in the last layer another one contributes more for less than half of the tokens",
         f"{published.NOT_LARGEST[published.LAYERS]:g}% are not",
         f"{100 * last:.1f}% are not",
-        last < 0.5,
+        last < MOST,
     )
 
 

@@ -70,7 +70,7 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     for pattern, one in picked.items():
         tokens, weights = piece_map(reproduction, FIRST, SECOND, (one.layer, one.head))
         name = head_name(one.layer, one.head)
-        notes = _doing(pattern, one)
+        notes = what_it_does(pattern, one)
         drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [notes]))
         rows.append({"pattern": notes, "head": name, "value": one.value})
     return Content(
@@ -142,7 +142,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
-def _doing(pattern: str, one: ExampleHead) -> str:
+def what_it_does(pattern: str, one: ExampleHead) -> str:
     """What a head does on average, in absolute terms: ``most to [SEP] of all heads: 7%``."""
     value = f"{one.value:.2f} nats" if pattern == "broad" else percent(one.value)
     return f"{(LEADS if one.note else TITLES)[pattern]}: {value}"

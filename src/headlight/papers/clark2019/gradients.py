@@ -3,6 +3,7 @@
 import xarray
 
 from headlight.corpora.state import source_state
+from headlight.findings.rules import FAR_BELOW
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import frame_of
 from headlight.papers.reproduction import Reproduction
@@ -86,6 +87,6 @@ def load_importance(reproduction: Reproduction) -> xarray.Dataset:
 
 def _small_from(ratio: xarray.DataArray) -> int | None:
     """The first layer, from 1, from which on all ratios are below one half."""
-    small = (ratio < 0.5).values
+    small = (ratio < FAR_BELOW).values
     last = max((place for place in range(len(small)) if not small[place]), default=-1)
     return None if last == len(small) - 1 else int(ratio["layer"][last + 1]) + 1
