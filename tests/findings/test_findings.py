@@ -42,8 +42,8 @@ def test_each_special_token_is_judged_by_itself_and_their_layers_named():
             set_shares(result, "weight", (layer, head), [0.2, 0.5, 0.1, 0.2])
     text = by_kind(result)["special tokens"]
     assert text.startswith(
-        "[SEP] gets 34% of the weight, but 10% of the norm, at most half as much. "
-        "[CLS] gets 16% of the weight and 10% of the norm. Means over all heads of layers 0 to 4; "
+        "34% of the weight goes to [SEP], but 10% of the norm, at most half as much. "
+        "16% of the weight goes to [CLS], and 10% of the norm. Means over all heads of layers 0 to 4; "
         "the gap is ten points and more in layers 1 and 3 to 4."
     )
 
@@ -52,7 +52,7 @@ def test_no_gap_is_said_as_no_gap():
     result = survey_sample(4, 4)
     result["share"][:] = 0.25
     text = by_kind(result)["special tokens"]
-    assert "[SEP] gets 25% of the weight and 25% of the norm." in text
+    assert "25% of the weight goes to [SEP], and 25% of the norm." in text
     assert "gap" not in text
     assert "half" not in text
 
@@ -230,10 +230,10 @@ def test_under_a_causal_mask_it_says_nothing_that_the_first_token_sees_itself_al
 @pytest.mark.parametrize(
     ("weight", "norm", "said"),
     [
-        (0.08, 0.03, "[SEP] gets 8% of the weight, but 3% of the norm, at most half as much."),
-        (0.11, 0.05, "[SEP] gets 11% of the weight, but 5% of the norm, at most half as much."),
-        (0.11, 0.06, "[SEP] gets 11% of the weight and 6% of the norm."),
-        (0.0, 0.0, "[SEP] gets 0% of the weight and 0% of the norm."),
+        (0.08, 0.03, "8% of the weight goes to [SEP], but 3% of the norm, at most half as much."),
+        (0.11, 0.05, "11% of the weight goes to [SEP], but 5% of the norm, at most half as much."),
+        (0.11, 0.06, "11% of the weight goes to [SEP], and 6% of the norm."),
+        (0.0, 0.0, "0% of the weight goes to [SEP], and 0% of the norm."),
     ],
 )
 def test_a_survey_and_a_study_of_norms_say_the_same_of_a_category(weight, norm, said):

@@ -11,7 +11,7 @@ from headlight.vocabulary import CATEGORY_LABELS, Measure, measure_table
 TOTALS = {"weight": "weight_total", "norm": "weighted_norm_total"}
 """What the study of norms calls the sums of each measure by category of the key."""
 
-_LABELS = {"all": "all tokens", **CATEGORY_LABELS}
+_LABELS = {"all": "all tokens", **CATEGORY_LABELS, "sink": "sinks"}
 
 
 def observed(

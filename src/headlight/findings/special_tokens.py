@@ -32,10 +32,10 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
     weight, norm = mean_shares(result, category)
     if not np.isfinite(weight + norm):
         return None
-    numbers = f"{category_label(result, category)} gets {percent(weight)} of the weight"
+    said = f"{percent(weight)} of the weight goes to {category_label(result, category)}"
     if weight > 0 and is_far_below(norm, weight):
-        return f"{numbers}, but {percent(norm)} of the norm, at most half as much."
-    return f"{numbers} and {percent(norm)} of the norm."
+        return f"{said}, but {percent(norm)} of the norm, at most half as much."
+    return f"{said}, and {percent(norm)} of the norm."
 
 
 def _shares(result: xr.Dataset, measure: str, category: str) -> np.ndarray:
