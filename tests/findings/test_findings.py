@@ -44,7 +44,8 @@ def test_each_special_token_is_judged_by_itself_and_their_layers_named():
     assert text.startswith(
         "34% of the weight goes to [SEP], but 10% of the norm, at most half as much. "
         "16% of the weight goes to [CLS], and 10% of the norm. "
-        "Means over all heads of layers 0 to 4; the gap is ten points and more in layers 1 and 3 to 4."
+        "Means over all heads of layers 0 to 4; "
+        "the gap is ten points and more in layers 1 and 3 to 4."
     )
 
 
