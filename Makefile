@@ -20,7 +20,7 @@ lowest := $(VENV)-lowest
 pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest check check-format check-lint check-types check-layers docs bench \
+.PHONY: help demo test test-lowest check check-format check-lint check-types check-layers docs fuzz bench \
   pretrain reproduction package release clean
 .DELETE_ON_ERROR:
 
@@ -59,6 +59,10 @@ check-layers: $(VENV)/.installed-dev
 # Not with --quiet, which also keeps --strict from seeing warnings.
 docs: $(VENV)/.installed-dev ## build the documentation into build/site
 	$(bin)/mkdocs build --strict
+
+fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers: make fuzz N=100000 SEED=7
+	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
+	  $(bin)/python -m pytest -n $(WORKERS) tests/test_reader_fuzz.py
 
 bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
 	$(bin)/python -m benchmarks $(PARTS)

@@ -126,6 +126,7 @@ def test_a_document_of_another_program_in_an_archive(tmp_path):
         "1 1\n5\n",
         "the 1\n2\n",
         "the 1\n\n2\n",
+        "the 1 2 3\ncat 1\n",
         f"a {'9' * 5000}\n",
         "a -\n",
     ],

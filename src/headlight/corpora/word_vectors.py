@@ -137,7 +137,8 @@ def _header(fields: Sequence[str], place: str) -> _Header | None:
 
 def _entry(fields: list[str], dimensions: int, place: str) -> tuple[str, list[str]]:
     """The word, which may hold blanks itself, and its numbers."""
-    word, numbers = fields[: len(fields) - dimensions], fields[len(fields) - dimensions :]
+    first = max(len(fields) - dimensions, 0)
+    word, numbers = fields[:first], fields[first:]
     # Blanks within a word are real, but what ends in a number is a line with too many of them.
     surplus = sum(NUMBER.fullmatch(part) is not None for part in word[1:])
     if dimensions < 1 or not word or surplus:
