@@ -14,12 +14,13 @@ import pytest
 from typer.main import get_command
 
 import example_data
+import headlight as headlight_in_python
 from architectures import REFUSED
 from headlight.accessor import HeadlightAccessor
 from headlight.capture.loading import EMBEDDED
 from headlight.cli import app
 from headlight.cli.setting_options import SettingOption
-from headlight.errors import UsageError
+from headlight.errors import CorpusError, UsageError
 from headlight.result import load
 from headlight.studies.catalogue import STUDIES
 from studies.command import Command
@@ -266,11 +267,36 @@ def test_texts_longer_than_the_model_takes(headlight, tmp_path, bert):
     assert not (out / "result.nc").exists()
     code, _, complained = headlight(*survey, "--overwrite")
     assert code == 0
-    assert "note: 2 texts were longer than the limit, and truncated" in complained
+    assert "note: 2 examples cut at the limit of tokens." in complained
     result = load(out / "result.nc", stage="survey")
     assert (result.attrs["truncated"], result.attrs["tokens"]) == (2, 4 + 64 + 64)
     code, _, complained = headlight(*survey, "--overwrite", "--overflow", "split")
-    assert "note: 2 documents were longer than the limit, and split" in complained
+    assert "note: 2 documents longer than the limit of tokens, and cut into several" in complained
+
+
+def test_pairs_of_documents_of_one_paragraph(headlight, tmp_path, bert):
+    corpus, out = tmp_path / "prose.txt", tmp_path / "out"
+    corpus.write_text("the sea is full\n\nthe mill is old\n\nthe town is near\n")
+    pairs = ("survey", corpus, "--model", bert, "--out", out, "--pairs")
+    said = headlight.refused(*pairs)
+    assert "a pair needs a document of two paragraphs or more" in said
+    assert "lines without a blank line between them" in said
+    with pytest.raises(CorpusError, match="a document of two paragraphs or more"):
+        headlight_in_python.survey(["the sea", "the mill"], model=bert, pairs=True, progress=False)
+    corpus.write_text("the sea is full\nthe mill is old\n")
+    _, _, complained = headlight(*pairs, "--max-length", "9")
+    assert "cut at the limit" not in complained  # that is how pairs are made
+
+
+def test_text_that_the_tokenizer_does_not_know(headlight, tmp_path, bert):
+    corpus, out = tmp_path / "corpus.txt", tmp_path / "out"
+    corpus.write_text("שלום עולם the sea\n\nпривет\n")
+    code, _, complained = headlight("survey", corpus, "--model", bert, "--out", out)
+    assert code == 0
+    assert complained.startswith("note: 3 of 9 tokens are unknown to the tokenizer")
+    assert load(out / "result.nc", stage="survey").attrs["unknown"] == 3
+    assert "note: 2 of 6 tokens are" in headlight("read", "the שלום עולם sea", "--model", bert)[2]
+    assert headlight("read", "the sea", "--model", bert)[2] == ""
 
 
 def test_a_corpus_too_short_for_pairs_leaves_nothing_to_go_on_from(headlight, tmp_path, bert):
@@ -578,6 +604,46 @@ def test_check_of_a_model_that_is_supported(headlight, bert):
     code, said, complained = headlight("check", bert)
     assert (code, complained) == (0, "")
     assert "2 attention modules; Eq. 3" in said
+
+
+def test_eighty_columns_hold_the_modules_of_bert(headlight, monkeypatch, bert):
+    monkeypatch.setenv("COLUMNS", "80")
+    *lines, _ = headlight("check", bert)[1].splitlines()  # the last is a sentence
+    assert max(map(len, lines)) <= 80
+    assert sum("encoder.layer.1.attention.self " in line for line in lines) == 1
+
+
+def test_reading_offers_only_measures_that_it_has(headlight):
+    (option,) = (
+        each for each in get_command(app).commands["read"].params if each.name == "measure"
+    )
+    assert "merged_norm" in option.help
+    assert "gradient" not in option.help
+    said = headlight.refused("read", "the sea", "--measure", "gradient", code=2)
+    assert "no measure is called 'gradient'" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["reed"], "No such command 'reed'. Did you mean 'read'? See --help."),
+        (
+            ["survey", "--max-examples", "x"],
+            "Invalid value for '--max-examples': a whole number is needed; see --help.",
+        ),
+        (
+            ["survey", "--kind", "foo"],
+            "Invalid value for '--kind': 'foo' is not one of 'encoder', 'decoder', 'cross'; "
+            "see --help.",
+        ),
+        (
+            ["read", "the sea", "--top", "0"],
+            "Invalid value for '--top': it must be at least 1; see --help.",
+        ),
+    ],
+)
+def test_refusals_of_the_parser_are_sentences(headlight, arguments, said):
+    assert headlight.refused(*arguments, code=2) == said
 
 
 def test_reading_writes_every_kind_of_file(headlight, tmp_path, bert):

@@ -1,5 +1,6 @@
 """Settings of our own: what is checked, said and kept of them."""
 
+import copy
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -214,3 +215,9 @@ def test_what_a_signature_says_makes_the_same_settings():
 def test_what_a_config_file_may_not_say_is_refused(values, error, said):
     with pytest.raises(error, match=said):
         Whole.from_mapping(values)
+
+
+def test_a_name_that_is_not_known_crosses_processes() -> None:
+    refusal = UnknownNameError("measure", "wait", ["weight"])
+    again = copy.copy(refusal)  # made again as in another process
+    assert (type(again), str(again)) == (UnknownNameError, str(refusal))

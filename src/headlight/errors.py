@@ -17,8 +17,10 @@
 Every message is one sentence, or two: what was wrong, where, and what to do about it.
 """
 
+import copyreg
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class HeadlightError(Exception):
@@ -41,6 +43,10 @@ class UnknownNameError(UsageError):
         close = get_close_matches(name, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         super().__init__(f"no {kind} is called {name!r}.{hint} Known: {', '.join(names)}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made again of its sentence, in another process."""
+        return copyreg.__newobj__, (type(self), *self.args)  # type: ignore[attr-defined]
 
 
 class CorpusError(HeadlightError):

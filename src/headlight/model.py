@@ -66,7 +66,7 @@ class Model(CapturedModel):
         kind: Kind | None = None,
         **settings: Any,
     ) -> Alternatives:
-        """Other attention matrices of one head with which the model puts out the same.
+        """Other attention matrices of one head with which the model gives the same output.
 
         See `headlight.alternatives.alternatives`, and for the settings (``method``, ``distance``,
         ``total_variation``, ``precision``, ``seed`` and others)

@@ -16,7 +16,7 @@ from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded
+from headlight.encode import Encoded, unknown_id
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
 from headlight.measures import Scores
@@ -172,6 +172,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         "model": model.name,
         "revision": model.revision,
         "kind": chosen,
+        **_counts(example, model.tokenizer),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "attribution": json.dumps(settings.signature()) if settings else "",
         "command": command or "",
@@ -180,6 +181,12 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         "stage": "reading",
     }
     return Reading(_dataset(seen, [site.layer for site in sites], queries, keys, attributes))
+
+
+def _counts(example: Encoded, tokenizer: Any) -> dict[str, int]:
+    """Tokens, and those of them that the tokenizer does not know."""
+    ids = (*example.ids, *example.target)
+    return {"tokens": len(ids), "unknown": ids.count(unknown_id(tokenizer))}
 
 
 def _measured(record: LayerRecord, value_bias: ValueBias) -> dict[str, np.ndarray]:

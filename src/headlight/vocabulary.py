@@ -252,6 +252,11 @@ def measure_names() -> tuple[str, ...]:
     return tuple(row.name for row in _TABLE.values() if row.pairwise)
 
 
+def reading_measures() -> tuple[str, ...]:
+    """Those of them that a reading has: it runs the model forward, and so has no gradient."""
+    return tuple(name for name in measure_names() if _TABLE[name].needs != "gradient")
+
+
 def measure(name: str) -> Measure:
     """The row of a measure.
 

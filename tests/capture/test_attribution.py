@@ -22,12 +22,32 @@ from headlight.capture.attribution.model_run import prepared
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
+from studies.processes import start
 from tiny_models import randomise
 
 EXACT = AttributionSettings(method="exact")
 SUMMED = AttributionSettings(definition="summed")
+WATCHFUL = """
+import warnings
+
+warnings.filterwarnings("error", message=".*torch.jit.script")
+import torch
+from torch.func import jvp
+
+from headlight.capture.attribution.forward import _load_rules
+
+_load_rules()
+jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
+"""
 PAIRED = ("T5", "BART", "Marian")
 PADDED = ("BERT", "RoBERTa", "GPT-2", "T5")
+
+
+@pytest.mark.slow
+def test_what_torch_says_of_its_own_scripts_is_not_shown() -> None:
+    process = start(program=WATCHFUL)
+    _, complained = process.communicate(timeout=120)
+    assert (process.returncode, complained) == (0, "")
 
 
 @dataclass(frozen=True)

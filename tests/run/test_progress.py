@@ -72,7 +72,16 @@ def test_lines_come_every_half_a_minute(clock: Clock) -> None:
         "60 examples, 50 tokens/s",
         "120 examples, 50 tokens/s",
         "180 examples, 50 tokens/s",
+        "200 examples, 50 tokens/s",  # the last one is the total
     ]
+
+
+def test_the_total_is_said_once(clock: Clock) -> None:
+    stream = io.StringIO()
+    with Lines(None, stream) as lines:
+        clock.now += 31
+        lines.advance(2, 62)
+    assert stream.getvalue().splitlines() == ["2 examples, 2 tokens/s"]
 
 
 def test_lines_say_what_was_skipped_and_noted() -> None:

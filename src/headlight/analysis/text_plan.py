@@ -25,6 +25,11 @@ PAIR_LENGTH = 128
 SENTENCE_PAIRS = "pairs"
 """The format of sentence pairs."""
 
+NO_PAIR = (
+    "a pair needs a document of two paragraphs or more, which are lines without a blank line "
+    "between them (in strings and tables: with one); write them so, or do without pairs."
+)
+
 TextSource = Source | Corpus | Examples | None
 """A path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples made for the very model;
 None is the sample corpus that comes with the package."""
@@ -82,6 +87,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         measures=measures,
         max_examples=settings.max_examples,
         options=options or {},
+        if_empty=NO_PAIR if settings.pairs else StudyPlan.if_empty,
     )
 
 

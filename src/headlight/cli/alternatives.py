@@ -48,7 +48,7 @@ def alternatives(
     *,
     settings: AlternativeSettings,
 ) -> None:
-    """Find other attention of one head with which the model puts out the same."""
+    """Find other attention of one head with which the model gives the same output."""
     from headlight.alternatives import alternatives as find
     from headlight.result import save
 

@@ -46,7 +46,14 @@ def _sites_table(name: str, sites: "list[AttentionSite]") -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(printable(name)), title_justify="left", box=None, pad_edge=False)
+    # One blank between columns leaves room for the names of BERT's modules in eighty of them.
+    table = Table(
+        title=Text(printable(name)),
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("kind, layer", no_wrap=True)
     for heading in ("module", "W^O"):
         table.add_column(heading, overflow="fold")

@@ -1,5 +1,6 @@
 """The entry: run a command, and turn every refusal into one sentence and an exit code."""
 
+import re
 import sys
 from typing import Any
 
@@ -24,6 +25,21 @@ def main() -> None:
     sys.exit(code)
 
 
+PLAIN = {"integer": "a whole number", "number": "a number", "boolean": "yes or no"}
+
+
+def _sentence(refusal: str) -> str:
+    """What the parser says, in our words, with what to do about it."""
+    said = refusal.rstrip(".").replace("Value error, ", "")
+    said = said.replace("Input should be greater than or equal to", "it must be at least")
+    said = re.sub(r"Input should be a valid (\w+)(, .*)?", lambda m: _wanted(m[1]), said)
+    return f"{said} See --help." if said.endswith("?") else f"{said}; see --help."
+
+
+def _wanted(kind: str) -> str:
+    return f"{PLAIN.get(kind, kind)} is needed"
+
+
 def _run(arguments: list[str]) -> int:
     try:
         code = app(arguments, standalone_mode=False)
@@ -34,7 +50,7 @@ def _run(arguments: list[str]) -> int:
         complain(f"error: {error}")
         return error.exit_code
     except ParserRefusal as error:
-        complain(f"error: {error.format_message().rstrip('.')}; see --help.")
+        complain(f"error: {_sentence(error.format_message())}")
         return UsageError.exit_code
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted.")

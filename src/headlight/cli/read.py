@@ -8,13 +8,14 @@ import typer
 
 from headlight.attribution_settings import AttributionSettings
 from headlight.cli.arguments import command_line, load
+from headlight.cli.notes import unknown_tokens
 from headlight.cli.options import Device, ModelName, Precision, Revision, Trust
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
 from headlight.files import standard_input
 from headlight.settings import Settings, require_choice
-from headlight.vocabulary import ATTRIBUTION, Kind, ValueBias, measure_names
+from headlight.vocabulary import ATTRIBUTION, Kind, ValueBias, reading_measures
 
 STANDARD_INPUT = "-"
 
@@ -61,7 +62,7 @@ def read(
     ] = None,
     model: ModelName = None,
     measure: Annotated[
-        str, typer.Option(help=f"What the terminal shows, of {', '.join(measure_names())}.")
+        str, typer.Option(help=f"What the terminal shows, of {', '.join(reading_measures())}.")
     ] = "norm",
     top: Annotated[int, typer.Option(min=1, help="Links shown per head.")] = 3,
     html: Annotated[Path | None, typer.Option(help="Write a page of heat maps.")] = None,
@@ -100,6 +101,8 @@ def read(
     show(reading_terminal(reading.dataset, measure=measure, top=top))
     for path in written:
         say(f"written: {path}")
+    for note in unknown_tokens(reading.dataset.attrs):
+        complain(note)
     numbers = sum(variable.size for variable in reading.dataset.data_vars.values())
     if html is not None and numbers > SLOW_PAGE:
         complain(
@@ -114,7 +117,7 @@ def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings
     Raises:
         UsageError: it is said how, and they are not shown; or there is no such measure.
     """
-    require_choice("measure", measure, measure_names())
+    require_choice("measure", measure, reading_measures())
     if measure == ATTRIBUTION:
         return settings.attribution or True
     if settings.attribution is not None:

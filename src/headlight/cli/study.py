@@ -9,6 +9,7 @@ import typer
 from headlight.characters import storable
 from headlight.cli.arguments import command_line
 from headlight.cli.config_file import ConfigFile
+from headlight.cli.notes import notes
 from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, Trust
 from headlight.cli.printing import complain, say, say_json, show
 from headlight.cli.setting_options import takes_settings
@@ -29,14 +30,6 @@ READS: Mapping[str, str] = {
     "treebank": "Treebank: file, folder or glob (CoNLL-U, CoNLL-X, columns).",
     "coreference": "Coreference: file, folder or glob (CoNLL-2012, LitBank, CorefUD).",
 }
-
-LEFT_OUT: Mapping[str, str] = {
-    "truncated": "texts were longer than the limit, and truncated",
-    "split": "documents were longer than the limit, and split",
-    "discarded": "documents lost a rest that made no pair",
-    "empty": "documents held no token",
-}
-"""What the user should know about text that was not read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +140,7 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
     from headlight.views.studies.terminal import study_terminal
 
     show(study_terminal(result))
-    for note in _left_out(result.attrs):
+    for note in notes(result.attrs):
         complain(note)
     say(f"report: {location(asked.out) / REPORT}")
 
@@ -199,11 +192,3 @@ def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
         for name, value in attributes.items()
     }
     return {**numbers, "folder": storable(out), "summary": summary(result)}
-
-
-def _left_out(attributes: Mapping[str, Any]) -> list[str]:
-    return [
-        f"note: {attributes[name]} {meaning}"
-        for name, meaning in LEFT_OUT.items()
-        if attributes.get(name)
-    ]

@@ -5,6 +5,7 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 """
 
 from headlight.encode.adjacent_segments import adjacent_segments
+from headlight.encode.assembly import unknown_id
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
 from headlight.encode.sentence_pairs import sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
@@ -25,5 +26,6 @@ __all__ = [
     "sentence_pairs",
     "sentences",
     "texts",
+    "unknown_id",
     "windows",
 ]

@@ -97,7 +97,7 @@ def adjacent_segments(
                 fitted = _fit(first, second, room, pair.generator, counts)
                 yield assembly.two(pair.name, *fitted)
 
-    return Examples(make)
+    return Examples(make, assembly.unknown)
 
 
 @dataclass(frozen=True, slots=True)

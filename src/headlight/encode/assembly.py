@@ -80,6 +80,13 @@ class Template:
         )
 
 
+def unknown_id(tokenizer: Tokenizer) -> int | None:
+    """The id that stands for whatever a tokenizer does not know, if it stands for nothing else."""
+    names = ("unk", "cls", "sep", "bos", "eos", "pad")
+    unknown, *others = (getattr(tokenizer, f"{name}_token_id", None) for name in names)
+    return None if unknown in others else unknown
+
+
 def _trial_texts(tokenizer: Tokenizer) -> Iterator[str]:
     yield from TRIAL_TEXTS
     vocabulary = cast("Any", tokenizer).backend_tokenizer
@@ -120,6 +127,7 @@ class Assembly:
         categories: The categories of its vocabulary.
         decoder_start: The id with which the decoder begins; None if there is no decoder that
             takes a text of its own.
+        unknown: See `unknown_id`.
     """
 
     single: Template
@@ -127,6 +135,7 @@ class Assembly:
     target: Template
     categories: Categories
     decoder_start: int | None
+    unknown: int | None
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, decoder_start: int | None = None) -> "Assembly":
@@ -144,6 +153,7 @@ class Assembly:
             target=single if two_texts else Template.of(tokenizer, pair=False, target=True),
             categories=Categories.of(tokenizer),
             decoder_start=decoder_start,
+            unknown=unknown_id(tokenizer),
         )
 
     def without_segments(self) -> "Assembly":

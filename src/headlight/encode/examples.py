@@ -66,6 +66,7 @@ class Counts:
         too_long: Sentences that were left out because they do not fit.
         unencodable: Sentences or documents that were left out because the tokenizer does not keep
             their words.
+        unknown: Tokens in examples that stand for what the tokenizer does not know.
     """
 
     documents: int = 0
@@ -78,18 +79,26 @@ class Counts:
     discarded_tokens: int = 0
     too_long: int = 0
     unencodable: int = 0
+    unknown: int = 0
 
 
 class Examples(Generic[Example]):
     """Examples in the order of their documents; made while one iterates, and again every time.
 
+    Args:
+        make: Makes them, and counts what becomes of the documents.
+        unknown: The id that stands for what the tokenizer does not know.
+
     Attributes:
         counts: What the latest iteration has seen so far.
     """
 
-    def __init__(self, make: Callable[[Counts], Iterator[Example]]) -> None:
+    def __init__(
+        self, make: Callable[[Counts], Iterator[Example]], unknown: int | None = None
+    ) -> None:
         self.counts = Counts()
         self._make = make
+        self._unknown = unknown
 
     def __iter__(self) -> Iterator[Example]:
         self.counts = Counts()
@@ -98,6 +107,7 @@ class Examples(Generic[Example]):
     def _count(self, counts: Counts) -> Iterator[Example]:
         for example in self._make(counts):
             counts.examples += 1
+            counts.unknown += (example.ids + example.target).count(self._unknown)
             yield example
 
 

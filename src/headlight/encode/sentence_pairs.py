@@ -57,7 +57,7 @@ def sentence_pairs(
                 counts.documents += 1
                 yield from encoder.examples(pair.name, first, second, counts)
 
-    return Examples(make)
+    return Examples(make, encoder.assembly.unknown)
 
 
 def _texts(pair: SentencePair) -> list[str]:

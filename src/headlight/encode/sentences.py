@@ -81,7 +81,7 @@ def sentences(
                 counts.documents += 1
                 yield from encoder.examples(sentence, pieces, counts)
 
-    return Examples(make)
+    return Examples(make, assembly.unknown)
 
 
 def word_error(sentence: Sentence, number: int, reason: str) -> CorpusError:

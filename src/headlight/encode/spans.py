@@ -102,7 +102,7 @@ def documents(
                     _count(pieces, stretches, counts)
                     yield from _examples(document, pieces, stretches, assembly)
 
-    return Examples(make)
+    return Examples(make, assembly.unknown)
 
 
 def _stretches(pieces: WordPieces, room: int, overlap: int | None) -> Iterator[tuple[int, int]]:

@@ -51,7 +51,7 @@ def texts(
                 )
             yield from _windows(name, text, room, overflow, assembly, counts)
 
-    return Examples(make)
+    return Examples(make, assembly.unknown)
 
 
 def _pieces(

@@ -103,9 +103,13 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
 
 
 class Lines(Bar):
-    """Plain lines for a log file: at most one every half a minute, none for a short run."""
+    """Plain lines for a log file: at most one every half a minute, none for a short run.
+
+    The last of them is about the whole run.
+    """
 
     def __init__(self, total: int | None, stream: Stream, unit: str = "examples") -> None:
+        self._said: float | None = None
         super().__init__(
             total,
             stream,
@@ -119,7 +123,14 @@ class Lines(Bar):
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
         """A line of its own where a bar would be drawn over the one before."""
         if msg is None:
+            self._said = self.n
             self.note(str(self))
+
+    def close(self) -> None:
+        """End with the total."""
+        if not self.disable and self._said not in (None, self.n):
+            self.display()
+        super().close()
 
     def skip(self, examples: int, tokens: int) -> None:
         """Say how many are done already."""

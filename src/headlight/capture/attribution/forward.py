@@ -5,12 +5,15 @@ once for all of them.
 """
 
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.func import jvp, vmap
 from transformers.pytorch_utils import Conv1D
 
@@ -34,6 +37,7 @@ def squared_moves(
         changes: directions z.
         keys: the token i that each of them changes.
     """
+    _load_rules()
     still = torch.zeros_like(run.embedded)
     tangents = still.expand(len(keys), *still.shape).clone()
     tangents[torch.arange(len(keys)), 0, keys] = changes
@@ -45,6 +49,14 @@ def squared_moves(
 
     found: Tensor = vmap(moved, out_dims=1)(tangents)
     return found
+
+
+@cache
+def _load_rules() -> None:
+    """What torch loads at the first use of forward mode; it warns of its own use of TorchScript."""
+    with warnings.catch_warnings(), forward_ad.dual_level():
+        warnings.filterwarnings("ignore", message=".*torch.jit.script")
+        forward_ad.make_dual(torch.zeros(1), torch.zeros(1))  # type: ignore[no-untyped-call]
 
 
 def portions(run: Run, changes: int, memory: int) -> Iterator[slice]:

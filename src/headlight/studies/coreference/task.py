@@ -285,6 +285,7 @@ class AntecedentCounts:
         unencodable: Documents that were left out because the tokenizer does not keep their words.
         truncated: Documents that lost tokens at their end.
         lost_tokens: Tokens they lost.
+        unknown: Tokens that the tokenizer does not know, in all windows.
     """
 
     documents: int = 0
@@ -300,6 +301,7 @@ class AntecedentCounts:
     unencodable: int = 0
     truncated: int = 0
     lost_tokens: int = 0
+    unknown: int = 0
 
 
 class AntecedentExamples:
@@ -325,6 +327,7 @@ class AntecedentExamples:
             unencodable=encoded.unencodable,
             truncated=encoded.truncated,
             lost_tokens=encoded.lost_tokens,
+            unknown=encoded.unknown,
         )
 
     def __iter__(self) -> Iterator[AntecedentExample]:
