@@ -1,0 +1,125 @@
+"""Every study, killed at chosen and random moments: the same result afterwards, nothing left."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import xarray
+
+from deaths import needs_fork, random_kills
+from headlight.analysis.folder import RunFolder
+from headlight.api import run_study
+from headlight.capture import CapturedModel, MaskedLanguageModel
+from headlight.result import load
+from headlight.studies.catalogue import STUDIES
+from random_moments import random_moments
+from studies.models import VOCABULARY, model, texts
+from studies.test_coreference_heads import documents
+from studies.test_dependency import trees
+from studies.test_gradient import with_head
+from studies.test_parser_probes import bank
+
+pytestmark = needs_fork
+KILLS = 10
+MASKED = MaskedLanguageModel(
+    mask_id=3, vocabulary=len(VOCABULARY), special_ids=frozenset(range(4)), rate=0.3
+)
+TRAINING = {"epochs": 2, "learning_rate": 0.02}
+CHANGING = ("created", "command", "seconds")
+QUICK = ("survey", "distances", "importance", "token_identity")
+WITH_REPORT = ("survey", "coreference")
+"""Two for all, since reports and tables take long."""
+
+
+@dataclass(frozen=True)
+class Victim:
+    """A study on what is read in a moment."""
+
+    settings: dict[str, Any]
+    source: Callable[[], Any] = lambda: texts(14, longest=8)
+    with_head: bool = False
+
+    @property
+    def model(self) -> CapturedModel:
+        return with_head("bert") if self.with_head else model("bert")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"objective": MASKED} if self.with_head else {}
+
+
+VICTIMS = {
+    "survey": Victim({"measures": ["weight", "gradient"]}, with_head=True),
+    "norms": Victim({"sample": 5}),
+    "contributions": Victim({"attribution": {"directions": 2}, "exact": 3}),
+    "distances": Victim({"measures": ["weight"]}),
+    "importance": Victim({}, with_head=True),
+    "identifiability": Victim({"sample": 5}),
+    "token_identity": Victim(
+        {"folds": 2, "maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge",
+         "keep_maps": True}
+    ),
+    "dependency": Victim({"bootstrap": 5}, lambda: trees(14)),
+    "coreference": Victim({"bootstrap": 5, "measures": ["weight"], "max_length": 40}, documents),
+    "parser_probes": Victim(
+        {"probes": ["attention", "random_attention_and_words"], "measures": ["weight", "norm"],
+         "training": TRAINING},
+        lambda: bank(30, 0),
+    ),
+}  # fmt: skip
+
+
+def test_no_study_is_forgotten() -> None:
+    assert VICTIMS.keys() == STUDIES.keys()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in VICTIMS],
+)
+def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
+    monkeypatch.setattr("headlight.analysis.batch_runner.SLOW_SHARD", 4)
+    torch.set_num_threads(1)  # whose threads a child would not have
+    study, victim = STUDIES[name], VICTIMS[name]
+    settings = study.settings.from_mapping(victim.settings)
+    source, made = victim.source(), victim.model
+
+    def run(out: Path) -> None:
+        folder = RunFolder(path=out, resume=True)
+        options = {"folder": folder, "progress": False, **victim.options}
+        if name in WITH_REPORT:
+            run_study(study, source, settings, made, **options)
+        else:
+            study.run(source, made, settings, **options)
+
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    run(whole)
+    generator, died, folders = random_moments(), 0, 0
+    while died < KILLS:
+        out = tmp_path / f"out-{folders}"
+        died += random_kills(lambda out=out: run(out), out, KILLS - died, generator)
+        assert_same(whole, out)
+        folders += 1
+        assert folders < KILLS
+
+
+def assert_same(whole: Path, out: Path) -> None:
+    """Not one bit of the numbers differs, and there is nothing that a whole run has not."""
+    expected, found = (load(folder / "result.nc") for folder in (whole, out))
+    xarray.testing.assert_identical(*(_fixed(each) for each in (found, expected)))
+    names, others = (
+        {str(path.relative_to(folder)) for path in folder.rglob("*")} for folder in (out, whole)
+    )
+    assert names == others
+
+
+def _fixed(result: xarray.Dataset) -> xarray.Dataset:
+    """Without what says when it was made, and how long it took."""
+    kept = {name: value for name, value in result.attrs.items() if name not in CHANGING}
+    return result.drop_vars("seconds", errors="ignore").drop_attrs(deep=False).assign_attrs(kept)
