@@ -203,3 +203,16 @@ class TestComparisons:
         assert "[bold]" in text
         assert max(map(len, text.splitlines())) <= 60
         assert printed(Exhibit("t", "T", "S", "")).strip() == "T  S"
+
+def test_the_terminal_shows_verdicts_where_nothing_is_compared() -> None:
+    findings = pd.DataFrame({"finding": ["Heads attend to [SEP]"], "here": ["does not hold"]})
+    long = pd.DataFrame({"head": range(40)})
+    tables = [Table("findings", "Findings", findings), Table("all", "All heads", long)]
+    shown = printed(Exhibit("findings", "Which findings hold", "S", "E", tables=tables))
+    assert re.search(r"Heads attend to \[SEP\] +does not hold", shown)
+    assert "39" not in shown
+
+
+def test_the_terminal_names_the_files_of_what_is_only_drawn() -> None:
+    drawn = Exhibit("figure-3", "A figure", "S", "E", files=["figure-3.svg", "figure-3.png"])
+    assert "see figure-3.svg, figure-3.png" in printed(drawn)
