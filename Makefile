@@ -21,7 +21,7 @@ pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-lowest check check-format check-lint check-types check-layers docs fuzz bench \
-  pretrain reproduction package release clean
+  soak pretrain reproduction package release clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -66,6 +66,9 @@ fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers: make fuzz N=
 
 bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
 	$(bin)/python -m benchmarks $(PARTS)
+
+soak: $(VENV)/.installed ## survey 50,000 texts, and fail if memory or open files grow
+	OMP_NUM_THREADS=1 $(bin)/python scripts/soak.py $(if $(EXAMPLES),--examples $(EXAMPLES))
 
 pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA=folder
 	@test -n "$(DATA)" || { echo "Name a folder of WikiExtractor files: make pretrain DATA=folder"; exit 2; }

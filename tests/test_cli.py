@@ -243,7 +243,7 @@ def test_layers_kinds_and_lengths_that_the_model_does_not_have(headlight, tmp_pa
         assert not out.exists()
         return sentence
 
-    assert "no encoder layer 9: its layers are 0 to 1" in refused("--layers", "9")
+    assert "no layer 9: its layers are 0 to 1" in refused("--layers", "9")
     assert "no decoder attention; it has: encoder" in refused("--kind", "decoder")
     assert "takes at most 64 tokens" in refused("--max-length", "65")
     assert "leaves no room" in refused("--max-length", "2")
@@ -297,6 +297,33 @@ def test_text_that_the_tokenizer_does_not_know(headlight, tmp_path, bert):
     assert load(out / "result.nc", stage="survey").attrs["unknown"] == 3
     assert "note: 2 of 6 tokens are" in headlight("read", "the שלום עולם sea", "--model", bert)[2]
     assert headlight("read", "the sea", "--model", bert)[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--layers", "0,9"), "no layer 9"),
+        (("--out", "{used}"), "holds a run already"),
+        (("--max-examples", "0"), "max-examples"),
+        (("--measures", "wieght"), "weight"),
+        (("--model", "{used}/nowhere"), "no folder"),
+    ],
+)
+def test_cheap_mistakes_are_told_before_weights_are_loaded(
+    headlight, tmp_path, corpus, bert, monkeypatch, options, said
+):
+    def unwanted(*_: object, **__: object) -> None:
+        raise AssertionError("the weights were loaded")
+
+    monkeypatch.setattr("headlight.capture.loading._model", unwanted)
+    used = tmp_path / "used"
+    used.mkdir()
+    (used / "result.nc").write_bytes(b"there")
+    given = [option.format(used=used) for option in options]
+    model = () if "--model" in options else ("--model", bert)
+    code, _, complained = headlight("survey", corpus, *model, *given)
+    assert code in (1, 2)
+    assert said in complained
 
 
 def test_a_corpus_too_short_for_pairs_leaves_nothing_to_go_on_from(headlight, tmp_path, bert):

@@ -130,6 +130,42 @@ def test_mistakes_are_told_before_anything_runs(headlight, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "needs"),
+    [
+        ("--text", "table-2"),
+        ("--dependency", "table-1"),
+        ("--dependency-train", "table-3"),
+        ("--coreference", "table-2"),
+        ("--word-vectors", "table-3"),
+        ("--pairs", "figure-2"),
+    ],
+)
+def test_what_cannot_be_read_is_told_before_the_model_is_loaded(
+    headlight, tmp_path, monkeypatch, option, needs
+):
+    def unwanted(*_: object, **__: object) -> None:
+        raise AssertionError("the model was loaded")
+
+    monkeypatch.setattr("headlight.papers.reproduction.load_model", unwanted)
+    asked = () if option == "--pairs" else ("--only", needs)
+    paper = "brunner2020" if option == "--pairs" else "clark2019"
+    said = headlight.refused(
+        "reproduce", paper, "--out", tmp_path / "out", *asked, option, tmp_path / "none.txt"
+    )
+    assert "none.txt" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_results_that_nobody_spoke_of_are_told_before_the_model_is_loaded(
+    headlight, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("headlight.papers.reproduction.load_model", None)
+    (tmp_path / "results").mkdir()
+    said = headlight.refused("reproduce", "clark2019", "--out", tmp_path, code=2)
+    assert "holds a run already (results)" in said
+
+
 @pytest.mark.slow
 def test_a_broken_treebank_is_refused_or_skipped_and_told(headlight, model, data, tmp_path):
     bank = tmp_path / "broken.conllu"

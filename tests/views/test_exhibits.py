@@ -204,6 +204,7 @@ class TestComparisons:
         assert max(map(len, text.splitlines())) <= 60
         assert printed(Exhibit("t", "T", "S", "")).strip() == "T  S"
 
+
 def test_the_terminal_shows_verdicts_where_nothing_is_compared() -> None:
     findings = pd.DataFrame({"finding": ["Heads attend to [SEP]"], "here": ["does not hold"]})
     long = pd.DataFrame({"head": range(40)})

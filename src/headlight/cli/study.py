@@ -123,7 +123,14 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
 
     from headlight.api import required_head, run_study
     from headlight.capture import load_model
+    from headlight.capture.layers import check_layers
 
+    check_layers(
+        asked.model,
+        getattr(settings, "layers", None),
+        revision=asked.revision,
+        trust_remote_code=asked.trust_remote_code,
+    )
     model = load_model(
         asked.model,
         revision=asked.revision,

@@ -25,8 +25,9 @@ def comparison_table(exhibit: Exhibit) -> RenderableType:
     if exhibit.comparisons:
         return Group(heading, _published_and_ours(exhibit.comparisons))
     short = [_grid(table) for table in exhibit.tables if len(table.frame) <= LONGEST]
-    files = Text(f"see {', '.join(map(printable, exhibit.files))}") if exhibit.files else Text()
-    return Group(heading, *(short or [files]))
+    if not short and exhibit.files:
+        heading.append(f"\nsee {', '.join(map(printable, exhibit.files))}", style="not bold")
+    return Group(heading, *short)
 
 
 def _published_and_ours(comparisons: Sequence[Comparison]) -> Grid:

@@ -1,0 +1,95 @@
+"""Survey very many short texts, and fail if memory or open files grow with them.
+
+python scripts/soak.py --examples 50000
+
+The survey runs in this process, on the embedded model, with a folder, so that checkpoints are
+written as in any run. After every shard the memory that belongs to the process and the number of
+its open files are taken down; what the first tenth of the run needs to warm up does not count.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from headlight.analysis.folder import RunFolder
+from headlight.capture import CapturedModel, load_model
+from headlight.corpora import Corpus, Document
+from headlight.run.checkpoint import Checkpoint, State
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run
+
+WORDS = ("sea", "river", "lake", "valley", "bridge", "town", "mill", "snow", "sand", "is", "was")
+WARM = 0.1
+"""The share of a run in which caches fill."""
+GROWTH = 16.0
+"""MiB that memory may be larger at the end; the noise of the allocator is a few."""
+
+
+def main() -> None:
+    if not Path("/proc/self/statm").exists():
+        sys.exit("The soak reads /proc, which is on Linux only.")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--examples", type=int, default=50_000)
+    began = time.monotonic()
+    memory, descriptors = soak(parser.parse_args().examples, load_model())
+    grown, more = growth(memory), int(growth(descriptors))
+    print(
+        f"{len(memory)} shards in {time.monotonic() - began:.0f} s: memory {memory[0]:.0f} MiB "
+        f"after the first, {memory[-1]:.0f} MiB after the last ({grown:+.1f} MiB along the line "
+        f"through those behind the warm-up), {descriptors[-1]:.0f} open files ({more:+d})."
+    )
+    if grown > GROWTH or more > 0:
+        sys.exit("Memory or open files grow with the corpus.")
+
+
+def soak(examples: int, model: CapturedModel) -> tuple[list[float], list[float]]:
+    """MiB of memory, and open files, after each shard."""
+    memory: list[float] = []
+    descriptors: list[float] = []
+    save = Checkpoint.save
+
+    def watched(checkpoint: Checkpoint, state: State) -> None:
+        save(checkpoint, state)
+        memory.append(_resident())
+        descriptors.append(float(len(os.listdir("/proc/self/fd"))))  # noqa: PTH208 - no Path closes
+
+    settings = SurveySettings(max_length=16, measures=("weight", "norm"))
+    Checkpoint.save = watched  # type: ignore[method-assign]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            place = RunFolder(path=folder)
+            run(Corpus("soak", lambda _: _texts(examples)), model, settings, folder=place)
+    finally:
+        Checkpoint.save = save  # type: ignore[method-assign]
+    return memory, descriptors
+
+
+def growth(values: list[float]) -> float:
+    """By how much the line through the values behind the warm-up rises."""
+    steady = values[int(WARM * len(values)) :]
+    if len(steady) < 2:
+        return 0.0
+    slope = np.polyfit(range(len(steady)), steady, 1)[0]
+    return float(slope * (len(steady) - 1))
+
+
+def _texts(number: int) -> Iterator[Document]:
+    generator = np.random.default_rng(0)
+    for place in range(number):
+        words = generator.choice(WORDS, size=int(generator.integers(2, 12)))
+        yield Document(f"soak:{place}", (" ".join(words),))
+
+
+def _resident() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+if __name__ == "__main__":
+    main()
