@@ -743,3 +743,19 @@ def test_lists_as_people_write_them():
     for wrong, hint in (("1-", tuple[int, ...]), ("much", tuple[float, ...])):
         with pytest.raises(UsageError, match=r"--layers .* is no number"):
             parsed(wrong, hint)
+
+
+def test_a_tokenizer_is_named_for_a_model_without_one(headlight, bert, corpus, tmp_path):
+    bare = tmp_path / "bare"
+    shutil.copytree(bert, bare)
+    for path in bare.glob("tokenizer*"):
+        path.unlink()
+    code, _, error = headlight("read", "the sea", "--model", bare)
+    assert code == 2
+    assert "name one with --tokenizer" in error
+    assert headlight("read", "the sea", "--model", bare, "--tokenizer", bert)[0] == 0
+    out, again = tmp_path / "out", tmp_path / "again"
+    options = ("--model", bare, "--tokenizer", bert, "--measures", "weight")
+    assert headlight("survey", corpus, *options, "--out", out)[0] == 0
+    assert headlight("survey", "--config", out / "config.yaml", "--out", again)[0] == 0
+    assert load(again / "result.nc").equals(load(out / "result.nc"))

@@ -2,11 +2,14 @@
 
 import inspect
 import pkgutil
+import subprocess
+import sys
 from importlib import import_module
 
 import numpy as np
 import pytest
 import xarray
+import yaml
 from jaxtyping import TypeCheckError
 
 import headlight
@@ -171,3 +174,33 @@ def test_survey_stays_callable_after_every_submodule_was_imported():
         assert callable(getattr(headlight, name))
     assert isinstance(headlight.Model, type)
     assert isinstance(headlight.Reading, type)
+
+
+def test_a_misspelled_argument_is_known_again():
+    with pytest.raises(UsageError, match=r"called 'modle'\. Did you mean 'model'\?"):
+        headlight.survey(["the sea"], modle=None)
+    with pytest.raises(UsageError, match="Did you mean 'max_length'"):
+        headlight.survey(["the sea"], max_lenght=8)
+
+
+def test_packages_are_there_without_being_imported():
+    """In an interpreter of its own: here everything is imported already."""
+    script = "import headlight; print(headlight.corpora.open_corpus, headlight.capture.load_model)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert not done.returncode, done.stderr
+    for name in ("nonsense", "_private"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+            getattr(headlight, name)
+
+
+def test_a_tokenizer_beside_a_model_without_one(tmp_path):
+    """Named in the configuration as well, so that a run can be repeated from it."""
+    whole, bare = saved("bert", tmp_path / "whole"), saved("bert", tmp_path / "bare")
+    for path in bare.glob("tokenizer*"):
+        path.unlink()
+    result = headlight.survey(
+        ["the sea"], model=bare, tokenizer=whole, out=tmp_path / "out", progress=False
+    )
+    assert result.attrs["examples"] == 1
+    written = yaml.safe_load((tmp_path / "out" / "config.yaml").read_text())
+    assert (written["model"], written["tokenizer"]) == (str(bare), str(whole))

@@ -1,12 +1,15 @@
 """One text as a model reads it: numbers, refusals, files, pages."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import xarray
 
 import definitions
+import headlight
 from headlight.encode import encode_one
 from headlight.errors import ResultError, UnsupportedModelError, UsageError
 from headlight.reading import Reading, read
@@ -170,8 +173,37 @@ def test_hostile_text_stays_text(tmp_path):
     assert [element.tag for element in inside.elements] == ["iframe"]
 
 
-def test_show_gives_the_page(reading):
-    shown = reading.show()
-    page = shown if isinstance(shown, str) else shown.data
-    assert page == reading._repr_html_()
-    assert page.startswith("<iframe")
+def test_show_gives_the_page(reading, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython.display", None)
+    assert reading.show() == reading._repr_html_()
+    assert reading.show().startswith("<iframe srcdoc=")
+
+
+def test_show_gives_what_ipython_asks_for(reading, monkeypatch):
+    """It warns of a frame in HTML."""
+
+    def frame(src, width, height, extras):
+        return f'<iframe width="{width}" height="{height}" src="{src}" {" ".join(extras)}></iframe>'
+
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(IFrame=frame))
+    (shown,) = Page(reading.show()).all("iframe")
+    (wanted,) = Page(reading._repr_html_()).all("iframe")
+    assert shown.attributes["srcdoc"] == wanted.attributes["srcdoc"]
+    assert (shown.attributes["src"], shown.attributes["height"]) == ("", "640")
+
+
+def test_readings_and_models_are_short_where_they_are_printed(reading):
+    assert repr(reading).startswith("<Reading of ")
+    assert "2 layers of 4 heads" in repr(reading)
+    assert "weight, norm" in repr(reading)
+    assert len(repr(reading)) < 250
+    assert repr(model("bert")) == "<CapturedModel bert: BertModel, float32, cpu>"
+    public = headlight.Model(model("bert").transformer, name="mine")
+    assert repr(public) == "<Model mine: BertModel, float32, cpu>"
+
+
+def test_several_texts_are_no_text(unchecked):
+    for given in ((["the sea", "a river"],), ("the sea", ["a river"])):
+        with pytest.raises(UsageError, match=r"^a text is one string, not a list; "):
+            read(model("bert"), *given)

@@ -13,7 +13,7 @@ import headlight.accessor  # noqa: F401 - results can make their tables, picture
 from headlight.analysis.folder import RESULT, RunFolder
 from headlight.capture import CapturedModel
 from headlight.capture.layers import check_layers
-from headlight.capture.loading import EMBEDDED_NAME
+from headlight.capture.loading import EMBEDDED, EMBEDDED_NAME
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location, location
 from headlight.model import load
@@ -61,10 +61,19 @@ def configuration(
         found["source"] = str(source)
     if model.name != EMBEDDED_NAME:
         found["model"] = model.name
+    if (tokenizer := _name_of_another(model)) is not None:
+        found["tokenizer"] = tokenizer
     if not model.revision.startswith("sha256:"):  # which is of the weights in a folder
         found["revision"] = model.revision
     found["dtype"] = str(model.transformer.dtype).removeprefix("torch.")
     return found | settings.signature()
+
+
+def _name_of_another(model: CapturedModel) -> str | None:
+    """Where the tokenizer is from, if it did not come with the model."""
+    named = str(getattr(model.tokenizer, "name_or_path", ""))
+    own = {"", model.name, *([str(EMBEDDED)] if model.name == EMBEDDED_NAME else [])}
+    return None if named in own else named
 
 
 def required_head(study: Study, settings: Settings) -> str:
@@ -386,6 +395,9 @@ def parser_probes(
     return _study("parser_probes", source, model, folder, progress, settings)
 
 
+_GIVEN_TO_ALL = ("model", "tokenizer", "out", "resume", "overwrite", "progress")
+
+
 def _study(
     name: str,
     source: Any,
@@ -421,7 +433,8 @@ def _objects(study: Study, given: dict[str, Any]) -> dict[str, Any]:
     settings = study.settings.hints()
     for name in given:
         if name not in settings and name not in taken:
-            raise UnknownNameError(f"setting of {study.name}", name, {*settings, *taken})
+            known_names = {*settings, *taken, *_GIVEN_TO_ALL}
+            raise UnknownNameError(f"setting of {study.name}", name, known_names)
     objects = {
         name
         for name in given

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from headlight.errors import UsageError
 from headlight.measures import Scores
 from headlight.result import FORMAT, save, versions
 from headlight.vocabulary import CATEGORIES, Kind, ValueBias, measure, measure_table
+
+FRAME_HEIGHT = 640
+"""Of the page within a notebook, in pixels."""
 
 _HOW = {
     "attribution": "contributions cost more than everything else together, and were not asked for; "
@@ -86,13 +90,22 @@ class Reading:
         """The tokens that attend."""
         return [str(token) for token in self.dataset["query_token"].values]
 
+    def __repr__(self) -> str:
+        """Short: the text, the model, and what there is of them."""
+        sizes, attributes = self.dataset.sizes, self.dataset.attrs
+        text = shorten(attributes["text"], 40, placeholder=" …")
+        return (
+            f"<Reading of {text!r} by {attributes['model']}: {sizes['layer']} layers of "
+            f"{sizes['head']} heads, {sizes['query']} tokens; {', '.join(map(str, self.dataset))}>"
+        )
+
     def show(self) -> Any:
         """The heat-map page: inside a notebook, its display object; elsewhere, the HTML."""
         try:
-            from IPython.display import HTML
+            from IPython.display import IFrame
         except ImportError:
             return self._repr_html_()
-        return HTML(self._repr_html_())
+        return IFrame("", "100%", FRAME_HEIGHT, extras=[f'srcdoc="{self._escaped_page()}"'])
 
     def save(self, path: str | Path) -> Path:
         """Write the reading; the suffix says how: ``.html``, ``.json`` or ``.nc``.
@@ -114,10 +127,13 @@ class Reading:
         return path
 
     def _repr_html_(self) -> str:
+        style = f"width:100%;height:{FRAME_HEIGHT}px;border:0"
+        return f'<iframe srcdoc="{self._escaped_page()}" style="{style}"></iframe>'
+
+    def _escaped_page(self) -> str:
         from headlight.views import reading_page
 
-        page = escape(reading_page(self.dataset))
-        return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:0"></iframe>'
+        return escape(reading_page(self.dataset))
 
 
 def read(  # noqa: PLR0913 - each is a choice of its own

@@ -10,9 +10,17 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertModel,
+    BertTokenizer,
+    PreTrainedTokenizerFast,
+)
 
 from headlight.capture import load_model
+from headlight.capture.loading import EMBEDDED_NAME
 from headlight.errors import (
     HeadlightError,
     MissingHeadError,
@@ -98,7 +106,8 @@ def test_a_model_without_a_tokenizer_is_loaded(folder: Path) -> None:
     model = load_model(folder, device="cpu")
     assert model.tokenizer is None
     assert len(model.sites) == 2
-    with pytest.raises(UsageError, match=r"has no tokenizer.*, and probes read text"):
+    wanted = f"{folder} has no tokenizer, and probes read text; name one with --tokenizer (tok"
+    with pytest.raises(UsageError, match=f"^{re.escape(wanted)}"):
         model.require_tokenizer("probes read text")
 
 
@@ -108,9 +117,10 @@ def test_a_damaged_tokenizer_is_none_and_the_refusal_says_why(folder: Path, cont
     model = load_model(folder, device="cpu")
     assert model.tokenizer is None
     assert model.tokenizer_problem
-    why = re.escape(f"{folder} has no tokenizer ({model.tokenizer_problem}), and text is read.")
+    assert "its tokenizer.json cannot be read: " in model.tokenizer_problem
+    why = re.escape(f"{folder} has no tokenizer ({model.tokenizer_problem}), and text is read; ")
     for part in (model, model.base()):
-        with pytest.raises(UsageError, match=f"^{why}$"):
+        with pytest.raises(UsageError, match=f"^{why}name one"):
             part.require_tokenizer("text is read")
 
 
@@ -191,6 +201,99 @@ def test_a_model_in_memory_without_a_tokenizer_says_how_to_give_one(folder: Path
 def test_a_tokenizer_that_is_given_is_used(folder: Path) -> None:
     tokenizer = load_model(folder, device="cpu").tokenizer
     assert load_model(folder, tokenizer, device="cpu").tokenizer is tokenizer
+
+
+def test_a_tokenizer_may_be_named(folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "tokenizer"
+    other.mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).rename(other / name)
+    for model in (folder, load_model(folder, device="cpu").transformer):
+        loaded = load_model(model, other)
+        assert loaded.require_tokenizer("text is read")("the cat")["input_ids"] == [2, 5, 6, 3]
+    with pytest.raises(ModelError, match=f"^there is no tokenizer in {re.escape(str(folder))}; "):
+        load_model(folder, str(folder), device="cpu")
+
+
+# A tokenizer of another model
+
+
+def test_a_tokenizer_with_tokens_that_the_model_lacks_is_refused(folder: Path) -> None:
+    model = load_model(folder, device="cpu")
+    model.tokenizer.add_tokens(["dog", "bone"])
+    with pytest.raises(ModelError, match=r"2 tokens .* has no vector \('bone', say"):
+        model.require_tokenizer("text is read")
+    model.transformer.resize_token_embeddings(len(model.tokenizer))
+    assert model.require_tokenizer("text is read")
+
+
+def test_special_tokens_count_where_texts_have_them(folder: Path) -> None:
+    """Gemma 3 has a token for pictures without a vector."""
+    model = load_model(folder, device="cpu")
+    model.tokenizer.add_special_tokens({"additional_special_tokens": ["<picture>"]})
+    assert model.require_tokenizer("text is read")
+    other = load_model(folder, device="cpu")
+    other.tokenizer.add_special_tokens({"pad_token": "<padding>"})
+    with pytest.raises(ModelError, match=r"1 tokens? .*'<padding>'"):
+        other.require_tokenizer("text is read")
+
+
+def test_a_tokenizer_without_a_token_for_unknown_words_is_refused(folder: Path) -> None:
+    words = {word: number for number, word in enumerate(WORDS)}
+    inner = Tokenizer(models.WordPiece(words, unk_token="[WHAT]"))
+    inner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    model = load_model(folder, PreTrainedTokenizerFast(tokenizer_object=inner), device="cpu")
+    why = r"cannot encode every text \(.*Missing \[UNK\] token.*\); give it a token for"
+    with pytest.raises(ModelError, match=why):
+        model.require_tokenizer("text is read")
+
+
+@pytest.mark.parametrize("length", ["512", None, [8]])
+def test_a_longest_length_that_is_no_number_is_refused(folder: Path, length: object) -> None:
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text(encoding="utf-8")) | {"model_max_length": length}
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    model = load_model(folder, device="cpu")
+    if length is None:  # the library knows what to do
+        assert model.require_tokenizer("text is read")
+        return
+    with pytest.raises(ModelError, match=r"model_max_length .* which is no number; correct"):
+        model.require_tokenizer("text is read")
+
+
+def test_a_longest_length_may_be_written_as_a_fraction(folder: Path) -> None:
+    model = load_model(folder, device="cpu")
+    model.tokenizer.model_max_length = 12.0
+    assert model.longest == 12
+
+
+# What a folder may not decide
+
+
+@pytest.mark.parametrize("name", ["_attn_implementation", "attn_implementation"])
+@pytest.mark.parametrize("kernel", ["eager", "flash_attention_2", "someone/kernel"])
+def test_a_folder_does_not_choose_the_code_that_runs(folder: Path, name: str, kernel: str) -> None:
+    settle(folder, **{name: kernel})
+    model = load_model(folder, device="cpu")
+    assert model.transformer.config._attn_implementation == "sdpa"
+    assert len(model.sites) == 2
+
+
+# The embedded model
+
+
+def test_the_name_in_every_report_is_that_of_the_embedded_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = load_model("headlight-small", device="cpu")
+    assert (model.name, model.revision) == (EMBEDDED_NAME, load_model(device="cpu").revision)
+
+
+def test_a_folder_of_that_name_comes_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    folder.rename(folder.parent / EMBEDDED_NAME)
+    assert load_model(EMBEDDED_NAME, device="cpu").transformer.config.hidden_size == 16
 
 
 # Refused in a sentence
@@ -325,7 +428,28 @@ def test_missing_folders_and_files_are_refused_in_a_sentence(folder: Path) -> No
     assert str(refusal("./nowhere")).startswith("there is no folder './nowhere'")
     config = folder / "config.json"
     assert str(refusal(config)).startswith(f"{config} is a file; give the folder")
-    assert isinstance(refusal("nobody/no-such-model"), ModelError)
+    offline = refusal("nobody/no-such-model")
+    assert isinstance(offline, ModelError)
+    assert str(offline) == (
+        "there is no folder 'nobody/no-such-model', no model of that name is in the cache of the "
+        "hub, and HF_HUB_OFFLINE keeps it from being fetched; correct the name, or unset that "
+        "variable."
+    )
+
+
+def test_a_name_that_the_hub_does_not_know_is_refused_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise OSError("bertt is not a valid model identifier listed on the hub.\nIf this is")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("headlight.capture.loading.AutoConfig.from_pretrained", unknown)
+    assert str(refusal("bertt")) == (
+        "there is no folder 'bertt', no model of that name is in the cache of the hub, and it "
+        "cannot be fetched (bertt is not a valid model identifier listed on the hub); correct the "
+        "name, or go online."
+    )
 
 
 def test_unknown_precisions_and_devices_are_refused_in_a_sentence(folder: Path) -> None:
@@ -336,7 +460,10 @@ def test_unknown_precisions_and_devices_are_refused_in_a_sentence(folder: Path) 
         refused = refusal(folder, device=device)
         assert isinstance(refused, UsageError)
         assert refused.exit_code == 2
-        assert str(refused) == f"there is no device {device!r} here; use cpu, cuda, mps or auto."
+        there = re.fullmatch(rf"there is no device {device!r} here; use (.*)\.", str(refused))
+        assert there
+        for offered in there[1].split(" or "):
+            assert load_model(folder, device=offered).sites
 
 
 # Never run

@@ -13,6 +13,7 @@ import definitions
 from definitions import Array
 from headlight.errors import CaptureError
 from headlight.measures import Scores
+from headlight.measures.effective import effective_of_rows
 from measures.layers import DTYPES, MASKS, Layer, Sizes, keeps_promise, random_layer, wide
 
 VALUES = ("random", "repeated", "zeros", "whole", "large and small")
@@ -252,3 +253,23 @@ def test_blocks_of_queries_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     parts = layer.scores()
     torch.testing.assert_close(parts.effective, wanted, rtol=0, atol=1e-12)
     assert torch.equal(parts.rank, whole.rank)
+
+
+@pytest.mark.parametrize("mask", ["all", "causal", "some"])
+@pytest.mark.parametrize("keys", [3, 12])
+def test_what_is_not_finite_has_no_effective_attention(mask: str, keys: int) -> None:
+    """The text beside it has; decompositions would not converge."""
+    generator = torch.Generator().manual_seed(5)
+    weight = torch.rand(2, 2, keys, keys, generator=generator)
+    rows = torch.randn(2, 2, keys, 4, generator=generator, dtype=torch.float64)
+    visible = torch.ones(2, keys, keys, dtype=torch.bool)
+    if mask != "all":
+        visible = visible.tril()
+    if mask == "some":
+        visible[:, -1, 0] = False
+    alone = effective_of_rows(weight[:1], rows[:1], 8, visible[:1])
+    rows[1] = torch.nan
+    both = effective_of_rows(weight, rows, 8, visible)
+    assert not both.attention[1].isfinite().any(-1).all()
+    torch.testing.assert_close(both.attention[:1], alone.attention)
+    assert torch.equal(both.rank[:1], alone.rank)

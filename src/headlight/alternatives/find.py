@@ -180,8 +180,7 @@ def _try_on_model(
 
 def _output(model: CapturedModel, batch: Batch) -> tuple[str, Tensor]:
     """The logits, or the last hidden states of a model without a head; and what they are called."""
-    with torch.inference_mode():
-        output: Any = model.transformer(**model.inputs(batch))
+    output: Any = model.run(batch)
     logits = getattr(output, "logits", None)
     if logits is not None:
         return "logits", logits.double()

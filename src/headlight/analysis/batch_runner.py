@@ -20,6 +20,8 @@ from headlight.encode.batch import Batch, collate
 from headlight.reduce import Tally
 
 E = TypeVar("E", bound=Encoded)
+_NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "alloc_failed")
+"""What PyTorch says on a CPU of Linux or macOS, on one of Windows, on other devices; and cuBLAS."""
 SHARD, SLOW_SHARD = 256, 16
 """Examples between two checkpoints; where contributions are computed, each may take seconds."""
 
@@ -174,4 +176,5 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether a smaller batch may succeed."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
-    return isinstance(error, RuntimeError) and "not enough memory" in str(error).lower()
+    message = str(error).lower()
+    return isinstance(error, RuntimeError) and any(sign in message for sign in _NO_MEMORY)

@@ -14,6 +14,7 @@ from headlight.analysis.folder import RESULT, RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.capture import CapturedModel
+from headlight.capture.precision import own_precision
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError
@@ -121,7 +122,8 @@ def keep_result(
         place = mine.place
         result = _finished(place, origin, digest) if place and mine.resume else None
         if result is None:
-            found = compute(place)
+            with own_precision(origin.model.transformer.device):
+                found = compute(place)
             attributes = _attributes(origin, command) | found.attrs
             result = found.copy()
             result.attrs = {name: value for name, value in attributes.items() if value is not None}

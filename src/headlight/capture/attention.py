@@ -10,6 +10,7 @@ Attention can also be replaced here, below the listener, so that a capture sees 
 works with (`headlight.capture.replacement`).
 """
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -70,6 +71,24 @@ _listeners: WeakKeyDictionary[nn.Module, tuple[int, Listener]] = WeakKeyDictiona
 _replacers: WeakKeyDictionary[nn.Module, tuple[int, AttentionReplacer]] = WeakKeyDictionary()
 _patched: dict[int, _PatchedConfig] = {}
 _lock = threading.Lock()
+
+
+def _forget_other_threads() -> None:
+    """In a process that was forked no other thread lives on, and so no capture of another."""
+    for table in (_listeners, _replacers):
+        for module, (thread, _) in list(table.items()):
+            if thread != threading.get_ident():
+                del table[module]
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # Whatever another thread is about to do is done first: a lock that it held would never open.
+    os.register_at_fork(
+        before=_lock.acquire,
+        after_in_parent=_lock.release,
+        after_in_child=_forget_other_threads,
+    )
 
 
 def register() -> None:

@@ -15,8 +15,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headlight.capture.finite import require_finite
 from headlight.capture.record import LayerRecord
-from headlight.errors import CaptureError
+from headlight.errors import CaptureError, UsageError
 
 
 class Tape:
@@ -75,7 +76,22 @@ class Tape:
         gradient = gradient.detach()
         if record.visible is not None:  # a weight that is zero by the mask is no variable
             gradient = gradient.masked_fill(~record.visible[:, None], 0.0)
+        site = record.site
+        require_finite(f"the gradient by the attention of {site.kind} layer {site.layer}", gradient)
         self._visit(replace(record, gradient=gradient))
+
+
+def check_differentiable(model: nn.Module, name: str) -> None:
+    """Refuse weights through which nothing can be differentiated.
+
+    Raises:
+        UsageError: they were made in inference mode.
+    """
+    if any(parameter.is_inference() for parameter in model.parameters()):
+        raise UsageError(
+            f"the weights of {name} were made under torch.inference_mode, so that nothing can be "
+            "differentiated; load the model outside of it."
+        )
 
 
 @contextmanager

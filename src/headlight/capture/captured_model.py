@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,13 +12,17 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headlight.capture.backward import frozen
+from headlight.capture.backward import check_differentiable, frozen
 from headlight.capture.dummy_inputs import dummy_inputs
+from headlight.capture.finite import NotFiniteError, explained, require_finite
 from headlight.capture.identity import identity_of
-from headlight.capture.objectives.objective import Objective, Prepared, check_finite
+from headlight.capture.objectives.objective import Objective, Prepared
+from headlight.capture.precision import own_precision
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.tracing import trace
+from headlight.capture.vocabulary_check import require_fitting
+from headlight.capture.wrappers import unwrapped
 from headlight.encode.batch import Batch
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
 from headlight.vocabulary import Kind
@@ -26,7 +30,7 @@ from headlight.vocabulary import Kind
 _TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CapturedModel:
     """A model, its tokenizer, and where its attention is.
 
@@ -43,6 +47,16 @@ class CapturedModel:
     name: str = "model"
     revision: str = "unknown"
     tokenizer_problem: str = ""
+    _fitting: Any = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.transformer = unwrapped(self.transformer)
+
+    def __repr__(self) -> str:
+        """Short: a model and its tokenizer would print a hundred lines."""
+        kind = type(self.transformer).__name__
+        dtype = str(self.transformer.dtype).removeprefix("torch.")
+        return f"<{type(self).__name__} {self.name}: {kind}, {dtype}, {self.transformer.device}>"
 
     @cached_property
     def sites(self) -> list[AttentionSite]:
@@ -53,7 +67,8 @@ class CapturedModel:
         """
         self._check_evaluation()
         try:
-            return trace(self.transformer, dummy_inputs(self.transformer))
+            with self.running(("a trial input",)):
+                return trace(self.transformer, dummy_inputs(self.transformer))
         except HeadlightError:
             raise
         except _TRIAL_FAILURES as problem:
@@ -65,7 +80,8 @@ class CapturedModel:
     def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         """Find `sites` on inputs of your own, for a model without a trial input."""
         self._check_evaluation()
-        self.sites = trace(self.transformer, inputs)
+        with self.running():
+            self.sites = trace(self.transformer, inputs)
         return self.sites
 
     def verify(self, batch: Batch) -> None:
@@ -74,7 +90,8 @@ class CapturedModel:
         Raises:
             UnsupportedModelError: it does not hold.
         """
-        trace(self.transformer, self.inputs(batch))
+        with self.running(batch.names):
+            trace(self.transformer, self.inputs(batch))
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -150,10 +167,36 @@ class CapturedModel:
             given["use_cache"] = False
         return given
 
-    def run(self, batch: Batch, *, side: str = "right") -> None:
-        """One forward pass, for what is recorded on the way."""
-        with torch.inference_mode():
-            self.transformer(**self.inputs(batch, side=side))
+    @contextmanager
+    def running(self, texts: tuple[str, ...] = ()) -> Iterator[None]:
+        """Within the block the model runs on these texts, in its own precision.
+
+        Raises:
+            CaptureError: what it computes is not finite.
+            ModelError: because its weights are not.
+        """
+        try:
+            with own_precision(self.transformer.device):
+                yield
+        except NotFiniteError as problem:
+            raise explained(problem, self.transformer, self.name, texts) from problem
+
+    def run(self, batch: Batch, *, side: str = "right", **options: Any) -> Any:
+        """One forward pass, for what is recorded on the way.
+
+        Args:
+            batch: what the model reads.
+            side: where it is padded.
+            options: what else the forward pass takes, such as ``output_hidden_states``.
+
+        Returns:
+            The output of the model.
+
+        Raises:
+            CaptureError: attention is captured, and is not finite.
+        """
+        with torch.inference_mode(), self.running(batch.names):
+            return self.transformer(**self.inputs(batch, side=side), **options)
 
     def run_backward(
         self, batch: Batch, objective: Objective, *, side: str = "right"
@@ -175,11 +218,14 @@ class CapturedModel:
 
         Raises:
             UsageError: no capture is open, or the objective does not fit the model.
-            CaptureError: a loss is not finite, or does not depend on the weights of a site.
+            CaptureError: a number is not finite, or a loss does not depend on the weights of a
+                site.
         """
         recorder = recorder_of(self.transformer)
+        check_differentiable(self.transformer, self.name)
         prepared = batch if isinstance(batch, Prepared) else objective.prepare(batch)
         with (
+            self.running(batch.names),
             frozen(self.transformer),
             torch.inference_mode(mode=False),
             torch.enable_grad(),
@@ -187,7 +233,7 @@ class CapturedModel:
         ):
             output = self.transformer(**self.inputs(prepared, side=side))
             losses = objective.loss(output, prepared)
-            check_finite(losses)
+            require_finite("the loss", losses)
             del output  # nothing needs the logits of the whole vocabulary any more
             tape.run(losses)
         return losses.detach()
@@ -217,10 +263,16 @@ class CapturedModel:
 
         Raises:
             UsageError: there is none.
+            ModelError: it is not one that the model can read with.
         """
         if self.tokenizer is None:
             why = f" ({self.tokenizer_problem})" if self.tokenizer_problem else ""
-            raise UsageError(f"{self.name} has no tokenizer{why}, and {purpose}.")
+            reads = self.transformer.main_input_name == "input_ids"  # and not pictures or sound
+            cure = "; name one with --tokenizer (tokenizer=)" if reads else ""
+            raise UsageError(f"{self.name} has no tokenizer{why}, and {purpose}{cure}.")
+        if self._fitting is not self.tokenizer:
+            require_fitting(self.tokenizer, self.transformer, self.name)
+            self._fitting = self.tokenizer
         return self.tokenizer
 
     @property
@@ -237,7 +289,8 @@ class CapturedModel:
             positions -= (getattr(self.transformer.config, "pad_token_id", None) or 0) + 1
         declared = getattr(self.tokenizer, "model_max_length", None)
         # Models with relative positions say -1, tokenizers without a limit 10^30.
-        limits = [n for n in (positions, declared) if isinstance(n, int) and 0 < n < 10**9]
+        numbers = [n for n in (positions, declared) if isinstance(n, int | float)]
+        limits = [int(n) for n in numbers if 0 < n < 10**9]
         return min(limits, default=None)
 
     @property

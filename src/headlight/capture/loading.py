@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 import transformers
-from huggingface_hub import try_to_load_from_cache
+from huggingface_hub import constants as hub, try_to_load_from_cache
 from safetensors import SafetensorError
+from torch import nn
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -22,6 +23,7 @@ from transformers import (
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.heads import LOADERS, head_of
 from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
+from headlight.capture.wrappers import unwrapped
 from headlight.errors import MissingHeadError, ModelError, UsageError
 from headlight.settings import require_choice
 
@@ -43,8 +45,8 @@ _READ_AT_ONCE = 1 << 22
 
 
 def load_model(
-    model: str | Path | PreTrainedModel | None = None,
-    tokenizer: PreTrainedTokenizerBase | None = None,
+    model: str | Path | nn.Module | None = None,
+    tokenizer: PreTrainedTokenizerBase | str | Path | None = None,
     *,
     revision: str | None = None,
     device: str = "auto",
@@ -57,7 +59,8 @@ def load_model(
     Args:
         model: a name on the hub, a folder, or nothing for the embedded model; or a model of
             transformers that is in memory already, which is used as it is and where it is.
-        tokenizer: for a model in memory, or in place of the one that comes with a model.
+        tokenizer: for a model in memory, or in place of the one that comes with a model: a
+            tokenizer, or the name or folder of one.
         revision: branch, tag or commit on the hub.
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto`` for the best there is.
         dtype: precision of the weights: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
@@ -73,19 +76,23 @@ def load_model(
     """
     require_choice("head", head, HEADS)
     require_choice("precision", dtype, DTYPES)
-    if isinstance(model, PreTrainedModel):
+    if isinstance(tokenizer, str | Path):
+        tokenizer = _named_tokenizer(str(tokenizer), trust_remote_code)
+    if isinstance(model, nn.Module):
         if (revision, device, dtype, trust_remote_code) != (None, "auto", "float32", False):
             raise UsageError(
                 f"this {type(model).__name__} is in memory already; change its device or precision "
                 "with its method `to`, and leave out how to load it."
             )
-        return _in_memory(model, tokenizer, with_head=head == "language_model")
+        return _in_memory(unwrapped(model), tokenizer, with_head=head == "language_model")
     place = _device(device)
+    if str(model) == EMBEDDED_NAME and not Path(EMBEDDED_NAME).exists():
+        model = None
     source = str(EMBEDDED if model is None else model)
     _check_folder(source)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     problem = ""
-    with _quiet():
+    with _quiet(), torch.inference_mode(mode=False):
         network = _model(source, DTYPES[dtype], options, with_head=head == "language_model")
         if tokenizer is None:
             tokenizer, problem = _tokenizer(source, options)
@@ -119,6 +126,8 @@ def _check_folder(source: str) -> None:
 def _model(source: str, dtype: torch.dtype, options: dict[str, Any], *, with_head: bool) -> Any:
     try:
         config = AutoConfig.from_pretrained(source, **options)
+        # A file must not choose the code that runs: kernels would even be fetched from the hub.
+        config._attn_implementation = config._experts_implementation = None
         loader = _loader(source, config) if with_head else AutoModel
         model, report = loader.from_pretrained(
             source,
@@ -176,10 +185,35 @@ def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, **options)
     except Exception as problem:  # noqa: BLE001 - the tokenizers library raises nothing more precise
-        return None, _first_sentence(problem)
+        return None, _tokenizer_problem(source, problem)
     # For want of files transformers makes one that knows its special tokens alone.
     empty = len(tokenizer) <= len(set(tokenizer.all_special_ids))
     return (None, "") if empty else (tokenizer, "")
+
+
+def _tokenizer_problem(source: str, problem: Exception) -> str:
+    """Why there is none; nothing where there is simply no file of one."""
+    absent = isinstance(problem, OSError | ImportError)  # a gated repository, a library
+    if not absent and (Path(source) / "tokenizer.json").exists():
+        return f"its tokenizer.json cannot be read: {_first_sentence(problem)}"
+    without_files = "instantiate the backend tokenizer" in str(problem)
+    return "" if without_files else _first_sentence(problem)
+
+
+def _named_tokenizer(source: str, trust_remote_code: bool) -> PreTrainedTokenizerBase:
+    """The tokenizer of another model, or one that stands alone.
+
+    Raises:
+        ModelError: there is none.
+    """
+    with _quiet():
+        found, problem = _tokenizer(source, {"trust_remote_code": trust_remote_code})
+    if found is None:
+        why = f" ({problem})" if problem else ""
+        raise ModelError(
+            f"there is no tokenizer in {source}{why}; give a name on the hub, or a folder."
+        )
+    return found
 
 
 def _device(name: str) -> torch.device:
@@ -192,9 +226,15 @@ def _device(name: str) -> torch.device:
         torch.empty(1, device=device).item()  # nothing can be read from the device "meta"
     except (RuntimeError, AssertionError, NotImplementedError) as problem:
         raise UsageError(
-            f"there is no device {name!r} here; use cpu, cuda, mps or auto."
+            f"there is no device {name!r} here; use {' or '.join(_devices())}."
         ) from problem
     return device
+
+
+def _devices() -> list[str]:
+    """What can be asked for on this machine."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    return ["cpu", *(name for name, found in there.items() if found), "auto"]
 
 
 def _loading_sentence(source: str, problem: Exception) -> str:
@@ -204,6 +244,8 @@ def _loading_sentence(source: str, problem: Exception) -> str:
             "read; save it with save_pretrained of transformers 5 first."
         )
     folder = Path(source)
+    if isinstance(problem, OSError) and not folder.exists():
+        return _not_found(source, problem)
     if folder.exists() and not (folder / "config.json").exists():
         return f"{source} holds no config.json; give the folder of a transformers model."
     reason = _first_sentence(problem)
@@ -212,6 +254,16 @@ def _loading_sentence(source: str, problem: Exception) -> str:
     if "ignore_mismatched_sizes" in str(problem):
         return f"the configuration in {source} does not fit the sizes of its weights."
     return f"the model {source!r} cannot be loaded: {reason}."
+
+
+def _not_found(source: str, problem: OSError) -> str:
+    """No folder, and not had from the hub."""
+    if hub.HF_HUB_OFFLINE:
+        why = "HF_HUB_OFFLINE keeps it from being fetched; correct the name, or unset that variable"
+    else:
+        why = f"it cannot be fetched ({_first_sentence(problem)}); correct the name, or go online"
+    absent = f"there is no folder {source!r}, no model of that name is in the cache of the hub"
+    return f"{absent}, and {why}."
 
 
 def _first_sentence(problem: Exception) -> str:

@@ -26,8 +26,15 @@ def one_text(
         purpose: what needs the text, for the refusal of a model without a tokenizer.
 
     Raises:
-        UsageError: no tokenizer, an empty or too long text, or no second text where one is needed.
+        UsageError: no tokenizer, no text or one that is empty or too long, or no second text where
+            one is needed.
     """
+    for given in (text, pair):
+        if not isinstance(given, str | None):
+            raise UsageError(
+                f"a text is one string, not a {type(given).__name__}; read several one by one, or "
+                "give them to a study, such as headlight.survey."
+            )
     tokenizer: Any = model.require_tokenizer(purpose)
     if model.has_decoder_inputs and pair is None:
         if kind in ("decoder", "cross"):

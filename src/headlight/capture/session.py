@@ -20,6 +20,7 @@ from headlight.capture.attention import (
     uninstall,
 )
 from headlight.capture.backward import Tape
+from headlight.capture.finite import require_finite_attention
 from headlight.capture.hooks import Registration, hooked
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
@@ -131,6 +132,8 @@ class Recorder:
         context, weight = eager_function(module)(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
         record = self._record(self._sites[index], weight, arguments, options)
+        place = (record.site.kind, record.site.layer)
+        require_finite_attention(place, context, weight, record.value, record.visible)
         if self._tape is None:
             self._visit(record)
         else:
@@ -151,8 +154,8 @@ class Recorder:
         given = self._inputs.pop(site.source, None) if site.source is not None else None
         if given is not None:  # some models keep an axis for their single latent head
             given = given.reshape(weight.shape[0], weight.shape[3], -1)
-        mask = arguments[3] if len(arguments) > 3 else options.get("attention_mask")
-        return LayerRecord(site, weight, arguments[2], visible_keys(mask, weight), given)
+        visible = visible_keys(arguments, options, weight)
+        return LayerRecord(site, weight, arguments[2], visible, given)
 
 
 def recorder_of(model: nn.Module) -> Recorder:
@@ -187,7 +190,9 @@ def recording(
         yield recorder
 
 
-def visible_keys(mask: Tensor | None, weight: Tensor) -> Visible | None:
+def visible_keys(
+    arguments: tuple[Any, ...], options: dict[str, Any], weight: Tensor
+) -> Visible | None:
     """Which keys a query may attend to, from the mask that the model adds to its logits.
 
     One row is enough where all queries see the same keys, as in an encoder.
@@ -195,6 +200,7 @@ def visible_keys(mask: Tensor | None, weight: Tensor) -> Visible | None:
     Raises:
         UnsupportedModelError: the heads of one module see different keys.
     """
+    mask: Tensor | None = arguments[3] if len(arguments) > 3 else options.get("attention_mask")
     if mask is None:
         return None
     keys = weight.shape[3]

@@ -15,10 +15,12 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attention import eager_function, unreplaced
+from headlight.capture.finite import require_finite_attention
 from headlight.capture.hooks import hooked
 from headlight.capture.record import AttentionSite, Projection
-from headlight.capture.session import interface_hook
+from headlight.capture.session import interface_hook, visible_keys
 from headlight.errors import UnsupportedModelError
+from headlight.shapes import Visible
 from headlight.vocabulary import Kind
 
 Linear = nn.Linear | Conv1D
@@ -36,6 +38,7 @@ class Call:
     weight: Tensor
     value: Tensor
     source: nn.Module | None
+    visible: Visible | None
     projection: nn.Module | None = None
     projected: Tensor | None = None
 
@@ -57,7 +60,8 @@ class Tracer:
             raise UnsupportedModelError(
                 f"the eager attention of {type(module).__name__} returns no weights."
             )
-        self.calls.append(Call(module, context, weight, value, self._source_of(value)))
+        visible = visible_keys(arguments, options, weight)
+        self.calls.append(Call(module, context, weight, value, self._source_of(value), visible))
         self._outputs.clear()
         return context, weight
 
@@ -137,6 +141,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     hooks = [(module.register_forward_hook, tracer.linear) for module in linears]
     with hooked(hooks), torch.no_grad(), interface_hook(model, tracer):
         output = model(**inputs)[0]
+    _check_finite(tracer.calls)
     names = {module: name for name, module in model.named_modules()}
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     sites = []
@@ -210,6 +215,21 @@ def _equation_3(call: Call, projection: Projection) -> float:
         rebuilt = rebuilt + projection.bias.cpu().double()
     output = call.projected.cpu().double().reshape(rebuilt.shape)
     return float((rebuilt - output).norm() / output.norm().clamp_min(1e-300))
+
+
+def _check_finite(calls: list[Call]) -> None:
+    """Numbers that are none equal nothing, and nothing could be found.
+
+    Raises:
+        NotFiniteError: attention is not finite.
+    """
+    counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
+    for call in calls:
+        kind = _kind(call)
+        require_finite_attention(
+            (kind, counts[kind]), call.context, call.weight, call.value, call.visible
+        )
+        counts[kind] += 1
 
 
 def _same_numbers(first: Tensor, second: Tensor) -> bool:

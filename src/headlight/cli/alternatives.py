@@ -8,7 +8,7 @@ import typer
 from headlight.alternative_settings import AlternativeSettings
 from headlight.characters import printable
 from headlight.cli.arguments import load
-from headlight.cli.options import Device, ModelName, Precision, Revision, Trust
+from headlight.cli.options import Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.vocabulary import Kind
@@ -45,6 +45,7 @@ def alternatives(
     device: Device = "auto",
     dtype: Precision = "float32",
     trust_remote_code: Trust = False,
+    tokenizer: TokenizerName = None,
     *,
     settings: AlternativeSettings,
 ) -> None:
@@ -53,7 +54,7 @@ def alternatives(
     from headlight.result import save
 
     found = find(
-        load(model, revision, device, dtype, trust_remote_code),
+        load(model, revision, device, dtype, trust_remote_code, tokenizer),
         text,
         pair,
         place=(layer, head),

@@ -16,18 +16,18 @@ def load(
     device: str,
     dtype: str,
     trust_remote_code: bool,
-    head: str = "none",
+    tokenizer: str | None = None,
 ) -> "CapturedModel":
     """The model, ready to be captured."""
     from headlight.capture import load_model
 
     return load_model(
         model,
+        tokenizer,
         revision=revision,
         device=device,
         dtype=dtype,
         trust_remote_code=trust_remote_code,
-        head=head,
     )
 
 

@@ -16,6 +16,14 @@ ModelName = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+TokenizerName = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenizer",
+        help="Name on the hub, or a folder. Default: that of the model.",
+        rich_help_panel=MODEL,
+    ),
+]
 Revision = Annotated[
     str | None, typer.Option(help="Branch, tag or commit on the hub.", rich_help_panel=MODEL)
 ]

@@ -9,7 +9,7 @@ import typer
 from headlight.attribution_settings import AttributionSettings
 from headlight.cli.arguments import command_line, load
 from headlight.cli.notes import unknown_tokens
-from headlight.cli.options import Device, ModelName, Precision, Revision, Trust
+from headlight.cli.options import Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
@@ -72,6 +72,7 @@ def read(
     device: Device = "auto",
     dtype: Precision = "float32",
     trust_remote_code: Trust = False,
+    tokenizer: TokenizerName = None,
     *,
     settings: ReadingSettings,
 ) -> None:
@@ -83,7 +84,7 @@ def read(
 
     from headlight.reading import read as read_text
 
-    captured = load(model, revision, device, dtype, trust_remote_code)
+    captured = load(model, revision, device, dtype, trust_remote_code, tokenizer)
     reading = read_text(
         captured,
         text,

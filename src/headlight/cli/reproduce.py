@@ -7,7 +7,7 @@ import typer
 
 from headlight.cli.arguments import command_line, names
 from headlight.cli.config_file import ConfigFile
-from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, Trust
+from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.papers import PaperName, find_paper
@@ -79,6 +79,7 @@ def reproduce(
     device: Device = "auto",
     dtype: Precision = "float32",
     trust_remote_code: Trust = False,
+    tokenizer: TokenizerName = None,
     *,
     sources: Sources,
     settings: ReproductionSettings,
@@ -115,6 +116,7 @@ def reproduce(
             device=device,
             dtype=dtype,
             trust_remote_code=trust_remote_code,
+            tokenizer=tokenizer,
         )
         page = reproduce_paper(
             chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit

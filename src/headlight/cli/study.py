@@ -10,7 +10,7 @@ from headlight.characters import storable
 from headlight.cli.arguments import command_line
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.notes import notes
-from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, Trust
+from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import complain, say, say_json, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
@@ -45,6 +45,7 @@ class Request:
     device: str
     dtype: str
     trust_remote_code: bool
+    tokenizer: str | None
     json: bool
 
 
@@ -85,6 +86,7 @@ def study_command(study: Study) -> Callable[..., None]:
         device: Device = "auto",
         dtype: Precision = "float32",
         trust_remote_code: Trust = False,
+        tokenizer: TokenizerName = None,
         *,
         settings: Settings,
     ) -> None:
@@ -98,6 +100,7 @@ def study_command(study: Study) -> Callable[..., None]:
             device=device,
             dtype=dtype,
             trust_remote_code=trust_remote_code,
+            tokenizer=tokenizer,
             json=json,
         )
         _run(study, asked, settings)
@@ -133,6 +136,7 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
     )
     model = load_model(
         asked.model,
+        asked.tokenizer,
         revision=asked.revision,
         device=asked.device,
         dtype=asked.dtype,

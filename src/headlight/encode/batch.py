@@ -32,6 +32,7 @@ class Batch:
         target_category: As `category`, for the target.
         target_word: As `word`, for the target.
         target_lengths: As `lengths`, for the target.
+        names: What the examples are called, for messages; empty where nobody has said.
     """
 
     input_ids: Int64[Tensor, "batch token"]
@@ -45,6 +46,7 @@ class Batch:
     target_category: Int64[Tensor, "batch target"] | None = None
     target_word: Int64[Tensor, "batch target"] | None = None
     target_lengths: Int64[Tensor, " batch"] | None = None
+    names: tuple[str, ...] = ()
 
 
 def collate(
@@ -87,6 +89,7 @@ def collate(
         category=pad([example.categories for example in examples], NO_CATEGORY),
         word=pad([example.words for example in examples], PADDED_WORD),
         lengths=count(ids),
+        names=tuple(example.name for example in examples),
     )
     if not with_target:
         return batch

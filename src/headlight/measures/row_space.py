@@ -122,9 +122,13 @@ def _independent_rows(
 def _singular_basis(
     matrices: Rows, tolerance: Float[Tensor, "matrix"]
 ) -> tuple[Rows, Int[Tensor, "matrix"]]:
-    """Left singular vectors of the singular values above the tolerance."""
-    left, values, _ = torch.linalg.svd(matrices, full_matrices=False)
+    """Left singular vectors of the singular values above the tolerance; NaN where there are none.
+
+    The decomposition does not converge on numbers that are not finite.
+    """
+    finite = matrices.isfinite().all(-1).all(-1)[:, None, None]
+    left, values, _ = torch.linalg.svd(matrices.where(finite, 0), full_matrices=False)
     kept = values > values[:, :1] * tolerance[:, None]
     basis = torch.zeros_like(matrices)
     basis[..., : left.shape[-1]] = left * kept[:, None]
-    return basis, kept.sum(-1)
+    return basis.where(finite, torch.nan), kept.sum(-1)

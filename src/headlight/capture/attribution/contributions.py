@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -80,7 +81,11 @@ def attribute(
 def _attribute_one(
     model: CapturedModel, text: Batch, settings: AttributionSettings, kind: Kind
 ) -> TextContributions:
-    with prepared(model, text, kind, settings.embeddings) as run, refusing(model.name):
+    with (
+        model.running(text.names),
+        prepared(model, text, kind, settings.embeddings) as run,
+        refusing(model.name),
+    ):
         if settings.definition == "summed":
             return summed(run, settings.memory)
         if settings.method == "exact":
@@ -114,13 +119,13 @@ def _single_texts(batch: Batch) -> Iterator[Batch]:
     """Every text as a batch of its own, its padding cut off."""
     present, present_target = batch.attention_mask.bool(), _target_mask(batch)
     for row in range(len(batch.lengths)):
-        cut: dict[str, Tensor] = {}
+        cut: dict[str, Any] = {}
         for field in fields(batch):
             values = getattr(batch, field.name)
             if values is None:
                 continue
             values = values[row : row + 1]
-            if values.ndim == 2:
+            if isinstance(values, Tensor) and values.ndim == 2:
                 kept = present_target if field.name.startswith("target") else present
                 values = values[:, kept[row]]
             cut[field.name] = values

@@ -11,6 +11,7 @@ from torch import Tensor
 from headlight.capture.attribution.forward import bytes_of_a_change, portions, squared_moves
 from headlight.capture.attribution.model_run import Run
 from headlight.capture.backward import frozen
+from headlight.capture.finite import require_finite
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError
 
@@ -77,10 +78,11 @@ def shares(size: Float[Tensor, "layer query key"]) -> Contribution:
         CaptureError: a hidden token depends on no input token, or in a way that is not finite.
     """
     whole = size.sum(-1, keepdim=True)
-    if not bool((whole > 0).all() and whole.isfinite().all()):
+    require_finite("the derivative of a hidden token by the input embeddings", whole[None])
+    if not bool((whole > 0).all()):
         raise CaptureError(
-            "a hidden token has derivatives by the input embeddings that are all 0 or not finite, "
-            "so contributions to it are not defined."
+            "a hidden token has derivatives by the input embeddings that are all 0, so "
+            "contributions to it are not defined."
         )
     return size / whole
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from transformers.modeling_outputs import BaseModelOutput
 
 from headlight.capture.attention import eager_function
+from headlight.capture.backward import check_differentiable
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.hooks import Registration, hooked
 from headlight.capture.session import interface_hook
@@ -95,6 +96,7 @@ def prepared(
     """
     first = _first_attention(model, kind)
     network = model.base().transformer
+    check_differentiable(network, model.name)
     with torch.inference_mode(mode=False), torch.no_grad(), differentiable(network):
         run = _run(model, network, text, kind, first)
         with _changing(run, embeddings):

@@ -8,7 +8,6 @@ from headlight.capture.objectives.objective import (
     OwnObjective,
     Prepared,
     Reduction,
-    check_finite,
 )
 
 __all__ = [
@@ -20,5 +19,4 @@ __all__ = [
     "Prepared",
     "Reduction",
     "SequenceToSequence",
-    "check_finite",
 ]

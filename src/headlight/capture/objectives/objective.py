@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from headlight.encode.batch import Batch
-from headlight.errors import CaptureError, UsageError
+from headlight.errors import UsageError
 
 NOTHING = -100
 """The label of a position that predicts nothing."""
@@ -142,16 +142,3 @@ def losses_of(
     total = errors.sum(-1)
     reduced: Tensor = total if reduction == "sum" else total / chosen.sum(-1).clamp_min(1)
     return reduced
-
-
-def check_finite(losses: Float[Tensor, " batch"]) -> None:
-    """Refuse losses of which gradients mean nothing.
-
-    Raises:
-        CaptureError: one is infinite or no number.
-    """
-    if not bool(losses.isfinite().all()):
-        raise CaptureError(
-            "the loss of a sequence is not a finite number, so it has no gradients; load the model "
-            "in float32, or look at its weights."
-        )

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from headlight import files
 from headlight.analysis.room import announce_room, require_room
 from headlight.capture import CapturedModel
+from headlight.capture.finite import require_finite
 from headlight.capture.hooks import hooked
 from headlight.encode import Encoded, length_batches
 from headlight.encode.batch import Batch, collate
@@ -137,15 +138,17 @@ def _filled(
     return TokenVectors(stores[0], stores[1:], lengths)
 
 
-@torch.inference_mode()
 def _run(model: CapturedModel, examples: Sequence[Encoded], embeddings: str) -> list[Layers]:
     """The layers of each of the examples, without padding."""
     padding = getattr(model.tokenizer, "pad_token_id", None) or 0
     batch = collate(examples, pad_id=padding, device=model.transformer.device)
-    inputs = model.inputs(batch)
     with watched_sum(model.transformer) as watch:
-        output = model.transformer(**inputs, output_hidden_states=True)
+        output = model.run(batch, output_hidden_states=True)
     states = _states(output, model, batch)
+    real = batch.attention_mask.bool()[..., None]
+    with model.running(batch.names):
+        for layer, state in enumerate(states):
+            require_finite(f"a hidden token after {layer} layers", state.where(real, 0))
     if embeddings == "sum":
         states = (watch.found(states[0], model.name), *states[1:])
     return [

@@ -1,4 +1,4 @@
-"""What tests of studies share."""
+"""What tests share."""
 
 from collections.abc import Iterator
 

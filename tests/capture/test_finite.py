@@ -1,0 +1,100 @@
+"""What is not finite is refused: with its text and layer, or as the fault of the weights."""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from headlight.capture import CapturedModel, OwnObjective
+from headlight.capture.finite import require_finite_attention
+from headlight.errors import CaptureError, ModelError
+from headlight.reading import read
+from headlight.settings import Settings
+from headlight.studies.catalogue import STUDIES
+from studies.models import model
+from studies.test_gradient import with_head
+
+TEXTS = ["the sea", "the old river", "a valley widens", "sand builds", "mud keeps the snow"]
+BAD = "a bridge knows the town"
+"""The one text with the word `town`, of which a model may be made to compute too much."""
+
+
+def overflowing(found: CapturedModel, layer: int = 1) -> CapturedModel:
+    """A model in float16 for which one word, wherever it stands, is too much in one layer."""
+    network: Any = found.transformer.half()
+    embeddings = network.get_input_embeddings()
+    ids = [int(found.tokenizer.convert_tokens_to_ids("town"))]
+    source = found.base().transformer.encoder.layer[layer].attention.self.value
+
+    def many(module: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+        seen = read_ids[-1] == ids[0]
+        return output * torch.where(seen, 60_000.0, 1.0)[..., None].to(output)
+
+    read_ids: list[torch.Tensor] = []
+    embeddings.register_forward_pre_hook(lambda _, given: read_ids.append(given[0]))
+    source.register_forward_hook(many)
+    return found
+
+
+def model_for(study: str) -> CapturedModel:
+    return with_head("bert") if study == "importance" else model("bert")
+
+
+LOGITS = OwnObjective(lambda output, batch: output.logits.float().mean((1, 2)), "logits")
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "survey": {"measures": ["weight"]},
+    "norms": {"sample": 5},
+    "distances": {"measures": ["weight"]},
+    "importance": {},
+    "identifiability": {"sample": 5},
+    "token_identity": {"maps": ["naive"]},
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_study_of_a_model_that_overflows_says_at_which_layer_and_text(name: str) -> None:
+    found = overflowing(model_for(name))
+    settings: Settings = STUDIES[name].settings.from_mapping(ARGUMENTS[name])
+    given = {"objective": LOGITS} if name == "importance" else {}
+    with pytest.raises(CaptureError) as refused:
+        STUDIES[name].run([*TEXTS, BAD], found, settings, progress=False, **given)
+    message = str(refused.value)
+    assert re.match(r"text 5: .* (encoder layer 1|after 2 layers) is not finite", message)
+    assert message.endswith("load the model in bfloat16 or float32 (--dtype).")
+    STUDIES[name].run(TEXTS, overflowing(model_for(name)), settings, progress=False, **given)
+
+
+def test_a_reading_of_it_is_refused() -> None:
+    with pytest.raises(CaptureError, match="the attention of encoder layer 1 is not finite"):
+        read(overflowing(model("bert")), BAD)
+
+
+def test_the_first_text_of_a_run_may_be_the_one() -> None:
+    """It is traced before it is observed."""
+    settings = STUDIES["survey"].settings.from_mapping(ARGUMENTS["survey"])
+    with pytest.raises(CaptureError, match="encoder layer 0 is not finite"):
+        STUDIES["survey"].run(
+            [BAD, *TEXTS], overflowing(model("bert"), layer=0), settings, progress=False
+        )
+
+
+@pytest.mark.parametrize("number", [torch.nan, torch.inf])
+def test_weights_that_are_not_finite_are_named(number: float) -> None:
+    found = model("bert")
+    with torch.no_grad():
+        found.transformer.encoder.layer[1].attention.self.query.weight[3, 3] = number
+    with pytest.raises(ModelError, match=r"weights of bert .*layer\.1\.attention\.self\.query"):
+        _ = found.sites
+
+
+def test_a_position_that_sees_nothing_may_be_anything() -> None:
+    """Some models fill the rows of padding with what they like."""
+    weight, value, context = torch.rand(2, 1, 3, 3), torch.rand(2, 1, 3, 4), torch.rand(2, 3, 1, 4)
+    weight[1, :, 2], context[1, 2] = torch.nan, torch.nan
+    visible = torch.ones(2, 3, 3, dtype=torch.bool).tril()
+    visible[1, 2] = False
+    require_finite_attention(("decoder", 0), context, weight, value, visible)
+    visible[1, 2, 2] = True
+    with pytest.raises(CaptureError, match=r"^sequence 2 of the batch: .* decoder layer 0"):
+        require_finite_attention(("decoder", 0), context, weight, value, visible)
