@@ -10,6 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from headlight.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from headlight.api import (
         contributions as contributions,
@@ -64,7 +66,6 @@ __all__ = [
     "survey",
     "token_identity",
 ]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -16,11 +16,11 @@ from io import BytesIO
 import pandas
 import xarray
 
-import headlight
 from headlight import files
 from headlight.errors import ResultError
 from headlight.files import Location, location
 from headlight.older_results import OLDER_FORMAT, upgraded
+from headlight.version import __version__
 
 FORMAT = "2"
 """The version of the layout of results; it changes when an older reader would go wrong.
@@ -181,7 +181,7 @@ def calculated_with() -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that a result depends on; imports none of them."""
-    found = {"python": platform.python_version(), "headlight": headlight.__version__}
+    found = {"python": platform.python_version(), "headlight": __version__}
     for package in _MEASURED_WITH:
         try:
             found[package] = metadata.version(package)
