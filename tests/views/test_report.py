@@ -149,7 +149,9 @@ def test_a_finding_leads_to_the_picture_that_shows_it():
 @pytest.mark.parametrize("most", ["cls", "sep", "punctuation"])
 def test_the_grid_begins_with_the_kind_of_token_that_gets_most(most):
     result = survey_sample(3, 4)
-    result["share"].loc[{"key_category": most}] = 0.9
+    result["share"][:] = 0.2
+    result["share"].loc[{"key_category": "other"}] = 0.9
+    result["share"].loc[{"key_category": most, "layer": 2}] = 0.4
     page = Page(report(result))
     assert json.loads(page.by_id("data").text)["first"] == f"{most}.weight"
     checked = {str(e.attributes["value"]) for e in page.all("input") if "checked" in e.attributes}

@@ -22,15 +22,23 @@ def head_numbers(found: xarray.Dataset | xarray.DataArray) -> list[str]:
     return [str(int(head) + 1) for head in found["head"].values]
 
 
+def count_heads(found: xarray.DataArray) -> int:
+    """How many heads there are, over all layers; one may have fewer than another."""
+    others = [dim for dim in found.dims if dim not in ("layer", "head")]
+    return int(found.notnull().any(others).sum())
+
+
 def frame_of(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
     """One row for each place along the dimensions that the arrays share, one column for each.
 
-    A column ``layer`` counts from 1; where there are heads, ``head`` has their names instead.
+    A column ``layer`` counts from 1; where there are heads, ``head`` has their names instead, and
+    those that a layer does not have are left out.
     """
     cells = xarray.Dataset({name: one.reset_coords(drop=True) for name, one in columns.items()})
     order = [str(name) for name in next(iter(columns.values())).dims]
     frame = cells.to_dataframe(dim_order=order).reset_index()
     if "head" in frame:
+        frame = frame.dropna(subset=list(columns), how="all").reset_index(drop=True)
         frame["head"] = list(map(head_name, frame.pop("layer"), frame["head"]))
     elif "layer" in frame:
         frame["layer"] += 1

@@ -48,10 +48,11 @@ def model_name(name: str) -> str:
 
 def model_note(reproduction: Reproduction) -> str:
     """Which model this is, beside the paper's."""
-    sites = reproduction.model.sites_of(reproduction.kind)
+    heads = [site.heads for site in reproduction.model.sites_of(reproduction.kind)]
+    each = str(heads[0]) if len(set(heads)) == 1 else f"{min(heads)} to {max(heads)}"
     return (
-        f"Model: {model_name(reproduction.model.name)}, {len(sites)} layers of "
-        f"{max(site.heads for site in sites)} heads; the paper's is BERT-base, 12 layers of 12."
+        f"Model: {model_name(reproduction.model.name)}, {len(heads)} layers of {each} heads; "
+        "the paper's is BERT-base, 12 layers of 12."
     )
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headlight.findings import category_label, observed, share, surveyed
+from headlight.findings import average, category_label, observed, share, surveyed
 from headlight.views.colour import level
 from headlight.views.markup import element, joined
 from headlight.views.numbers import (
@@ -101,22 +101,21 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
         *((f"{row.name}-weight", f"{row.short} − weight") for row in rows),
     ]
     shown = [m for m in measures if any(key.endswith(f".{m[0]}") for key in views)]
-    first = _most_telling(views)
+    first = _most_telling(result, views)
     return HeadGrid(questions, shown, views, first, draw_grid(views[first], layers, heads))
 
 
-def _most_telling(views: dict[str, View]) -> str:
-    """The kind of token that gets most of the weight; all that is neither special nor a mark apart.
+def _most_telling(result: xr.Dataset, views: dict[str, View]) -> str:
+    """The kind of token, other tokens apart, that gets most of the weight of a layer.
 
     Without weights, the first view there is.
     """
-    wanted = [f"{name}.weight" for name in CATEGORIES if name != "other"]
-    means = {
-        name: float(np.nanmean(np.array(views[name]["values"], dtype=np.float64)))
-        for name in wanted
-        if name in views
+    highest = {
+        f"{name}.weight": float(np.nanmax(average(share(result, "weight", name), axis=1)))
+        for name in CATEGORIES
+        if name != "other" and f"{name}.weight" in views
     }
-    return max(means, key=means.__getitem__, default=next(iter(views)))
+    return max(highest, key=highest.__getitem__, default=next(iter(views)))
 
 
 def draw_grid(view: View, layers: Sequence[int], heads: int) -> Markup:

@@ -8,7 +8,7 @@ from headlight.findings.rules import MOST
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import load_survey
 from headlight.papers.exhibit import Content, exhibit
-from headlight.papers.naming import frame_of, head_name, in_words, percent
+from headlight.papers.naming import count_heads, frame_of, head_name, in_words, percent
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
@@ -130,7 +130,7 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     ]
     table = frame_of({name: 100 * neighbour.sel(offset=o) for o, name in OFFSETS.items()})
     weight = neighbour.sel(measure=survey["measure"].values[0])
-    heads = weight.sizes["head"] * weight.sizes["layer"]
+    heads = count_heads(weight)
     previous, following = (_specialists(weight.sel(offset=offset)) for offset in (-1, 1))
     return Content(
         "The share that goes to the token before, to the token itself and to the one "

@@ -90,7 +90,7 @@ def load_singular_values(reproduction: Reproduction) -> xarray.Dataset:
         for layer, one in enumerate(found):
             values[layer, : one.shape[0], : one.shape[1]] = one
         with np.errstate(divide="ignore"):
-            ratio = np.nanmax(values, axis=2) / np.nanmin(values, axis=2)
+            ratio = np.fmax.reduce(values, axis=2) / np.fmin.reduce(values, axis=2)
         return xarray.Dataset(
             {
                 "singular_value": (("layer", "head", "index"), values),

@@ -12,7 +12,7 @@ from headlight.papers.brunner2020.attention.results import (
     load_identifiability,
 )
 from headlight.papers.exhibit import Content, exhibit
-from headlight.papers.naming import frame_of, percent
+from headlight.papers.naming import count_heads, frame_of, percent
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
@@ -31,7 +31,7 @@ BOUND = "#f0a500"
 def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Null spaces against their bounds, and alternatives that the model cannot tell apart."""
     found, tried = load_identifiability(reproduction), load_alternatives(reproduction)
-    heads = found.sizes["layer"] * found.sizes["head"]
+    heads = count_heads(found["rank"])
     table = _null_table(found)
     most = float(tried["difference"].max())
     rows = frame_of({str(name): values for name, values in tried.data_vars.items()})
