@@ -10,6 +10,7 @@ import xarray
 from headlight.capture import load_model
 from headlight.papers import find_paper
 from headlight.papers.kobayashi2020 import published
+from headlight.papers.kobayashi2020.categories import together
 from headlight.papers.kobayashi2020.claims import judge_claims
 from headlight.studies.heads import study as heads
 from headlight.studies.heads.settings import SurveySettings
@@ -155,3 +156,16 @@ def test_the_rules_of_the_findings():
     )
     verdicts = [each.verdict for each in judge_claims(found)]
     assert verdicts == ["holds", "holds", "does not hold", "does not hold"]
+
+
+@pytest.mark.parametrize(
+    ("correlation", "said"),
+    [
+        (-0.65, "-0.65: heads that attend most have the shorter vectors."),
+        (0.22, "0.22: heads that attend most do not have the shorter vectors."),
+        (-0.02, "-0.02: weights and lengths have little to do with each other."),
+        (float("nan"), "cannot be compared."),
+    ],
+)
+def test_what_is_said_of_two_maps_is_true_of_their_correlation(correlation, said):
+    assert together(correlation).endswith(said)

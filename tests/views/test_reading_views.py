@@ -74,6 +74,15 @@ def test_the_page_holds_the_same_json_and_loads_nothing():
     assert not re.search(r"url\(|@import|https?://", text)
 
 
+def test_text_has_its_own_direction():
+    reading = reading_sample(1, 1, ("[CLS]", "שלום", "##ים", "[SEP]"))
+    text = reading_page(reading)
+    assert Page(text).all("h1")[0].attributes["dir"] == "auto"
+    # Tokens are set by the script: each on its own, in sentences and in the map.
+    assert 'button.dir = "auto"' in text
+    assert "isolated(queries[state.query])" in text
+
+
 def test_cross_attention_with_other_tokens_on_each_side():
     reading = reading_sample().isel(query=slice(0, 2))
     data = json.loads(reading_json(reading))

@@ -6,6 +6,7 @@ import numpy as np
 import xarray
 
 from headlight.findings.no_op import TARGETS, no_op
+from headlight.findings.rules import RELATED
 from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
 from headlight.papers.kobayashi2020.results import (
     LABELS,
@@ -89,6 +90,17 @@ def _special_shares(found: xarray.Dataset) -> str:
     return f"Share of special tokens in the weight and in the norm: {', '.join(parts)}."
 
 
+def together(correlation: float) -> str:
+    """What Spearman's ρ between weights and lengths of all heads says."""
+    if not np.isfinite(correlation):
+        return "There are no such tokens, or the two maps cannot be compared."
+    said = f"Over heads, Spearman's ρ between the two maps is {correlation:.2f}"
+    if abs(correlation) < RELATED:
+        return f"{said}: weights and lengths have little to do with each other."
+    have = "have" if correlation < 0 else "do not have"
+    return f"{said}: heads that attend most {have} the shorter vectors."
+
+
 def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str) -> Content:
     """α and ‖f(x)‖ of a category as maps; the scale of ‖f(x)‖ is one for all categories."""
     found = load_norms(reproduction)
@@ -116,12 +128,7 @@ def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str
     frame = frame_of({"α": weight, "‖f(x)‖": norm})
     ranks = frame[["α", "‖f(x)‖"]].dropna().rank()
     correlation = float(ranks["α"].corr(ranks["‖f(x)‖"]))
-    note = (
-        f"Over heads, Spearman's ρ between the two maps is {correlation:.2f}: heads that attend "
-        f"most {'have' if correlation < 0 else 'do not have'} the shorter vectors."
-        if np.isfinite(correlation)
-        else "There are no such tokens, or the two maps cannot be compared."
-    )
+    note = together(correlation)
     return Content(
         "Left the weight that goes to such tokens, right the mean length of their "
         "transformed vectors, on one scale for all kinds of tokens. Dark on one side and light on "

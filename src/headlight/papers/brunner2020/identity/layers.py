@@ -69,7 +69,7 @@ def generalisation(
             writer.picture(
                 head_map([drawn]),
                 "The same for maps of every layer.",
-                f"Each map finds most near the layer that it was trained on: {label}.",
+                f"Rows are layers of training, columns those of testing: {label}.",
                 name="all",
             ),
         ],
