@@ -11,7 +11,7 @@ from headlight.capture import CapturedModel
 from headlight.errors import UnsupportedModelError
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RandomControl(CapturedModel):
     """A model whose weights are random except for its embeddings.
 
