@@ -307,6 +307,9 @@ def test_text_that_the_tokenizer_does_not_know(headlight, tmp_path, bert):
         (("--max-examples", "0"), "max-examples"),
         (("--measures", "wieght"), "weight"),
         (("--model", "{used}/nowhere"), "no folder"),
+        (("norms", "--frequency-ranks", "{used}/none.txt"), "none.txt"),
+        (("parser-probes", "--train", "{used}/none.conllu"), "none.conllu"),
+        (("parser-probes", "--word-vectors", "{used}/none.vec"), "none.vec"),
     ],
 )
 def test_cheap_mistakes_are_told_before_weights_are_loaded(
@@ -319,9 +322,13 @@ def test_cheap_mistakes_are_told_before_weights_are_loaded(
     used = tmp_path / "used"
     used.mkdir()
     (used / "result.nc").write_bytes(b"there")
+    treebank = used / "bank.conllu"
+    treebank.write_text("1\tsea\tsea\tNOUN\t_\t_\t0\troot\t_\t_\n\n")
     given = [option.format(used=used) for option in options]
+    study = "survey" if given[0].startswith("--") else given.pop(0)
+    source = treebank if study == "parser-probes" else corpus
     model = () if "--model" in options else ("--model", bert)
-    code, _, complained = headlight("survey", corpus, *model, *given)
+    code, _, complained = headlight(study, source, *model, *given)
     assert code in (1, 2)
     assert said in complained
 

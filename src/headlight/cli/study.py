@@ -117,6 +117,7 @@ def study_command(study: Study) -> Callable[..., None]:
 def _run(study: Study, asked: Request, settings: Settings) -> None:
     check_attribution(settings)
     _check_source(study, asked.source, settings)  # before anything slow is imported
+    _check_other_sources(settings)
 
     from headlight.analysis.folder import REPORT, RunFolder
     from headlight.files import location
@@ -190,6 +191,21 @@ def _check_source(study: Study, source: str | None, settings: Settings) -> None:
         next(iter(open_sentence_pairs(source)))
     else:
         next(iter(open_corpus(source, format=format, column=column)))
+
+
+def _check_other_sources(settings: Settings) -> None:
+    """Complain about a treebank to learn from, word vectors or ranks that cannot be read."""
+    from headlight.corpora import open_treebank
+    from headlight.corpora.state import source_state
+    from headlight.studies.norms.settings import RANKS_WITHOUT_FILE
+
+    named = {name: getattr(settings, name, None) for name in ("train", "word_vectors")}
+    ranks = getattr(settings, "frequency_ranks", None)
+    if named["train"]:
+        next(iter(open_treebank(named["train"])))
+    for source in (named["word_vectors"], None if ranks in RANKS_WITHOUT_FILE else ranks):
+        if source:
+            source_state(source)
 
 
 def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:

@@ -145,4 +145,5 @@ def _pass(
         return MapsObserver(batch, some, columns, measures, settings.queries, settings.pooling, use)
 
     step = BatchRunner(plan.model, plan.sites, observer, settings.batch_tokens)
-    return observe(examples, step, signature={}, progress=progress).digest
+    number = len(plan.index)
+    return observe(examples, step, signature={}, max_examples=number, progress=progress).digest
