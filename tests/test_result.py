@@ -1,5 +1,6 @@
 """Results on disk: what is read is what was written, or a sentence says why not."""
 
+import gc
 import json
 import os
 import subprocess
@@ -111,6 +112,17 @@ class TestNetcdf:
         (tmp_path / "other.nc").write_bytes(content)
         with pytest.raises(ResultError, match=r"other\.nc is no readable NetCDF file"):
             load(tmp_path / "other.nc", stage="survey")
+
+    @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+    def test_nothing_is_said_beside_the_refusal_of_a_damaged_file(self, tmp_path) -> None:
+        path = tmp_path / "result.nc"
+        save(survey(), path)
+        content = bytearray(path.read_bytes())
+        content[144:152] = bytes(8)  # HDF5 opens the file, but not the group that holds all others
+        path.write_bytes(content[:-1])  # no digest
+        with pytest.raises(ResultError, match="no readable NetCDF file"):
+            load(path)
+        gc.collect()
 
     @settings(max_examples=100, deadline=None)
     @given(data=strategies.data())

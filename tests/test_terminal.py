@@ -20,6 +20,8 @@ import example_data
 import headlight
 from headlight.cli import app, main
 from headlight.cli.printing import NARROWEST, say_json
+from headlight.corpora import open_corpus
+from headlight.errors import UsageError
 from headlight.result import load
 from headlight.studies.catalogue import STUDIES
 from studies.processes import PROGRAM, start
@@ -227,6 +229,16 @@ def test_streams_that_are_closed(tmp_path, closed):
             "error: standard input is closed, and cannot be read; name a file, or send text to "
             "it.\n"
         )
+
+
+@pytest.mark.parametrize("arguments", [["read", "-"], ["survey", "-"]])
+def test_standard_input_that_is_closed(called, monkeypatch, arguments):
+    monkeypatch.setattr(sys, "stdin", None)
+    code, complained = called(arguments, Bytes("utf-8"))
+    assert code == 2
+    assert complained.startswith("error: standard input is closed, and cannot be read")
+    with pytest.raises(UsageError, match="standard input is closed"):
+        list(open_corpus("-"))
 
 
 # Refusals repeat what they were given

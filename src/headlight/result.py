@@ -13,6 +13,7 @@ from hashlib import sha256
 from importlib import metadata
 from io import BytesIO
 
+import h5py
 import pandas
 import xarray
 
@@ -82,6 +83,8 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     try:
         content = path.read_bytes()
         _check_seal(content, path)
+        with h5py.File(BytesIO(content), "r") as file:
+            list(file["/"])  # where this fails, h5netcdf complains on standard error as well
         dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
     except _UNREADABLE as problem:
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem

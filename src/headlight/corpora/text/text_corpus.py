@@ -141,8 +141,8 @@ def _documents(lines: Lines, format: str | None, column: str | None) -> Iterator
 def _guess(lines: Lines) -> str:
     if lines.suffix in TREEBANK_SUFFIXES:
         raise UsageError(
-            f"{lines.name} is a treebank, where text is needed; name the format paragraphs if its "
-            "lines are to be read as text."
+            f"{lines.name} is a treebank, where text is needed; take a study of treebanks, or name "
+            "the format paragraphs to read its lines as they are."
         )
     if lines.suffix in SUFFIXES:
         return SUFFIXES[lines.suffix]
