@@ -81,7 +81,7 @@ def test_missing_heads_are_marked_and_not_drawn():
         str(e.attributes["data-heads"]) for e in page.all("path") if "data-heads" in e.attributes
     ]
     assert dots
-    assert not any("L1H3 " in names for names in dots if "documents" not in names)
+    assert not any("L1H3 " in names for names in dots if "examples" not in names)
 
 
 def test_every_figure_says_how_to_read_it_and_where_it_is_from():

@@ -186,7 +186,7 @@ def _correlation(result: xr.Dataset) -> Figure:
         "correlation",
         "How far is effective attention from the weight?",
         "Pearson correlation of effective and raw attention. Left: by length of the text, the "
-        "band is one standard deviation over documents and the bars say how many there were; "
+        "band is one standard deviation over examples and the bars say how many there were; "
         "once a text is longer than a head is wide, the two differ.",
         "After Brunner et al. (2020), Figure 1a.",
         [],

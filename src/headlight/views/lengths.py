@@ -65,7 +65,7 @@ def _bars(across: Scale, count: NDArray[np.float64]) -> list[Markup]:
     return [
         element(
             "path",
-            element("title", f"{grouped(float(documents))} documents"),
+            element("title", f"{grouped(float(documents))} examples"),
             class_="bar",
             d=f"M{number(across(index) - width / 2)} {BOTTOM}h{number(width)}"
             f"v{number(-_BAR * float(documents / count.max()))}h{number(-width)}z",
@@ -99,7 +99,7 @@ def _means(
     seen = np.flatnonzero(np.isfinite(mean))
     places = [f"{number(across(i))} {number(upward(float(mean[i])))}" for i in map(int, seen)]
     names = [
-        f"{edges[i]:g} tokens and more, {grouped(float(count[i]))} documents: "
+        f"{edges[i]:g} tokens and more, {grouped(float(count[i]))} examples: "
         f"{two_decimals(float(mean[i]))}"
         for i in map(int, seen)
     ]
