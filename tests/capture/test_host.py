@@ -13,13 +13,13 @@ import torch
 import xarray
 from torch import nn
 
-from headlight.analysis.batch_runner import out_of_memory
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, OwnObjective, attribute, load_model
 from headlight.capture.attention import _listeners, _lock
+from headlight.capture.memory import out_of_memory
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
-from headlight.errors import UnknownNameError, UsageError
+from headlight.errors import CaptureError, UnknownNameError, UsageError
 from headlight.reading import read
 from headlight.studies.catalogue import STUDIES
 from studies.models import model, texts
@@ -158,6 +158,14 @@ def test_a_batch_for_which_memory_does_not_suffice_is_halved(
     found = STUDIES["survey"].run(texts(4), model("bert"), settings, progress=False)
     assert sizes == [1, 1, 1, 1]
     xarray.testing.assert_allclose(found, wanted)
+
+
+def test_a_reading_for_which_memory_does_not_suffice_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CapturedModel, "run", lambda *_, **__: torch.empty(10**15))
+    with pytest.raises(CaptureError, match="memory does not suffice for this text of 7 tokens"):
+        read(model("bert"), "the sea keeps a river")
 
 
 # Processes

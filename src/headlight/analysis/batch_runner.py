@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -20,8 +19,6 @@ from headlight.encode.batch import Batch, collate
 from headlight.reduce import Tally
 
 E = TypeVar("E", bound=Encoded)
-_NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "alloc_failed")
-"""What PyTorch says on a CPU of Linux or macOS, on one of Windows, on other devices; and cuBLAS."""
 SHARD, SLOW_SHARD = 256, 16
 """Examples between two checkpoints; where contributions are computed, each may take seconds."""
 
@@ -170,11 +167,3 @@ class BatchRunner(Generic[E]):
 def _shows_its_kinds(example: Encoded) -> bool:
     """Whether tracing can tell the kinds of attention apart by the shapes of their weights."""
     return not example.target or 1 < len(example.target) != len(example.ids)
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether a smaller batch may succeed."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    message = str(error).lower()
-    return isinstance(error, RuntimeError) and any(sign in message for sign in _NO_MEMORY)

@@ -7,7 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from headlight.analysis.batch_runner import BatchRunner, out_of_memory
+from headlight.analysis.batch_runner import BatchRunner
+from headlight.capture.memory import out_of_memory
 from headlight.encode import Encoded, length_batches
 from headlight.files import Location
 from headlight.result import calculated_with

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.memory import out_of_memory
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.encode import Encoded, encode_one
 from headlight.encode.batch import collate
-from headlight.errors import UsageError
+from headlight.errors import CaptureError, UsageError
 from headlight.vocabulary import Kind
 
 T = TypeVar("T")
@@ -60,9 +61,21 @@ def capture_one(
         example: what it reads.
         sites: which attention modules, in the order of the result.
         visit: is given a record of a batch of one text.
+
+    Raises:
+        CaptureError: what the model computes is not finite, or memory does not suffice.
     """
     found: list[T] = []
     with model.capture(sites) as recorder:
         recorder.visit = lambda record: found.append(visit(record))
-        model.run(collate([example], pad_id=0, device=model.transformer.device))
+        try:
+            model.run(collate([example], pad_id=0, device=model.transformer.device))
+        except (RuntimeError, MemoryError) as problem:
+            if not out_of_memory(problem):
+                raise
+            tokens = len(example.ids) + len(example.target)
+            raise CaptureError(
+                f"memory does not suffice for this text of {tokens} tokens; shorten it, or choose "
+                "some layers."
+            ) from problem
     return found
