@@ -4,6 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from headlight.characters import printable, storable
 from headlight.errors import RunError
 
 
@@ -20,7 +21,8 @@ def announce_room(folder: Path, size: int, what: str, *, progress: bool = True) 
         RunError: fewer bytes are free.
     """
     if progress and size:
-        sys.stderr.write(f"{what} take {_amount(size)} in {folder}\n")
+        place = printable(storable(folder))  # a terminal may obey what is in a name
+        sys.stderr.write(f"{what} take {_amount(size)} in {place}\n")
     require_room(folder, size, what)
 
 
