@@ -130,12 +130,14 @@ def test_pictures_have_the_numbers_of_layers_at_their_axes(result):
                 assert set(np.round(points).astype(int)) == set(LAYERS)
 
 
+BEST_HEADS = {"dependency": "weight", "coreference": "best", "distances": "nearest"}
+"""Studies that name best heads, and the table that does."""
+
+
+@pytest.mark.parametrize("result", list(BEST_HEADS), indirect=True)
 def test_best_heads_are_those_with_the_numbers_beside_them(result):
-    names = {"dependency": "weight", "coreference": "best", "distances": "nearest"}
     stage = result.attrs["stage"]
-    if stage not in names:
-        pytest.skip("it has no best heads")
-    rows = tables(result)[names[stage]].frame.to_dict("records")
+    rows = tables(result)[BEST_HEADS[stage]].frame.to_dict("records")
     for row in rows:
         if stage == "distances":
             place = (result["layer"] == row["layer"]) & (result["head"] == row["head"])
