@@ -20,12 +20,6 @@ from headlight.studies.catalogue import STUDIES
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
 TABLE = re.compile(r"(<!-- variables: ([a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-SOURCES = {
-    "text": "corpus.txt",
-    "treebank": "en_ewt-ud-dev.conllu",
-    "coreference": "litbank",
-}
-"""Files of the tests, by what a study reads."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "contributions": {"exact": 2, "attribution": {"directions": 2}},
     "token_identity": {
@@ -71,7 +65,7 @@ def all_results(folder: Path) -> dict[str, xarray.Dataset]:
     model = example_data["tiny_model"](folder)
     return {
         name: getattr(headlight, name)(
-            folder / SOURCES[study.reads],
+            folder / example_data["SOURCES"][study.reads],
             model=model,
             progress=False,
             **SETTINGS.get(name, {}),

@@ -23,6 +23,8 @@ TREE = (
     ("PUNCT", 4, "punct"),
 )
 """Part of speech, head from 1, relation."""
+SOURCES = {"text": "corpus.txt", "treebank": "en_ewt-ud-dev.conllu", "coreference": "litbank"}
+"""Of what `write` makes, the file or folder for a study, by what it reads."""
 
 
 def write(folder: Path) -> None:

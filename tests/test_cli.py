@@ -606,7 +606,6 @@ def test_a_summary_for_machines(headlight, tmp_path, corpus, bert):
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_leaves_a_page_and_tables(headlight, tmp_path, name):
     example_data.write(tmp_path)
-    source = {"text": "corpus.txt", "treebank": "en_ewt-ud-dev.conllu", "coreference": "litbank"}
     few = {
         "token_identity": ("--maps", "naive,linear", "--solver", "ridge", "--folds", "2"),
         "contributions": ("--exact", "1", "--max-examples", "3", "--max-length", "16"),
@@ -615,7 +614,7 @@ def test_every_study_leaves_a_page_and_tables(headlight, tmp_path, name):
     out = tmp_path / "out"
     code, said, complained = headlight(
         name.replace("_", "-"),
-        tmp_path / source[STUDIES[name].reads],
+        tmp_path / example_data.SOURCES[STUDIES[name].reads],
         "--out",
         out,
         *few.get(name, ()),

@@ -19,11 +19,6 @@ from headlight.views.studies.terminal import study_terminal
 from headlight.vocabulary import NUMBERING
 
 LAYERS = (1, 3)
-SOURCES = {
-    "text": "corpus.txt",
-    "treebank": "en_ewt-ud-dev.conllu",
-    "coreference": "litbank",
-}
 SETTINGS = {
     "contributions": {"exact": 0, "attribution": {"directions": 2}},
     "token_identity": {
@@ -66,7 +61,7 @@ def result(request, data) -> xr.Dataset:
     few = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}.get(study.reads, {})
     model = uneven(data, "language_model" if study.name == "importance" else None)
     return getattr(headlight, study.name)(
-        data / SOURCES[study.reads],
+        data / example_data.SOURCES[study.reads],
         model=model,
         layers=LAYERS,
         progress=False,
