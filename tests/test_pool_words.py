@@ -9,13 +9,15 @@ from hypothesis import example, given, settings, strategies as st
 from torch import Tensor
 
 from headlight.errors import UnknownNameError, UsageError
-from headlight.pool import Words
+from headlight.pool import WordPair, Words
 from headlight.vocabulary import QueryPooling
 from word_numbers import (
     PADDING,
     batches,
+    between_texts,
     between_units,
     padded,
+    pairs,
     seeds,
     sides,
     sums_over_keys,
@@ -25,11 +27,12 @@ from word_numbers import (
 hows = st.sampled_from(get_args(QueryPooling))
 
 
-def weights(word: Tensor, seed: int, heads: int = 2) -> Tensor:
+def weights(word: Tensor, seed: int, queries: int | None = None) -> Tensor:
     """As attention leaves them: rows sum to 1 over what is no padding; those of padding, too."""
     generator = torch.Generator().manual_seed(seed)
-    tokens = word.shape[1]
-    logits = torch.randn(len(word), heads, tokens, tokens, generator=generator).double() * 2
+    texts, tokens = word.shape
+    shape = (texts, 2, tokens if queries is None else queries, tokens)
+    logits = torch.randn(shape, generator=generator).double() * 2
     return torch.softmax(logits.masked_fill((word == PADDING)[:, None, None], -1e30), dim=-1)
 
 
@@ -161,12 +164,71 @@ def test_special_tokens_alone():
     assert words.pool(BY_HAND[..., :2, :2]).shape == (1, 1, 0, 0)
 
 
+@settings(max_examples=60, deadline=None)
+@given(pairs, sides, seeds, hows, st.booleans(), st.booleans())
+def test_words_of_two_texts_are_pooled_as_by_loops(both, side, seed, how, attending, attended):
+    target = padded([pair[0] for pair in both], "right")
+    source = padded([pair[1] for pair in both], side)
+    pair = WordPair(
+        Words.of(target, queries=how, special=attending), Words.of(source, special=attended)
+    )
+    score = weights(source, seed, queries=target.shape[1])
+    found = pair.pool(score)
+    shape = (pair.attending.width, pair.attended.width)
+    assert found.shape == (len(target), 2, *shape)
+    for text, (row, column) in enumerate(zip(target.tolist(), source.tolist(), strict=True)):
+        sums = sums_over_keys(score[text].numpy(), column)
+        wanted = between_texts(sums, (row, attending), (column, attended), how, shape)
+        np.testing.assert_allclose(found[text].numpy(), wanted, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(batches, sides, seeds, hows, st.booleans())
+def test_a_text_and_itself_are_two_texts(texts, side, seed, how, special):
+    word = padded(texts, side)
+    words = Words.of(word, queries=how, special=special)
+    score = weights(word, seed)
+    found = WordPair(words, words).pool(score)
+    torch.testing.assert_close(found, words.pool(score), rtol=0, atol=1e-12)
+
+
+CROSS_BY_HAND = torch.tensor(
+    [
+        [0.10, 0.10, 0.20, 0.60],  # <pad>, with which the decoder begins
+        [0.40, 0.20, 0.10, 0.30],  # the
+        [0.00, 0.10, 0.70, 0.20],  # hou
+        [0.20, 0.10, 0.10, 0.60],  # ##se
+        [0.25, 0.25, 0.25, 0.25],  # .
+    ]
+)[None, None]
+"""To das, Hau, ##s and </s>."""
+
+
+def test_cross_attention_by_hand():
+    target, source = torch.tensor([[-1, 0, 1, 1, 2]]), torch.tensor([[0, 1, 1, -1]])
+    pair = WordPair(Words.of(target), Words.of(source, special=True))
+    wanted = [[0.40, 0.30, 0.30], [0.10, 0.50, 0.40], [0.25, 0.50, 0.25]]
+    torch.testing.assert_close(pair.pool(CROSS_BY_HAND)[0, 0], torch.tensor(wanted))
+    assert pair.attended.number.tolist() == [[0, 1, -1]]
+    assert pair.attending.number.tolist() == [[0, 1, 2]]
+    assert pair.count.tolist() == [[1, 2, 1]]
+
+
+def test_numbers_of_units():
+    word = torch.tensor([[-1, 0, 2, 2, -1], [-1, 0, -1, -2, -2]])
+    assert Words.of(word, special=True).number.tolist() == [[-1, 0, 2, -1], [-1, 0, -1, -2]]
+    assert Words.of(word).number.tolist() == [[0, -2, 2], [0, -2, -2]]
+
+
 def test_refusals():
     word = torch.tensor([[-1, 0, 0, 1, -1]])
     with pytest.raises(UnknownNameError, match="no way of joining the queries of a word is called"):
         Words.of(word, queries="last")
     for numbers in (word, torch.tensor([[-1, 0, 1, 2, -1]])):
-        with pytest.raises(
-            UsageError, match="between 5 queries and 4 keys, and the words are of 5"
-        ):
+        with pytest.raises(UsageError, match="have 4 keys, and the words are of 5 tokens; give"):
             Words.of(numbers).pool(BY_HAND[..., :4])
+        with pytest.raises(UsageError, match="have 4 queries, and the words are of 5 tokens; give"):
+            Words.of(numbers).pool(BY_HAND[..., :4, :])
+    pair = WordPair(Words.of(word), Words.of(word[:, :4]))
+    with pytest.raises(UsageError, match="have 5 keys, and the words are of 4 tokens; give"):
+        pair.pool(BY_HAND)

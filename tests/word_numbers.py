@@ -24,6 +24,9 @@ texts = st.builds(
     frame=st.booleans(),
 )
 batches = st.lists(texts, min_size=1, max_size=3).filter(lambda found: any(found))
+pairs = st.lists(st.tuples(texts, texts), min_size=1, max_size=3).filter(
+    lambda found: all(map(any, zip(*found, strict=True)))
+)
 sides = st.sampled_from(["left", "right"])
 seeds = st.integers(0, 2**32 - 1)
 
@@ -87,13 +90,28 @@ def between_units(between: Array, row: list[int], how: str, special: bool, width
         special: Whether special tokens stay.
         width: Rows and columns of the result.
     """
-    everything = units(row, special=True)
-    wanted = [number for number, unit in enumerate(everything) if special or row[unit[0]] >= 0]
-    result = np.zeros((len(between), width, width))
+    return between_texts(between, (row, special), (row, special), how, (width, width))
+
+
+Side = tuple[list[int], bool]
+"""A text, and whether its special tokens stay."""
+
+
+def between_texts(
+    between: Array, target: Side, source: Side, how: str, shape: tuple[int, int]
+) -> Array:
+    """From [head, token of the target, unit or special token of the source] to [head, *shape]."""
+    (rows, attending), (columns, attended) = (
+        (found, [n for n, unit in enumerate(found) if special or text[unit[0]] >= 0])
+        for text, special in (target, source)
+        for found in [units(text, special=True)]
+    )
+    assert between.shape[2] == len(columns)
+    result = np.zeros((len(between), *shape))
     for head in range(len(between)):
-        for place, number in enumerate(wanted):
-            rows = [between[head, piece] for piece in everything[number]]
-            result[head, place, : len(wanted)] = joined(rows, how)[wanted]
+        for place, number in enumerate(attending):
+            pieces_of_it = [between[head, piece] for piece in rows[number]]
+            result[head, place, : len(attended)] = joined(pieces_of_it, how)[attended]
     return result
 
 

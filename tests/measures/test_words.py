@@ -12,14 +12,16 @@ import definitions
 from definitions import Array
 from headlight.errors import UnknownNameError
 from headlight.measures import Scores, word_score
-from headlight.pool import Words
+from headlight.pool import WordPair, Words
 from headlight.vocabulary import NormPooling, QueryPooling
 from measures.layers import DTYPES, Layer, Sizes, keeps_promise, random_layer, softmax, wide
 from word_numbers import (
     PADDING,
     batches,
+    between_texts,
     between_units,
     padded,
+    pairs,
     seeds,
     sides,
     sums_over_keys,
@@ -29,12 +31,19 @@ from word_numbers import (
 hows = st.sampled_from(get_args(QueryPooling))
 
 
-def layer_of(word: torch.Tensor, seed: int, sharing: int = 1, causal: bool = False) -> Layer:
-    """A layer that runs over these texts, as models mask them."""
+def layer_of(
+    word: torch.Tensor,
+    seed: int,
+    sharing: int = 1,
+    causal: bool = False,
+    queries: int | None = None,
+) -> Layer:
+    """A layer that runs over these texts, or from others to them, as models mask them."""
     batch, tokens = word.shape
-    sizes = Sizes(batch=batch, heads=2, sharing=sharing, queries=tokens, keys=tokens)
+    queries = tokens if queries is None else queries
+    sizes = Sizes(batch=batch, heads=2, sharing=sharing, queries=queries, keys=tokens)
     layer = random_layer(sizes, seed, dtype=torch.float64)
-    visible = (word != PADDING)[:, None].expand(-1, tokens, -1)
+    visible = (word != PADDING)[:, None].expand(-1, queries, -1)
     if causal:
         visible = visible & torch.ones(tokens, tokens).tril().bool()
     generator = torch.Generator().manual_seed(seed)
@@ -52,6 +61,19 @@ def lengths_of_sums(weight: Array, value: Array, output: Array, row: list[int]) 
         for key in everything[number]:
             total += weight[head, query, key] * vectors[head, key]
         result[head, query, number] = definitions.length(total)
+    return result
+
+
+def lengths_of_merged_sums(weight: Array, value: Array, output: Array, row: list[int]) -> Array:
+    """‖Σ_j Σ_h α_ij f_h(x_j)‖ over the pieces j of each unit."""
+    vectors = definitions.transformed(value, output)
+    everything = units(row, special=True)
+    result = np.zeros((1, weight.shape[1], len(everything)))
+    for _, query, number in np.ndindex(*result.shape):
+        total = np.zeros(output.shape[2])
+        for head, key in [(h, k) for h in range(len(weight)) for k in everything[number]]:
+            total += weight[head, query, key] * vectors[head, key]
+        result[0, query, number] = definitions.length(total)
     return result
 
 
@@ -108,6 +130,41 @@ def test_weights_effective_weights_and_gradients_of_words(texts, side, seed, how
         wanted = wanted_of(layer, sums, word, words, special)
         found = word_score(scores, measure, words, pooling=pooling)
         np.testing.assert_allclose(wide(found), wanted, rtol=0, atol=1e-6)
+
+
+def merged_norms(weight: Array, value: Array, output: Array, row: list[int]) -> Array:
+    return sums_over_keys(definitions.merged_norm(weight, value, output)[None], row)
+
+
+def summed_norms(weight: Array, value: Array, output: Array, row: list[int]) -> Array:
+    return sums_over_keys(definitions.weighted_norm(weight, value, output), row)
+
+
+DEFINED = {
+    ("norm", "norms"): summed_norms,
+    ("norm", "vectors"): lengths_of_sums,
+    ("merged_norm", "norms"): merged_norms,
+    ("merged_norm", "vectors"): lengths_of_merged_sums,
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    pairs, sides, seeds, hows, st.booleans(), st.sampled_from([1, 2]),
+    st.sampled_from(sorted(DEFINED)), st.sampled_from(DTYPES),
+)  # fmt: skip
+def test_norms_between_the_words_of_two_texts(both, side, seed, how, special, sharing, what, dtype):
+    target = padded([pair[0] for pair in both], "right")
+    source = padded([pair[1] for pair in both], side)
+    layer = layer_of(source, seed, sharing, queries=target.shape[1]).to(dtype)
+    pair = WordPair(Words.of(target, queries=how), Words.of(source, special=special))
+    shape = (pair.attending.width, pair.attended.width)
+    wanted = []
+    for text, (row, column) in enumerate(zip(target.tolist(), source.tolist(), strict=True)):
+        parts = wide(layer.weight[text]), wide(layer.value[text]), wide(layer.output)
+        between = DEFINED[what](*parts, column)
+        wanted.append(between_texts(between, (row, False), (column, special), how, shape))
+    keeps_promise(word_score(layer.scores(), what[0], pair, what[1]), np.stack(wanted))
 
 
 def two_pieces(first: list[float], second: list[float], weight: list[float]) -> Scores:

@@ -6,26 +6,31 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from headlight.capture import LayerRecord
+from headlight.measures.norm import per_head
 from headlight.measures.precision import back_to, double
 from headlight.measures.scores import Scores
 from headlight.settings import require_choice
 from headlight.shapes import Score
 from headlight.vocabulary import NormPooling
 
+_LENGTHS = ("norm", "merged_norm")
+"""Measures that are lengths of vectors, which can be summed before they are measured."""
+
 WordScore = Float[Tensor, "batch head word other_word"]
 
 
 @runtime_checkable
 class Pooling(Protocol):
-    """Which tokens are pieces of which word, as `headlight.pool.Words` knows it."""
+    """Which tokens are pieces of which word: `headlight.pool.Words`, `headlight.pool.WordPair`."""
 
     @property
     def members(self) -> Float[Tensor, "batch word token"]:
-        """1 where a token is a piece of a word."""
+        """1 where a key is a piece of an attended word."""
 
     @property
     def count(self) -> Int64[Tensor, "batch word"]:
-        """Pieces of every word."""
+        """Pieces of every attended word."""
 
     def pool(self, score: Score) -> WordScore:
         """Sum over the pieces of the attended word, mean over those of the attending one."""
@@ -56,12 +61,15 @@ def word_score(scores: Scores, measure: str, words: Pooling, pooling: str = "nor
     * ``norm``: Σ_{j∈b} ‖α_ij f(x_j)‖ with the pooling ``norms``, and ‖Σ_{j∈b} α_ij f(x_j)‖ with
       ``vectors``.  The first is what the released code of Kobayashi et al. does when it merges
       subwords; the second is what really moves from b, at most as large, and smaller where the
-      vectors of the pieces point in different directions.  For words of one piece they agree.
+      vectors of the pieces point in different directions.  For words of one piece they agree;
+    * ``merged_norm``: the same of what all heads move together, Σ_{j∈b} ‖Σ_h α_ij f_h(x_j)‖, or
+      with ``vectors`` ‖Σ_{j∈b} Σ_h α_ij f_h(x_j)‖.
 
     Args:
-        scores: Of one attention module, of a text to itself.
+        scores: Of one attention module.
         measure: As in `Scores.of`.
-        words: Of the same batch.
+        words: Of the same batch; of a text that attends to itself `headlight.pool.Words`, of two
+            texts, one of which attends to the other, a `headlight.pool.WordPair`.
         pooling: How norms are pooled over the pieces of an attended word; nothing to the others.
 
     Returns:
@@ -76,16 +84,18 @@ def word_score(scores: Scores, measure: str, words: Pooling, pooling: str = "nor
     """
     require_choice("pooling of norms", pooling, NormPooling)
     score = scores.of(measure)
-    if measure != "norm" or pooling == "norms":
+    if measure not in _LENGTHS or pooling == "norms":
         return words.pool(score)
-    rows = _with_lengths_of_sums(words.over_keys(score), scores, words)
+    rows = _with_lengths_of_sums(words.over_keys(score), scores, words, measure)
     return words.over_queries(rows, score)
 
 
 def _with_lengths_of_sums(
-    rows: Float[Tensor, "batch head query word"], scores: Scores, words: Pooling
+    rows: Float[Tensor, "batch head query word"], scores: Scores, words: Pooling, measure: str
 ) -> Float[Tensor, "batch head query word"]:
     """The rows with ‖Σ_{j∈b} α_ij f(x_j)‖ for each word b of several pieces.
+
+    Merged over heads, the vectors of all heads at a piece are summed as if they were pieces.
 
     The square is Σ_{j,k∈b} α_ij α_ik ⟨f(x_j), f(x_k)⟩, so that vectors of size d_model, one for
     each query and word, are never formed.  Where the pieces cancel one another a square loses
@@ -94,18 +104,23 @@ def _with_lengths_of_sums(
     several = words.count > 1
     if not bool(several.any()):
         return rows
-    heads, queries = rows.shape[1:3]
     # Most words have one piece: only the others, and only their pieces, are looked at.
     members = words.members * several[..., None]
     word, piece = _chosen(several), _chosen(members.any(1))
     text = torch.arange(len(word), device=word.device)[:, None]
     members = members[text[..., None], word[:, :, None], piece[:, None]]
+    heads, queries = scores.weight.shape[1:3]
     alpha = scores.weight.gather(3, piece[:, None, None].expand(-1, heads, queries, -1))
-    vectors = _picked(scores.transformed, piece)
+    if measure == "norm":
+        vectors = _picked(scores.transformed, piece)
+    else:
+        vectors = _whole(scores.record, piece).flatten(1, 2)[:, None]
+        alpha = alpha.transpose(1, 2).flatten(2)[:, None]
+        members = members.repeat(1, 1, heads)
     squares = _squares(alpha, vectors, members)
     lengths = back_to(squares.clamp_min_(0).sqrt_(), rows.device).to(rows.dtype)
     bins = word.where(several[text, word], rows.shape[-1])  # the last is thrown away
-    place = bins[:, None, None].expand(-1, heads, queries, -1)
+    place = bins[:, None, None].expand(-1, rows.shape[1], queries, -1)
     padded = torch.nn.functional.pad(rows, (0, 1))
     return padded.scatter_(3, place, lengths)[..., :-1]
 
@@ -131,6 +146,15 @@ def _picked(
     piece = piece.to(rows.device)
     text = torch.arange(len(piece), device=rows.device)[:, None]
     return rows.movedim(2, 1)[text, piece].movedim(1, 2)
+
+
+def _whole(
+    record: LayerRecord, piece: Int64[Tensor, "batch piece"]
+) -> Float[Tensor, "batch head piece d_model"]:
+    """f(x) of the pieces as vectors of the hidden states, which those of all heads share."""
+    value = _picked(per_head(record.value, record.weight.shape[1]), piece)
+    vectors: Tensor = double(value) @ double(record.site.projection.weight)
+    return vectors
 
 
 def _chosen(

@@ -11,10 +11,11 @@ from headlight.pool.categories import (
     over_queries,
     with_all,
 )
-from headlight.pool.words import Words
+from headlight.pool.words import WordPair, Words
 
 __all__ = [
     "Membership",
+    "WordPair",
     "Words",
     "membership",
     "over_keys",

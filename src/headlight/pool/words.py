@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.encode.batch import NO_WORD
+from headlight.encode.batch import NO_WORD, PADDED_WORD
 from headlight.errors import UsageError
 from headlight.settings import require_choice
 from headlight.shapes import Score
@@ -25,9 +25,10 @@ class Words:
 
     What goes to a word is the sum of what goes to its pieces; what a word gives is the mean of what
     its pieces give, or one of the alternatives of `of`.  So rows of attention weights sum to 1
-    again, special tokens included.
+    again, special tokens included.  For attention between two texts see `WordPair`.
 
     Attributes:
+        word: `Batch.word`, or `Batch.target_word`.
         unit: For every token the number of its word; -1 for padding, and for special tokens unless
             they are units of their own.
         special: Special tokens that are not units.
@@ -35,6 +36,7 @@ class Words:
         queries: How what the pieces of a word give becomes what the word gives.
     """
 
+    word: Int64[Tensor, "batch token"]
     unit: Int64[Tensor, "batch token"]
     special: Bool[Tensor, "batch token"]
     width: int
@@ -51,7 +53,7 @@ class Words:
         """The words of a batch.
 
         Args:
-            word: `Batch.word`.
+            word: `Batch.word`, or `Batch.target_word`.
             queries: What the attending word gives, of what its pieces give: their ``mean``, as in
                 the paper; the ``first`` of them, which is what the authors' program does; or, for
                 every key, the ``max``, scaled so that the row has the size of the mean row: weights
@@ -66,7 +68,7 @@ class Words:
         require_choice("way of joining the queries of a word", queries, QueryPooling)
         unit = _in_order(word) if special else word.clamp_min(NO_UNIT)
         dropped = (word == NO_WORD) & (unit == NO_UNIT)
-        return cls(unit, dropped, int(unit.max()) + 1, queries)  # type: ignore[arg-type]
+        return cls(word, unit, dropped, int(unit.max()) + 1, queries)  # type: ignore[arg-type]
 
     @cached_property
     def members(self) -> Float[Tensor, "batch word token"]:
@@ -85,6 +87,15 @@ class Words:
         """Which words there are."""
         return self.count > 0
 
+    @cached_property
+    def number(self) -> Int64[Tensor, "batch word"]:
+        """Which word of its text each unit is; -1 for a special token, -2 where there is no unit.
+
+        With special tokens as units of their own, this tells them from words.
+        """
+        numbers = self.word.gather(1, self._first)
+        return numbers.masked_fill(~self.present, PADDED_WORD)
+
     def pool(self, score: Score) -> Float[Tensor, "batch head word other"]:
         """The score between words; 0 in the rows and columns of words that are not there.
 
@@ -93,7 +104,8 @@ class Words:
         """
         if self._block is None:
             return self.over_queries(self.over_keys(score), score)
-        self._demand_fit(score)
+        self._demand_fit(score.shape[2], "queries")
+        self._demand_fit(score.shape[3], "keys")
         there = self.present[:, None, :, None] & self.present[:, None, None]
         return score[:, :, self._block, self._block].masked_fill(~there, 0)
 
@@ -101,9 +113,9 @@ class Words:
         """Sum over the pieces of each word that is attended to.
 
         Raises:
-            UsageError: The score is not between the tokens of this batch.
+            UsageError: The keys of the score are not the tokens of this batch.
         """
-        self._demand_fit(score)
+        self._demand_fit(score.shape[3], "keys")
         batch, heads, queries, _ = score.shape
         # One product per text, for all heads and queries together, and no copy for each head.
         rows = score.flatten(1, 2) @ self.members.mT.to(score.dtype)
@@ -116,12 +128,29 @@ class Words:
             rows: One row for every token.
             score: The same before keys were pooled: what goes to special tokens is part of the
                 size to which ``max`` scales.
+
+        Raises:
+            UsageError: The queries of the score are not the tokens of this batch.
         """
+        return self.joined(rows, score, self.special)
+
+    def joined(self, rows: Rows, score: Score, special: Bool[Tensor, "batch key"]) -> WordRows:
+        """As `over_queries`, where the keys are those of any text.
+
+        Args:
+            rows: One row for every token.
+            score: The same before keys were pooled.
+            special: Special tokens among the keys that are not units.
+
+        Raises:
+            UsageError: The queries of the score are not the tokens of this batch.
+        """
+        self._demand_fit(rows.shape[2], "queries")
         if self.queries == "first":
             return self._first_rows(rows)
         if self.queries == "mean":
             return self._mean_rows(rows)
-        return self._largest_rows(rows, score * self.special[:, None, None])
+        return self._largest_rows(rows, score * special[:, None, None])
 
     @cached_property
     def _block(self) -> slice | None:
@@ -167,13 +196,57 @@ class Words:
         place = bins[:, None, :, None].expand_as(rows)
         return maxima.scatter_reduce_(2, place, rows, "amax", include_self=False)[:, :, :-1]
 
-    def _demand_fit(self, score: Score) -> None:
+    def _demand_fit(self, found: int, side: str) -> None:
         tokens = self.unit.shape[1]
-        if score.shape[2:] != (tokens, tokens):
+        if found != tokens:
             raise UsageError(
-                f"these scores are between {score.shape[2]} queries and {score.shape[3]} keys, and "
-                f"the words are of {tokens} tokens; give those of a text's attention to itself."
+                f"these scores have {found} {side}, and the words are of {tokens} tokens; give the "
+                "words of that very text, and for attention between two texts a WordPair."
             )
+
+
+@dataclass(frozen=True, eq=False)
+class WordPair:
+    """The words of two texts, of which one attends to the other.
+
+    ``WordPair(Words.of(batch.target_word), Words.of(batch.word, special=True))`` pools
+    cross-attention: rows to words of the target, columns to words of the source, whose special
+    tokens stay as columns of their own; `Words.number` of ``attended`` says which those are.
+    It pools as `Words` does, and goes wherever these do.
+
+    Attributes:
+        attending: Words of the queries; they say how the pieces of an attending word are joined.
+        attended: Words of the keys.
+    """
+
+    attending: Words
+    attended: Words
+
+    @property
+    def members(self) -> Float[Tensor, "batch word token"]:
+        """1 where a key is a piece of an attended word."""
+        return self.attended.members
+
+    @property
+    def count(self) -> Int64[Tensor, "batch word"]:
+        """Pieces of every attended word."""
+        return self.attended.count
+
+    def pool(self, score: Score) -> Float[Tensor, "batch head word other"]:
+        """The score between words; 0 in the rows and columns of words that are not there.
+
+        Raises:
+            UsageError: The score is not between the tokens of these texts.
+        """
+        return self.over_queries(self.over_keys(score), score)
+
+    def over_keys(self, score: Score) -> Float[Tensor, "batch head query word"]:
+        """Sum over the pieces of each word that is attended to; see `Words.over_keys`."""
+        return self.attended.over_keys(score)
+
+    def over_queries(self, rows: Rows, score: Score) -> WordRows:
+        """What each word gives, of what its pieces give; see `Words.over_queries`."""
+        return self.attending.joined(rows, score, self.attended.special)
 
 
 def _in_order(word: Int64[Tensor, "batch token"]) -> Int64[Tensor, "batch token"]:
