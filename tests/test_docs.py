@@ -17,7 +17,7 @@ import example_data
 import headlight
 from headlight.capture.loading import EMBEDDED
 from headlight.cli import app
-from headlight.corpora import FORMATS, PAIR_FORMATS
+from headlight.corpora import FORMATS, PAIR_FORMATS, PARALLEL_FORMATS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -88,6 +88,13 @@ def test_every_format_is_described(format: str) -> None:
 def test_every_format_of_sentence_pairs_is_described(format: str) -> None:
     page = (DOCS / "corpora.md").read_text(encoding="utf-8")
     section = page.partition("### Sentence pairs")[2].partition("### ")[0]
+    assert re.search(rf"^\|.*`{format}`.*\|", section, re.MULTILINE)
+
+
+@pytest.mark.parametrize("format", PARALLEL_FORMATS)
+def test_every_format_of_translations_is_described(format: str) -> None:
+    page = (DOCS / "corpora.md").read_text(encoding="utf-8")
+    section = page.partition("### Translations")[2].partition("### ")[0]
     assert re.search(rf"^\|.*`{format}`.*\|", section, re.MULTILINE)
 
 

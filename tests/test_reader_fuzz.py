@@ -26,9 +26,11 @@ from headlight.cli.config_file import _load as load_config
 from headlight.corpora import (
     FORMATS,
     PAIR_FORMATS,
+    PARALLEL_FORMATS,
     TREEBANK_FORMATS,
     open_coreference,
     open_corpus,
+    open_parallel,
     open_sentence_pairs,
     open_treebank,
     read_word_vectors,
@@ -80,6 +82,19 @@ PAIRS = {
     "csv": 'sentence,label\n"A ""cat"", old",1\n',
     "jsonl": '{"premise": "A cat.", "hypothesis": "It purred.", "label": 1}\n',
 }
+MEMORY = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en"><seg>A <ph>x</ph>&lt;mill</seg></tuv><tuv lang="de"><seg/></tuv></tu>
+<tu><tuv xml:lang="en"><seg>Yes</seg></tuv><tuv xml:lang="fr"><seg>Oui</seg></tuv></tu>
+</body></tmx>
+"""
+TRANSLATIONS = {
+    "bars": "A mill . ||| Eine Mühle .\n\n||| Ja\n",
+    "tsv": "source\tid\ttarget\nA mill.\t1\tEine Mühle.\n\nYes\t\tJa\n",
+    "csv": '"A ""mill""",Eine\n\n"eins\nzwei",two\n',
+    "jsonl": '{"translation": {"en": "A mill.", "de": null}}\n\n',
+    "tmx": MEMORY,
+}
 TEXTS = {
     "paragraphs": "A river.\nA sea.\n\nA mill.\n",
     "lines": "A river.\nA sea.\n\nA mill.\n",
@@ -106,6 +121,10 @@ class Reader:
 
 def corpus(opener, **options):
     return lambda path: list(opener(str(path), **options))
+
+
+def beside_itself(path):
+    return list(open_parallel(str(path), str(path)))
 
 
 def config(path):
@@ -151,6 +170,10 @@ def readers(folder: Path) -> dict[str, Reader]:
     for name, text in PAIRS.items():
         found[f"pairs {name}"] = Reader(corpus(open_sentence_pairs, format=name), "a.txt", text)
     found["pairs guessed"] = Reader(corpus(open_sentence_pairs), "a.tsv", PAIRS["mrpc"])
+    for name, text in TRANSLATIONS.items():
+        found[f"parallel {name}"] = Reader(corpus(open_parallel, format=name), "a.txt", text)
+    found["parallel guessed"] = Reader(corpus(open_parallel), "a.tmx", MEMORY)
+    found["parallel two files"] = Reader(beside_itself, "a.txt", "A mill .\n\nYes\n")
     trees = {"conllu": TREE, "conllx": TREE, "conll2009": CONLL09, "columns": COLUMNS}
     trees["words"] = "the 2-det\ncat 3-nsubj\nsat 0-root\n\n"
     for name, text in trees.items():
@@ -177,6 +200,7 @@ def readers(folder: Path) -> dict[str, Reader]:
 NAMES = [
     *(f"text {name}" for name in (*FORMATS, "guessed")),
     *(f"pairs {name}" for name in (*PAIR_FORMATS, "guessed")),
+    *(f"parallel {name}" for name in (*PARALLEL_FORMATS, "guessed", "two files")),
     *(f"treebank {name}" for name in (*TREEBANK_FORMATS, "guessed")),
     *(f"coreference {name}" for name in ("conll2012", "litbank", "corefud")),
     "vectors GloVe", "vectors word2vec", "ranks", "config YAML", "config TOML", "result",
@@ -190,6 +214,7 @@ STRANGE = [
     b"\0", b"\r", b"\n\n", b"\t", b" ", b'"', b"'", b"\xff", b"\xef\xbb\xbf", b"\xc3",
     b"-1", b"0", b"1e999", b"nan", b"9" * 5000, b"0x1F", "٣".encode(), b"=1+1", b"\x1b[2J",
     b"{", b"}", b"[" * 2000, b"(", b")", b"|", b"#", b"*", b"_", b"-", b".", b":", b",", b"&a *a ",
+    b"<tu>", b"</tuv>", b"<!ENTITY a 'b'>", b"&a;", b"|||",
     b"<doc ", b"</doc>", b"#begin document", b"#end document", b"Entity=", b"\xed\xa0\x80",
     b"\\ud800", b"!!python/object:os.system ", b"\x1f\x8b", b"PK\x03\x04", b"%PDF-",
 ]  # fmt: skip

@@ -1,9 +1,9 @@
 """Text on disk, or from elsewhere, as a stream of documents; gold annotations as a stream, too.
 
 `open_corpus` opens texts, `open_treebank` gold trees, `open_coreference` gold coreference and
-`open_sentence_pairs` sentences that are judged, each as a `Corpus`; `read_word_vectors` reads
-vectors.  A corpus streams: no file is ever held in memory as a whole, and a line, a sentence or a
-document that would not fit is refused.
+`open_sentence_pairs` sentences that are judged, `open_parallel` translations, each as a `Corpus`;
+`read_word_vectors` reads vectors.  A corpus streams: no file is ever held in memory as a whole, and
+a line, a sentence or a document that would not fit is refused.
 """
 
 from headlight.corpora.coreference.coreference_corpus import COREFERENCE_FORMATS, open_coreference
@@ -12,6 +12,8 @@ from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
 from headlight.corpora.pairs.pair_corpus import open_sentence_pairs, pair_task
 from headlight.corpora.pairs.pair_rows import PAIR_FORMATS
 from headlight.corpora.pairs.sentence_pair import SentencePair
+from headlight.corpora.parallel.parallel_corpus import PARALLEL_FORMATS, open_parallel
+from headlight.corpora.parallel.translation_pair import TranslationPair
 from headlight.corpora.text.document import Document
 from headlight.corpora.text.text_corpus import FORMATS, Source, open_corpus
 from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentence
@@ -23,6 +25,7 @@ __all__ = [
     "COREFERENCE_FORMATS",
     "FORMATS",
     "PAIR_FORMATS",
+    "PARALLEL_FORMATS",
     "PUNCTUATION_RELATION",
     "ROOT",
     "TREEBANK_FORMATS",
@@ -38,9 +41,11 @@ __all__ = [
     "Sentence",
     "SentencePair",
     "Source",
+    "TranslationPair",
     "WordVectors",
     "open_coreference",
     "open_corpus",
+    "open_parallel",
     "open_sentence_pairs",
     "open_treebank",
     "pair_task",

@@ -15,14 +15,15 @@ from headlight.errors import CorpusError, UsageError
 from headlight.files import Location
 from headlight.settings import Range, require_range
 
-CorpusKind = Literal["text", "treebank", "coreference", "pairs"]
-"""What the elements are: documents, sentences, annotated documents, sentence pairs."""
+CorpusKind = Literal["text", "treebank", "coreference", "pairs", "parallel"]
+"""What the elements are: documents, sentences, annotated documents, pairs, translations."""
 
 ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
     "text": ("text", "texts"),
     "treebank": ("sentence", "sentences"),
     "coreference": ("document", "documents"),
     "pairs": ("sentence", "pairs"),
+    "parallel": ("pair", "translation pairs"),
 }
 """What one element is called in messages, and what several are."""
 

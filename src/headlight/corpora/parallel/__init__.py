@@ -1,0 +1,1 @@
+"""Sentences with their translations, one pair at a time."""

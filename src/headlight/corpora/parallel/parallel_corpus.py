@@ -1,0 +1,209 @@
+"""Translations from anywhere, as a corpus of pairs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
+
+from headlight.characters import storable
+from headlight.corpora.archives import text_files
+from headlight.corpora.compression import decompress
+from headlight.corpora.corpus import (
+    Corpus,
+    CorpusCounts,
+    corpus_in_memory,
+    corpus_of_files,
+    corpus_read_once,
+)
+from headlight.corpora.files import files
+from headlight.corpora.hub import PREFIX, HubSource, hub_rows
+from headlight.corpora.lines import Lines
+from headlight.corpora.parallel.keys import Keys
+from headlight.corpora.parallel.line_formats import (
+    BARS,
+    bar_pairs,
+    beside,
+    json_pairs,
+    table_pairs,
+)
+from headlight.corpora.parallel.tmx import memory_pairs
+from headlight.corpora.parallel.translation_pair import Column, TranslationPair, two_columns
+from headlight.corpora.text.tables import CommaSeparated, TabSeparated
+from headlight.errors import CorpusError, UsageError
+from headlight.files import Location, standard_input
+from headlight.settings import require_choice
+
+PARALLEL_FORMATS = ("bars", "tsv", "csv", "jsonl", "tmx")
+"""The formats that a file of translations may have."""
+
+SUFFIXES = {
+    ".tsv": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".tmx": "tmx",
+}  # fmt: skip
+
+XML = ("<?xml", "<!DOCTYPE tmx", "<tmx")
+
+Pairs = Iterable[TranslationPair | Sequence[str]]
+
+
+def open_parallel(
+    source: str | Location | Pairs | Corpus[TranslationPair],
+    target: str | Location | None = None,
+    *,
+    format: str | None = None,
+    columns: Sequence[Column] | None = None,
+) -> Corpus[TranslationPair]:
+    """Translations from one file or two, a pattern, a folder, standard input, or a data set.
+
+    Files may be compressed or archives, as for `open_corpus`.  Formats:
+
+    * ``bars``: ``source ||| target``;
+    * ``tsv``, ``csv``: two columns of a table, with or without a header;
+    * ``jsonl``: an object per line, ``{"source": ..., "target": ...}`` or, as data sets have it,
+      ``{"translation": {"de": ..., "en": ...}}``;
+    * ``tmx``: a translation memory; units without one of the languages are left out and counted.
+
+    In all but the last a line is a pair: a blank one is a pair of nothing, so that what is done
+    with the pairs can have as many lines.
+
+    Args:
+        source: A path, a pattern, a folder, ``-`` for standard input,
+            ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of the library ``datasets``, such
+            as ``hf:wmt16:de-en:test``, or pairs; an open corpus of pairs stays as it is.
+        target: Where the translations are, if `source` holds the sources alone, line for line.
+        format: One of `PARALLEL_FORMATS`; by default the suffix and the first line of a file say
+            it.
+        columns: What holds the source and what the target: names or numbers (from 1) of columns,
+            keys, or languages.  By default ``source`` and ``target``, ``src`` and ``tgt``, else
+            the first two columns, or the only two keys or languages.
+
+    Raises:
+        UsageError: The format is unknown, or options do not go together.
+        CorpusError: There is no such file, nothing matches, or a folder holds no files.
+    """
+    if format is not None:
+        require_choice("format of translations", format, PARALLEL_FORMATS)
+    wanted = two_columns(columns)
+    if format == "bars" and wanted:
+        raise UsageError("the format 'bars' has no columns; leave them out.")
+    if target is not None:
+        return _of_two(source, target, format, wanted)
+    if not isinstance(source, str | Location):
+        return _in_memory(source, format, wanted)
+    if source == "-":
+        return corpus_read_once(
+            "standard input", partial(_standard_input, format, wanted), "parallel"
+        )
+    if isinstance(source, str) and source.startswith(PREFIX):
+        return _of_hub(source, format, wanted)
+    return corpus_of_files(
+        source, "parallel", lambda lines, counts: _pairs(lines, counts, format, wanted)
+    )
+
+
+def _of_two(
+    source: object,
+    target: str | Location,
+    format: str | None,
+    columns: tuple[Column, Column] | None,
+) -> Corpus[TranslationPair]:
+    if format is not None or columns is not None:
+        raise UsageError("two files have a text in each line; leave out format and columns.")
+    if not isinstance(source, str | Location):
+        raise UsageError("a target goes with the path of a source; give two paths, or pairs.")
+    if "-" in (source, target):
+        raise UsageError(
+            "standard input holds both sides, as 'source ||| target'; leave out the second file."
+        )
+    label = f"{storable(source)} and {storable(target)}"
+    sources, targets = files(source), files(target)
+    _demand_as_many(len(sources), len(targets), label)
+
+    def read(_: CorpusCounts) -> Iterator[TranslationPair]:
+        for paths in zip(sources, targets, strict=True):
+            for left, right in zip_longest(*map(text_files, paths)):
+                _demand_as_many(left is None, right is None, label)
+                yield from beside(left, right)
+
+    return Corpus(label, read, "parallel")
+
+
+def _demand_as_many(sources: int, targets: int, label: str) -> None:
+    if sources != targets:
+        raise CorpusError(
+            f"{label} do not hold the same number of files; give one target for each source."
+        )
+
+
+def _in_memory(
+    source: Pairs, format: str | None, columns: tuple[Column, Column] | None
+) -> Corpus[TranslationPair]:
+    if columns is not None:
+        raise UsageError("only files and data sets have columns; leave them out.")
+    return corpus_in_memory(source, "parallel", "pairs in memory", format=format, read=_given_pairs)
+
+
+def _given_pairs(source: Pairs) -> Iterator[TranslationPair]:
+    for index, pair in enumerate(source):
+        if isinstance(pair, TranslationPair):
+            yield pair
+        elif isinstance(pair, tuple | list) and len(pair) == 2:
+            yield TranslationPair.of(f"pair {index}", *pair)
+        else:
+            raise UsageError(
+                f"pair {index} must be a source and a target, and {pair!r:.60} is not; give "
+                "tuples of two strings, or the path of a file."
+            )
+
+
+def _standard_input(
+    format: str | None, columns: tuple[Column, Column] | None, counts: CorpusCounts
+) -> Iterator[TranslationPair]:
+    lines = Lines(decompress(standard_input()), "standard input")
+    return _pairs(lines, counts, format, columns)
+
+
+def _of_hub(
+    source: str, format: str | None, columns: tuple[Column, Column] | None
+) -> Corpus[TranslationPair]:
+    if format is not None:
+        raise UsageError(f"{source!r} has a format of its own; leave out the format {format!r}.")
+    parts = HubSource.parse(source)
+    label = source.replace("\n", " ")
+
+    def read(_: CorpusCounts) -> Iterator[TranslationPair]:
+        keys = None
+        for index, row in enumerate(hub_rows(parts, label)):
+            place = f"{label}[{index}]"
+            keys = keys or Keys.of(row, columns, place, parts.column)
+            yield keys.pair(row, place)
+
+    return Corpus(label, read, "parallel")
+
+
+def _pairs(
+    lines: Lines,
+    counts: CorpusCounts,
+    format: str | None,
+    columns: tuple[Column, Column] | None,
+) -> Iterator[TranslationPair]:
+    chosen = format or _guess(lines, columns)
+    if chosen == "tmx":
+        return memory_pairs(lines, counts, columns)
+    if chosen == "jsonl":
+        return json_pairs(lines, columns)
+    if chosen == "bars":
+        return bar_pairs(lines)
+    return table_pairs(lines, columns, CommaSeparated if chosen == "csv" else TabSeparated)
+
+
+def _guess(lines: Lines, columns: tuple[Column, Column] | None) -> str:
+    """The format, by the suffix or the first line; only tables have columns that are asked for."""
+    if lines.suffix in SUFFIXES:
+        return SUFFIXES[lines.suffix]
+    first = lines.first()
+    if first.startswith("{"):
+        return "jsonl"
+    if first.lstrip().startswith(XML):
+        return "tmx"
+    tabs = "\t" in first and not BARS.search(first)
+    return "tsv" if tabs or columns else "bars"

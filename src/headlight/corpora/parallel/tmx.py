@@ -1,0 +1,161 @@
+"""Translation memories, in TMX: units that hold a text in several languages."""
+
+from collections.abc import Iterable, Iterator
+from xml.parsers import expat
+
+from headlight.corpora.corpus import CorpusCounts
+from headlight.corpora.lines import DOCUMENT_LIMIT, Lines
+from headlight.corpora.parallel.translation_pair import Column, TranslationPair
+from headlight.errors import CorpusError
+
+CODES = ("bpt", "ept", "it", "ph", "ut")
+"""Elements within a text that hold codes of the program that it is from, and no text."""
+
+
+def memory_pairs(
+    lines: Lines, counts: CorpusCounts, languages: tuple[Column, Column] | None
+) -> Iterator[TranslationPair]:
+    """A pair for each unit that has both languages; others are left out and counted.
+
+    Line breaks in a text are layout, and become blanks.  Codes of other programs are left out.
+
+    Args:
+        lines: The file.
+        counts: Where units are counted that lack one of the languages.
+        languages: Of source and target, such as ``de`` or ``de-AT``, which stand for each other
+            where there is no other.  By default the two that the first unit has: the source is what
+            the header calls so, else what comes first.
+
+    Raises:
+        CorpusError: The file is not well-formed, declares entities, or has no such languages.
+    """
+    reader = _Reader(lines)
+    seen: dict[str, None] = {}
+    found = 0
+    for place, texts in reader.units():
+        seen |= dict.fromkeys(texts)
+        languages = languages or _two_languages(list(texts), reader.source, place)
+        source, target = (_language(texts, str(language)) for language in languages)
+        if source is None or target is None:
+            counts.skipped += 1
+            continue
+        found += 1
+        yield TranslationPair.of(place, texts[source], texts[target])
+    if seen and not found:
+        wanted = " and ".join(map(repr, languages or ()))
+        raise CorpusError(
+            f"{lines.name} has no unit in both {wanted}; name two of the languages that there "
+            f"are: {', '.join(seen)}."
+        )
+
+
+def _two_languages(available: list[str], source: str | None, place: str) -> tuple[str, str]:
+    if len(available) != 2:
+        raise CorpusError(
+            f"{place}: the first unit has {len(available)} languages "
+            f"({', '.join(available) or 'none'}), and not two; name those of source and target."
+        )
+    first = _language(available, source or available[0]) or available[0]
+    return first, next(language for language in available if language != first)
+
+
+def _language(available: Iterable[str], wanted: str) -> str | None:
+    """The language of this name, else a variety of it, else what it is a variety of."""
+    asked = _parts(wanted)
+    varieties = [each for each in available if _parts(each)[: len(asked)] == asked]
+    wider = [each for each in available if asked[: len(_parts(each))] == _parts(each)]
+    exact = [each for each in varieties if each in wider]
+    return next(iter(exact + varieties + wider), None)
+
+
+def _parts(language: str) -> list[str]:
+    return language.lower().split("-")
+
+
+class _Reader:
+    """Feeds lines to the parser of the standard library, and gathers one unit after the other.
+
+    Nothing outside the file is ever read, and a file that declares entities is refused: a few
+    lines of them could stand for gigabytes.
+    """
+
+    def __init__(self, lines: Lines) -> None:
+        self.source: str | None = None
+        self._lines = lines
+        self._ready: list[tuple[str, dict[str, str]]] = []
+        self._place = ""
+        self._unit: dict[str, str] | None = None
+        self._language: str | None = None
+        self._text: list[str] | None = None
+        self._size = 0
+        self._codes = 0
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.EntityDeclHandler = self._refuse_entities
+        self._parser.SkippedEntityHandler = self._refuse_entities
+
+    def units(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """File and line of each unit, and its texts by language."""
+        for line in self._lines:
+            yield from self._fed(line)
+        yield from self._fed("", end=True)
+
+    def _fed(self, line: str, end: bool = False) -> Iterator[tuple[str, dict[str, str]]]:
+        try:
+            self._parser.Parse(line, end)
+        except expat.ExpatError as error:
+            raise CorpusError(
+                f"{self._lines.place}: the file is no well-formed XML "
+                f"({expat.errors.messages[error.code]}); it is damaged, cut short, or no TMX."
+            ) from error
+        yield from self._ready
+        self._ready.clear()
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "header":
+            self.source = attributes.get("srclang")
+        elif name == "tu":
+            self._unit, self._place = {}, self._lines.place
+        elif name == "tuv":
+            self._language = attributes.get("xml:lang") or attributes.get("lang")
+        elif name == "seg":
+            self._text, self._size, self._codes = [], 0, 0
+        elif name in CODES:
+            self._codes += 1
+
+    def _end(self, name: str) -> None:
+        if name == "tu" and self._unit is not None:
+            self._ready.append((self._place, self._unit))
+            self._unit = None
+        elif name == "seg" and self._text is not None:
+            self._keep(" ".join("".join(self._text).split()))
+            self._text = None
+        elif name in CODES:
+            self._codes -= 1
+
+    def _keep(self, text: str) -> None:
+        if self._unit is None or not self._language:
+            raise CorpusError(
+                f"{self._lines.place}: a text must be in <tuv> with a language, in <tu>; correct "
+                "the file."
+            )
+        self._unit.setdefault(self._language, text)
+
+    def _characters(self, text: str) -> None:
+        if self._text is None or self._codes:
+            return
+        self._size += len(text)
+        if self._size > DOCUMENT_LIMIT:
+            raise CorpusError(
+                f"{self._place}: a text of this unit is longer than {DOCUMENT_LIMIT:,} characters; "
+                "divide it."
+            )
+        self._text.append(text)
+
+    def _refuse_entities(self, name: str, *_: object) -> None:
+        raise CorpusError(
+            f"{self._lines.place}: the file has an entity of its own ({name}), and such are not "
+            "read; write the text itself in its place."
+        )
