@@ -15,7 +15,7 @@ from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.capture import CapturedModel
 from headlight.capture.precision import own_precision
-from headlight.encode import Encoded
+from headlight.encode import Encoded, special_tokens
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError
 from headlight.files import Location
@@ -192,7 +192,7 @@ def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
     """What was read, and what was left out."""
     counts = asdict(plan.examples.counts)
     return {
-        "category_names": json.dumps(_special_tokens(plan.model.tokenizer)),
+        **_category_names(plan),
         "corpus_digest": state.digest,
         "examples": state.examples,
         "tokens": state.tokens,
@@ -217,13 +217,16 @@ def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
     }
 
 
-def _special_tokens(tokenizer: Any) -> dict[str, str]:
-    """What this tokenizer calls the special tokens that begin and end a text."""
-    named = {
-        "cls": tokenizer.cls_token or tokenizer.bos_token,
-        "sep": tokenizer.sep_token or tokenizer.eos_token,
-    }
-    return {category: str(token) for category, token in named.items() if token}
+def _category_names(plan: StudyPlan[E]) -> dict[str, str]:
+    """What the special tokens among the keys are called, and where they differ among the queries.
+
+    Cross-attention goes from a text that begins otherwise than the one that it goes to.
+    """
+    tokenizer: Any = plan.model.tokenizer
+    source, target = special_tokens(tokenizer, plan.model.decoder_start)
+    keys = target if plan.kind == "decoder" else source
+    names = {"category_names": json.dumps(keys)}
+    return names | ({"query_category_names": json.dumps(target)} if plan.kind == "cross" else {})
 
 
 def _finished(

@@ -7,6 +7,7 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 from headlight.encode.adjacent_segments import adjacent_segments
 from headlight.encode.assembly import unknown_id
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
+from headlight.encode.marks import special_tokens
 from headlight.encode.sentence_pairs import sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.spans import EncodedSpan, documents, windows
@@ -25,6 +26,7 @@ __all__ = [
     "length_batches",
     "sentence_pairs",
     "sentences",
+    "special_tokens",
     "texts",
     "unknown_id",
     "windows",

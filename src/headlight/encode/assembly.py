@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
-from headlight.encode.categories import CLS, Categories
+from headlight.encode.categories import CLS, OTHER, SEP, Categories
 from headlight.encode.examples import Encoded
 from headlight.encode.pieces import Pieces, Tokenizer, require_fast
 from headlight.errors import ModelError, UsageError
@@ -17,11 +17,16 @@ VOCABULARY_TRIALS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Framed:
-    """Ids, token type ids and words of an example, special tokens included."""
+    """Ids, token type ids and words of an example, special tokens included.
+
+    ``categories`` are what tokens are of which the vocabulary says nothing: a special token before
+    a text begins it, another ends one.
+    """
 
     ids: tuple[int, ...]
     segments: tuple[int, ...]
     words: tuple[int, ...]
+    categories: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,13 @@ class Template:
             ids=(*before, *first.ids, *between, *second.ids, *after),
             segments=types[0] + one * len(first) + types[1] + two * len(second) + types[2],
             words=(*blank[0], *first.words, *blank[1], *shifted, *blank[2]),
+            categories=(
+                *(CLS,) * len(before),
+                *(OTHER,) * len(first),
+                *(SEP,) * len(between),
+                *(OTHER,) * len(second),
+                *(SEP,) * len(after),
+            ),
         )
 
 
@@ -187,29 +199,33 @@ class Assembly:
 
     def one(self, name: str, text: Pieces) -> Encoded:
         """An example of one text."""
-        framed = self.single.frame(text)
-        categories = self.categories.of_ids(framed.ids)
-        return Encoded(name, framed.ids, framed.segments, categories, framed.words)
+        return self._encoded(name, self.single.frame(text))
 
     def two(self, name: str, first: Pieces, second: Pieces) -> Encoded:
         """An example of two texts; with a decoder, the second is what the decoder is given."""
         if self.decoder_start is not None:
             return self._translate(name, first, second, self.decoder_start)
-        framed = self.pair.frame(first, second)
-        categories = self.categories.of_ids(framed.ids)
+        return self._encoded(name, self.pair.frame(first, second))
+
+    def marks(self) -> Encoded:
+        """The special tokens around a text, and around one for the decoder, without a text."""
+        nothing = Pieces((), (), 0)
+        if self.decoder_start is None:
+            return self.one("special tokens", nothing)
+        return self.two("special tokens", nothing, nothing)
+
+    def _encoded(self, name: str, framed: Framed) -> Encoded:
+        categories = self.categories.of_ids(framed.ids, framed.categories)
         return Encoded(name, framed.ids, framed.segments, categories, framed.words)
 
     def _translate(self, name: str, first: Pieces, second: Pieces, start: int) -> Encoded:
         # The decoder is given the labels moved by one place: while it reads token i it predicts
         # token i + 1, so that the last is never given.
-        source, labels = self.single.frame(first), self.target.frame(second)
-        return Encoded(
-            name,
-            source.ids,
-            source.segments,
-            self.categories.of_ids(source.ids),
-            source.words,
+        source = self._encoded(name, self.single.frame(first))
+        labels = self._encoded(name, self.target.frame(second))
+        return replace(
+            source,
             target=(start, *labels.ids[:-1]),
-            target_categories=(CLS, *self.categories.of_ids(labels.ids)[:-1]),
+            target_categories=(CLS, *labels.categories[:-1]),
             target_words=(SPECIAL_WORD, *labels.words[:-1]),
         )

@@ -23,8 +23,9 @@ class Categories:
     * ``cls``: the token for the class or the beginning of the sequence (``[CLS]``, ``<s>``);
     * ``sep``: the separator or the end of the sequence (``[SEP]``, ``</s>``); where one token is
       both beginning and end (``<|endoftext|>``), the first of an example is ``cls``;
+    * in either place, any other token that the tokenizer puts there by itself: a language code;
     * ``punctuation``: a period or a comma that stands alone or begins a word, not ``##.``;
-    * ``other``: everything else, other special tokens included.
+    * ``other``: everything else, special tokens within a text included.
 
     Source: the categories of Clark et al. (2019), Section 3.2, and Kobayashi et al. (2020),
     Section 4.2.
@@ -45,9 +46,14 @@ class Categories:
         of_id |= dict.fromkeys(starts, CLS) | dict.fromkeys(ends, SEP)
         return cls(of_id, starts)
 
-    def of_ids(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """The category of every token of one example."""
-        categories = [self.of_id.get(token, OTHER) for token in ids]
+    def of_ids(self, ids: Sequence[int], others: Sequence[int]) -> tuple[int, ...]:
+        """The category of every token of one example.
+
+        Args:
+            ids: Of the tokens.
+            others: Their categories if the vocabulary says nothing of them.
+        """
+        categories = [self.of_id.get(*each) for each in zip(ids, others, strict=True)]
         if ids and ids[0] in self.starts:
             categories[0] = CLS
         return tuple(categories)

@@ -4,7 +4,7 @@ Every sentence is computed from the numbers of the result alone; no two say the 
 """
 
 from headlight.findings.no_op import no_op
-from headlight.findings.observed import average, category_label, observed, share, surveyed
+from headlight.findings.observed import average, category_label, observed, occurs, share, surveyed
 from headlight.findings.sentences import Highlight, highlights
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 
@@ -16,6 +16,7 @@ __all__ = [
     "mean_shares",
     "no_op",
     "observed",
+    "occurs",
     "share",
     "surveyed",
     "weight_and_norm",

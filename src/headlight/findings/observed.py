@@ -11,6 +11,9 @@ from headlight.vocabulary import CATEGORY_LABELS, Measure, measure_table
 TOTALS = {"weight": "weight_total", "norm": "weighted_norm_total"}
 """What the study of norms calls the sums of each measure by category of the key."""
 
+TOKENS = ("token_share", "token_count")
+"""What results call the number of tokens of a category."""
+
 _LABELS = {"all": "all tokens", **CATEGORY_LABELS, "sink": "sinks"}
 
 
@@ -36,19 +39,34 @@ def average(values: NDArray[np.float64], axis: int | None = None) -> NDArray[np.
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), dtype=np.float64)
 
 
-def category_label(result: xr.Dataset, category: str) -> str:
+def category_label(result: xr.Dataset, category: str, *, attending: bool = False) -> str:
     """How a token category is called in a text, e.g. ``[SEP]``.
 
-    A result may bring its tokenizer's own names as JSON in the attribute ``category_names``.
+    A result may bring its tokenizer's own names as JSON in the attribute ``category_names``, and in
+    ``query_category_names`` those of the attending text, where that is another.
+
+    Args:
+        result: of any study.
+        category: of tokens.
+        attending: whether they attend, and are not attended to.
     """
-    names = json.loads(result.attrs.get("category_names", "{}"))
+    known = result.attrs.get("category_names", "{}")
+    names = json.loads(result.attrs.get("query_category_names", known) if attending else known)
     return str(names.get(category, _LABELS.get(category, category)))
+
+
+def occurs(result: xr.Dataset, category: str) -> bool:
+    """Whether any attended token was of the category, as far as the result says."""
+    counts = [observed(result, name, (), key_category=category) for name in TOKENS]
+    return not any(float(count) == 0 for count in counts)
 
 
 def share(
     result: xr.Dataset, measure: str, category: str, query: str = "all"
 ) -> NDArray[np.float64]:
-    """The share of a measure that goes to a token category, [layer, head]."""
+    """The share of a measure that goes to a token category, [layer, head]; NaN without any."""
+    if not occurs(result, category):
+        return np.full((result.sizes["layer"], result.sizes["head"]), np.nan)
     return observed(result, "share", measure=measure, query_category=query, key_category=category)
 
 

@@ -190,8 +190,9 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
         return None
     layer = int(result["layer"].values[last])
     text = (
-        f"In layer {layer}, the last that was looked at, {category_label(result, 'cls')} attends "
-        f"more {'broadly' if cls > everyone else 'narrowly'} ({cls:.2f} nats) than tokens do on "
+        f"In layer {layer}, the last that was looked at, attention from "
+        f"{category_label(result, 'cls', attending=True)} is "
+        f"{'broader' if cls > everyone else 'narrower'} ({cls:.2f} nats) than that from tokens on "
         f"average ({everyone:.2f})."
     )
     return Highlight(text, layer, None, min(0.35, 0.2 * abs(cls - everyone)), "breadth from cls")

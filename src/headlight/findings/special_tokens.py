@@ -3,7 +3,14 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.observed import TOTALS, average, category_label, share, share_of_total
+from headlight.findings.observed import (
+    TOTALS,
+    average,
+    category_label,
+    occurs,
+    share,
+    share_of_total,
+)
 from headlight.findings.rules import is_far_below
 from headlight.findings.wording import percent
 
@@ -40,7 +47,7 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
 
 def _shares(result: xr.Dataset, measure: str, category: str) -> np.ndarray:
     """Of each head."""
-    if TOTALS[measure] not in result:
+    if TOTALS[measure] not in result or not occurs(result, category):
         return share(result, measure, category)
     place = [str(name) for name in result["key_category"].values].index(category)
     return share_of_total(result, TOTALS[measure])[..., place]

@@ -66,7 +66,7 @@ def _categories(result: xr.Dataset) -> Figure:
         marks = {name: float(_token_share(result)[i]) for i, name in enumerate(CATEGORIES)}
         panels = _measure_panels(by_measure, marks if query == "all" else {})
         if panels:
-            variants.append(Variant(query, f"from {category_label(result, query)}", panels))
+            variants.append(Variant(query, f"from {_attending(result, query)}", panels))
     return Figure(
         "categories",
         "What kind of token is attended to?",
@@ -79,6 +79,10 @@ def _categories(result: xr.Dataset) -> Figure:
         list(legend.values()),
         variants,
     )
+
+
+def _attending(result: xr.Dataset, category: str) -> str:
+    return category_label(result, category, attending=True)
 
 
 def _category_series(result: xr.Dataset, measure: str, query: str) -> list[Series]:
@@ -133,7 +137,7 @@ def _entropy(result: xr.Dataset) -> Figure:
             for row in surveyed(result)
         ]
         legend |= _legend(series)
-        title = f"Entropy (nats) from {category_label(result, query)}"
+        title = f"Entropy (nats) from {_attending(result, query)}"
         reference = (uniform, "uniform attention")
         domain = _domain(series, at_least=(0.0, uniform if np.isfinite(uniform) else 1.0))
         panels += _panel(title, series, domain, two_decimals, reference)

@@ -17,7 +17,7 @@ _SOURCE = {
 }
 _OBJECTS = ("versions", "settings")
 # Shown elsewhere on a page, or of use to programs only.
-_SILENT = ("title", "command", "stage", "category_names")
+_SILENT = ("title", "command", "stage", "category_names", "query_category_names")
 
 
 @dataclass(frozen=True, slots=True)

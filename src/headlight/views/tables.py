@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings import average, category_label, observed, share, surveyed
+from headlight.findings import average, category_label, observed, occurs, share, surveyed
 from headlight.views.colour import level
 from headlight.views.numbers import (
     MISSING,
@@ -176,6 +176,8 @@ def category_matrices(result: xr.Dataset) -> list[Matrix]:
 
 def _merged(result: xr.Dataset, query: str, key: str) -> float:
     """The share of the merged norm, mean over layers."""
+    if not occurs(result, key):
+        return math.nan
     shares = observed(result, "merged_share", ("layer",), query_category=query, key_category=key)
     return float(average(shares))
 
@@ -191,7 +193,7 @@ def _matrix(
                 Shade(percent_cell(float(values[row, i])), _step(float(values[row, i])))
                 for i in keep
             ]
-            rows.append((category_label(result, query), shades))
+            rows.append((category_label(result, query, attending=True), shades))
     columns = [
         _SHORT.get(name, category_label(result, name)) for name in map(CATEGORIES.__getitem__, keep)
     ]

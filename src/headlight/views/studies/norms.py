@@ -69,13 +69,13 @@ def _dispersion(result: xr.Dataset) -> Section:
 
 def _correlations(result: xr.Dataset) -> Section:
     names = categories(result)
-    found = result["weight_norm_spearman"]
+    found = result.sel(key_category=list(names))
     frame = pd.DataFrame(
         {
             "category": list(names.values()),
-            "Spearman's ρ": found.values,
-            "error at most": result["weight_norm_spearman_error_bound"].values,
-            "pairs": result["weight_norm_spearman_count"].values.astype(np.int64),
+            "Spearman's ρ": found["weight_norm_spearman"].values,
+            "error at most": found["weight_norm_spearman_error_bound"].values,
+            "pairs": found["weight_norm_spearman_count"].values.astype(np.int64),
         }
     )
 
@@ -132,7 +132,8 @@ def _categories(result: xr.Dataset) -> Section:
         return head_map(maps)
 
     variables = ["weight_total", "weighted_norm_total", "vector_norm_by_category"]
-    frame = result[variables].mean("head").to_dataframe(["layer", "key_category"])[variables]
+    found = result[variables].sel(key_category=list(names))
+    frame = found.mean("head").to_dataframe(["layer", "key_category"])[variables]
     return Section(
         "categories",
         "What each category gets",

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings import category_label
+from headlight.findings import category_label, occurs
 from headlight.views.exhibits import Table
 from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries
 
@@ -60,8 +60,16 @@ class Section:
 
 
 def categories(result: xr.Dataset, dim: str = "key_category") -> dict[str, str]:
-    """The categories along a dimension, with the names that the tokenizer gives them."""
-    return {str(name): category_label(result, str(name)) for name in result[dim].values}
+    """The categories along a dimension, with the names that the tokenizer gives them.
+
+    Categories of attended tokens of which there is no token are left out.
+    """
+    attending = dim == "query_category"
+    return {
+        name: category_label(result, name, attending=attending)
+        for name in map(str, result[dim].values)
+        if attending or occurs(result, name)
+    }
 
 
 def layer_panel(
