@@ -253,6 +253,17 @@ def test_layers_kinds_and_lengths_that_the_model_does_not_have(headlight, tmp_pa
     assert "no precision is called 'float23'" in refused("--dtype", "float23")
 
 
+@pytest.mark.parametrize(
+    "arguments", [("read", "the sea", "--layers", "9"), ("alternatives", "the sea", "--layer", "9")]
+)
+def test_layers_are_looked_up_before_weights_are_read(headlight, tmp_path, bert, arguments):
+    without = tmp_path / "without"
+    without.mkdir()
+    (without / "config.json").write_bytes((bert / "config.json").read_bytes())
+    sentence = headlight.refused(*arguments, "--model", without, code=2)
+    assert "without has no layer 9: its layers are 0 to 1" in sentence
+
+
 def test_texts_longer_than_the_model_takes(headlight, tmp_path, bert):
     long = "the sea " * 50
     corpus = tmp_path / "long.txt"
@@ -310,6 +321,7 @@ def test_text_that_the_tokenizer_does_not_know(headlight, tmp_path, bert):
         (("norms", "--frequency-ranks", "{used}/none.txt"), "none.txt"),
         (("parser-probes", "--train", "{used}/none.conllu"), "none.conllu"),
         (("parser-probes", "--word-vectors", "{used}/none.vec"), "none.vec"),
+        (("contributions", "--tags", "upos"), "parts of speech are known of treebank sentences"),
     ],
 )
 def test_cheap_mistakes_are_told_before_weights_are_loaded(

@@ -46,7 +46,7 @@ def test_a_short_text_has_none(headlight, bert):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--layer", "7"), "no encoder layer 7"),
+        (("--layer", "7"), "no layer 7: its layers are 0 to 1"),
         (("--queries", "0,x"), "write something like 0,3-5"),
         (("--queries", "99"), "there is no query 99"),
         (("--distance", "0"), "--distance must be above 0"),

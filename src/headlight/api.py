@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 import xarray
-from transformers import PreTrainedModel
 
 import headlight.accessor  # noqa: F401 - results can make their tables, pictures and pages
 from headlight.analysis.folder import RESULT, RunFolder
-from headlight.capture import CapturedModel
-from headlight.capture.layers import check_layers
+from headlight.capture import CapturedModel, load_model
 from headlight.capture.loading import EMBEDDED, EMBEDDED_NAME
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location, location
-from headlight.model import load
 from headlight.reports import write_report
 from headlight.result import load as load_result
 from headlight.settings import Settings
@@ -413,9 +410,12 @@ def _study(
     settings = study.settings.from_mapping({key: _plain(value) for key, value in given.items()})
     folder.check_free()
     if not isinstance(model, CapturedModel):
-        if not isinstance(model, PreTrainedModel):
-            check_layers(model, getattr(settings, "layers", None))
-        model = load(model, tokenizer, head=required_head(study, settings))
+        model = load_model(
+            model,
+            tokenizer,
+            head=required_head(study, settings),
+            layers=getattr(settings, "layers", None),
+        )
     elif tokenizer is not None:
         raise UsageError("the model has a tokenizer already; leave out tokenizer.")
     return run_study(study, source, settings, model, folder, progress=progress, **objects)

@@ -13,7 +13,7 @@ import torch
 from architectures import ARCHITECTURES
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, attention_replaced, load_model
-from headlight.capture.identity import identity_of
+from headlight.capture.identity import digest_of_weights
 from headlight.capture.loading import EMBEDDED, EMBEDDED_NAME
 from headlight.errors import RunError, RunInterruptedError
 from headlight.studies.heads import study
@@ -88,7 +88,29 @@ def test_what_numbers_do_not_depend_on_is_not(tmp_path: Path) -> None:
         assert model.identity() == before
     model.transformer.save_pretrained(tmp_path)
     again = CapturedModel(type(model.transformer).from_pretrained(tmp_path), model.tokenizer)
-    assert identity_of(again.transformer, again.tokenizer).items() <= before.items()
+    after = again.identity()
+    assert all(after[name] == before[name] for name in after.keys() - {"model", "revision"})
+
+
+def test_weights_are_read_once_where_nobody_changes_them_and_else_every_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = []
+
+    def counted(network: Any) -> str:
+        read.append(network)
+        return digest_of_weights(network)
+
+    monkeypatch.setattr("headlight.capture.captured_model.digest_of_weights", counted)
+    model = studied("bert")
+    with model.unchanged():
+        promised = [model.identity() for _ in range(3)]
+        with attention_replaced(model, {0: lambda weight, site: weight}):
+            assert model.identity() != promised[0]
+    assert promised == [model.identity()] * 3
+    assert len(read) == 2
+    trained(model)
+    assert model.identity()["weights"] != promised[0]["weights"]
 
 
 def test_no_two_replacements_of_attention_have_one_identity() -> None:
@@ -105,8 +127,8 @@ def test_no_two_replacements_of_attention_have_one_identity() -> None:
 @pytest.mark.parametrize("row", ARCHITECTURES, ids=lambda row: row.name)
 def test_every_model_has_an_identity_that_is_json(row: Any) -> None:
     model = row.build()
-    identity = identity_of(model, None)
-    assert json.loads(json.dumps(identity)) == identity == identity_of(model, None)
+    identity = CapturedModel(model).identity()
+    assert json.loads(json.dumps(identity)) == identity == CapturedModel(model).identity()
 
 
 def test_the_embedded_model_is_the_one_that_was_published() -> None:

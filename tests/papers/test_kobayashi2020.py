@@ -132,6 +132,13 @@ def test_the_order_of_the_vocabulary_can_be_the_ranks(headlight, model, text, tm
     assert "Ranks: vocabulary ids, exclusions: paper" in (out / "index.html").read_text()
 
 
+def test_text_that_the_tokenizer_does_not_know_is_told_once(headlight, model, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("шалом дом\nкот дом\n\n" * 4)
+    _, said = small(headlight, model, text, tmp_path / "out", "--only", "figure-6,table-1")
+    assert said.count("are unknown to the tokenizer") == 1
+
+
 def test_a_paper_about_encoders_refuses_another_kind(headlight, text):
     code, _, said = headlight("reproduce", "clark2019", "--text", str(text), "--kind", "cross")
     assert code == 2

@@ -251,6 +251,23 @@ def test_the_page_is_there_from_the_first_exhibit_on(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.partial"))
 
 
+def test_weights_are_read_once_in_a_reproduction(tmp_path: Path, monkeypatch) -> None:
+    read = []
+    name = "headlight.capture.captured_model.digest_of_weights"
+    monkeypatch.setattr(name, lambda network: read.append(network) or "sha256:0")
+    made = reproduction(tmp_path)
+
+    def content() -> Content:
+        for result in ("a", "b"):
+            made.keep(result, "survey", Maker())
+        return Content("")
+
+    reproduce(paper_of_two(content), made)
+    assert len(read) == 1
+    made.keep("c", "survey", Maker())
+    assert len(read) == 2  # between reproductions a model may be trained
+
+
 def test_nothing_half_done_is_left_at_the_end(tmp_path: Path) -> None:
     files.make_folder(tmp_path / "runs" / "shared" / "tokens")
     reproduce(paper_of_two(lambda: Content("")), reproduction(tmp_path))

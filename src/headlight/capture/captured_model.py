@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from headlight.capture.backward import check_differentiable, frozen
 from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.finite import NotFiniteError, explained, require_finite
-from headlight.capture.identity import identity_of
+from headlight.capture.identity import digest_of_weights, identity_of
 from headlight.capture.objectives.objective import Objective, Prepared
 from headlight.capture.precision import own_precision
 from headlight.capture.record import AttentionSite
@@ -48,6 +48,8 @@ class CapturedModel:
     revision: str = "unknown"
     tokenizer_problem: str = ""
     _fitting: Any = field(default=None, init=False, repr=False)
+    _promised: bool = field(default=False, init=False, repr=False)
+    _digest: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.transformer = unwrapped(self.transformer)
@@ -252,8 +254,20 @@ class CapturedModel:
 
     def identity(self) -> dict[str, str]:
         """Name and revision, and all that results depend on; see `identity_of`."""
+        digest = self._digest or digest_of_weights(self.transformer)
+        if self._promised:
+            self._digest = digest
         known = {"model": self.name, "revision": self.revision}
-        return known | identity_of(self.transformer, self.tokenizer)
+        return known | identity_of(self.transformer, self.tokenizer, weights=digest)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Within the block nobody changes the weights, which `identity` then reads only once."""
+        self._promised = True
+        try:
+            yield
+        finally:
+            self._promised, self._digest = False, ""
 
     def require_tokenizer(self, purpose: str) -> PreTrainedTokenizerBase:
         """The tokenizer.

@@ -22,22 +22,21 @@ _SET_BY_CALLS = ("padding", "truncation")
 _SHOWN = 16
 
 
-def identity_of(network: nn.Module, tokenizer: Any) -> dict[str, str]:
+def identity_of(network: nn.Module, tokenizer: Any, *, weights: str) -> dict[str, str]:
     """Everything of a model that results depend on: the same numbers come from the same identity.
 
-    Weights are read as they are in memory at this moment, so that a model which was trained on, or
-    whose file was damaged, is another one.  Where attention is replaced the identity is never seen
-    again, since a function has no digest.
+    Where attention is replaced the identity is never seen again, since a function has no digest.
 
     Args:
         network: the model of transformers.
         tokenizer: its tokenizer, or None.
+        weights: its `digest_of_weights` at this moment.
     """
     config: Any = network.config
     replaced = any(replacer_of(module) is not None for module in network.modules())
     return {
         "dtype": str(network.dtype).removeprefix("torch."),
-        "weights": digest_of_weights(network),
+        "weights": weights,
         "configuration": _digest_of_json(_described(config.to_dict())),
         "tokenizer": _digest_of_tokenizer(tokenizer),
         "attention_implementation": (
@@ -52,7 +51,10 @@ def is_dispensable(name: str) -> bool:
 
 
 def digest_of_weights(network: nn.Module) -> str:
-    """A digest of the weights as they are in memory, which training changes."""
+    """A digest of the weights as they are in memory.
+
+    A model that was trained on, or whose file was damaged, is another one.
+    """
     digest = hashlib.sha256()
     for name, weight in sorted(network.state_dict().items()):
         if not is_dispensable(name):

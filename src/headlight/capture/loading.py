@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from transformers import (
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.heads import LOADERS, head_of
 from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
+from headlight.capture.layers import check_layers
 from headlight.capture.wrappers import unwrapped
 from headlight.errors import MissingHeadError, ModelError, UsageError
 from headlight.settings import require_choice
@@ -44,7 +45,7 @@ HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _READ_AT_ONCE = 1 << 22
 
 
-def load_model(
+def load_model(  # noqa: PLR0913 - each is a choice of its own
     model: str | Path | nn.Module | None = None,
     tokenizer: PreTrainedTokenizerBase | str | Path | None = None,
     *,
@@ -53,6 +54,7 @@ def load_model(
     dtype: str = "float32",
     trust_remote_code: bool = False,
     head: str = "none",
+    layers: Collection[int] | None = None,
 ) -> CapturedModel:
     """Load a model and its tokenizer, ready to be captured.
 
@@ -67,12 +69,15 @@ def load_model(
         trust_remote_code: run code that comes with the model. Off unless you ask for it.
         head: ``none``, or ``language_model`` for the model with the head that it was trained with,
             which gives a loss; see `default_objective`.
+        layers: those that will be looked at; one that the model cannot have is refused before its
+            weights are read, which may take minutes.  Of a model in memory nothing is checked.
 
     Raises:
         ModelError: there is no such model, it is damaged or incomplete, or its weights are not
             safetensors.
         MissingHeadError: a head is asked for, and the checkpoint or the model in memory has none.
-        UsageError: unknown dtype, device or head, or a model in memory should be loaded otherwise.
+        UsageError: unknown dtype, device, head or layer, or a model in memory should be loaded
+            otherwise.
     """
     require_choice("head", head, HEADS)
     require_choice("precision", dtype, DTYPES)
@@ -90,13 +95,15 @@ def load_model(
         model = None
     source = str(EMBEDDED if model is None else model)
     _check_folder(source)
+    label = EMBEDDED_NAME if model is None else str(model)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     problem = ""
     with _quiet(), torch.inference_mode(mode=False):
-        network = _model(source, DTYPES[dtype], options, with_head=head == "language_model")
+        config = _config(source, options)
+        check_layers(config, layers, label)
+        network = _model(source, config, DTYPES[dtype], options, with_head=head != "none")
         if tokenizer is None:
             tokenizer, problem = _tokenizer(source, options)
-    label = EMBEDDED_NAME if model is None else str(model)
     found = _revision(source, network, revision)
     return CapturedModel(network.to(place).eval(), tokenizer, label, found, problem)
 
@@ -123,11 +130,20 @@ def _check_folder(source: str) -> None:
         raise ModelError(f"there is no folder {source!r}, and no model of a hub has such a name.")
 
 
-def _model(source: str, dtype: torch.dtype, options: dict[str, Any], *, with_head: bool) -> Any:
+def _config(source: str, options: dict[str, Any]) -> Any:
     try:
         config = AutoConfig.from_pretrained(source, **options)
         # A file must not choose the code that runs: kernels would even be fetched from the hub.
         config._attn_implementation = config._experts_implementation = None
+    except Exception as problem:  # damaged folders make every library raise its own
+        raise ModelError(_loading_sentence(source, problem)) from problem
+    return config
+
+
+def _model(
+    source: str, config: Any, dtype: torch.dtype, options: dict[str, Any], *, with_head: bool
+) -> Any:
+    try:
         loader = _loader(source, config) if with_head else AutoModel
         model, report = loader.from_pretrained(
             source,

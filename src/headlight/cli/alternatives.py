@@ -54,7 +54,7 @@ def alternatives(
     from headlight.result import save
 
     found = find(
-        load(model, revision, device, dtype, trust_remote_code, tokenizer),
+        load(model, revision, device, dtype, trust_remote_code, tokenizer, layers=(layer,)),
         text,
         pair,
         place=(layer, head),

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from headlight.characters import storable
@@ -17,8 +18,10 @@ def load(
     dtype: str,
     trust_remote_code: bool,
     tokenizer: str | None = None,
+    *,
+    layers: Collection[int] | None = None,
 ) -> "CapturedModel":
-    """The model, ready to be captured."""
+    """The model, ready to be captured; layers that it cannot have are refused before."""
     from headlight.capture import load_model
 
     return load_model(
@@ -28,6 +31,7 @@ def load(
         device=device,
         dtype=dtype,
         trust_remote_code=trust_remote_code,
+        layers=layers,
     )
 
 

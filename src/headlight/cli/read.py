@@ -84,7 +84,9 @@ def read(
 
     from headlight.reading import read as read_text
 
-    captured = load(model, revision, device, dtype, trust_remote_code, tokenizer)
+    captured = load(
+        model, revision, device, dtype, trust_remote_code, tokenizer, layers=settings.layers
+    )
     reading = read_text(
         captured,
         text,

@@ -1,5 +1,6 @@
 """The command `reproduce`."""
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from headlight.cli.arguments import command_line, names
 from headlight.cli.config_file import ConfigFile
+from headlight.cli.notes import unknown_tokens
 from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
@@ -121,6 +123,9 @@ def reproduce(
         page = reproduce_paper(
             chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit
         )
+    notes = (unknown_tokens(result.attrs) for result in reproduction.results.values())
+    for note in dict.fromkeys(chain.from_iterable(notes)):  # many results are of the same text
+        complain(note)
     say(f"page: {page}")
 
 

@@ -127,14 +127,7 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
 
     from headlight.api import required_head, run_study
     from headlight.capture import load_model
-    from headlight.capture.layers import check_layers
 
-    check_layers(
-        asked.model,
-        getattr(settings, "layers", None),
-        revision=asked.revision,
-        trust_remote_code=asked.trust_remote_code,
-    )
     model = load_model(
         asked.model,
         asked.tokenizer,
@@ -143,6 +136,7 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
         dtype=asked.dtype,
         trust_remote_code=asked.trust_remote_code,
         head=required_head(study, settings),
+        layers=getattr(settings, "layers", None),
     )
     result = run_study(study, asked.source, settings, model, folder, command=command_line())
     if asked.json:
@@ -183,6 +177,11 @@ def _check_source(study: Study, source: str | None, settings: Settings) -> None:
         opened: Any = {"treebank": open_treebank, "coreference": open_coreference}[study.reads]
         next(iter(opened(source)))
         return
+    if getattr(settings, "tags", None) is not None:
+        raise UsageError(
+            "parts of speech are known of treebank sentences, and a command reads text; leave out "
+            "--tags, or give the sentences to headlight.contributions."
+        )
     format, column = (getattr(settings, name, None) for name in ("format", "column"))
     if source is None:
         if format is not None or column is not None:

@@ -53,25 +53,26 @@ def reproduce(
     made: list[Exhibit] = []
     missing = {spec.name: (spec.title, STILL_MISSING) for spec in specs}
     path = reproduction.folder / PAGE
-    for spec in specs:
-        reason = spec.missing(reproduction)
-        exhibit = None if reason else spec.create(reproduction)
-        if exhibit is None:
-            missing[spec.name] = (spec.title, reason or "")
-        else:
-            del missing[spec.name]
-            made.append(exhibit)
-        page = ExhibitsPage(
-            title=paper.title,
-            introduction=paper.introduction,
-            exhibits=made,
-            facts=_facts(reproduction),
-            missing=list(missing.values()),
-            attributes=_attributes(reproduction),
-            command=command,
-        )
-        files.write(path, exhibits_page(page).encode(), error=ResultError)
-        on_exhibit(spec, exhibit)
+    with reproduction.unchanged():
+        for spec in specs:
+            reason = spec.missing(reproduction)
+            exhibit = None if reason else spec.create(reproduction)
+            if exhibit is None:
+                missing[spec.name] = (spec.title, reason or "")
+            else:
+                del missing[spec.name]
+                made.append(exhibit)
+            page = ExhibitsPage(
+                title=paper.title,
+                introduction=paper.introduction,
+                exhibits=made,
+                facts=_facts(reproduction),
+                missing=list(missing.values()),
+                attributes=_attributes(reproduction),
+                command=command,
+            )
+            files.write(path, exhibits_page(page).encode(), error=ResultError)
+            on_exhibit(spec, exhibit)
     shutil.rmtree(reproduction.folder / RUNS, ignore_errors=True)
     return path
 

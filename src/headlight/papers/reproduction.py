@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,20 @@ class Reproduction:
     def wants_gradient(self) -> bool:
         """Whether the gradient is asked for, and there is a loss to take it of."""
         return GRADIENT in self.settings.measures and self.language_model is not None
+
+    @property
+    def results(self) -> Mapping[str, xarray.Dataset]:
+        """What has been made, or found in the folder, so far."""
+        return self._results
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Within the block nobody changes the weights of a model, which are then read only once."""
+        with ExitStack() as stack:
+            for model in (self.model, self.language_model, self.compared):
+                if model is not None:
+                    stack.enter_context(model.unchanged())
+            yield
 
     def run(
         self,

@@ -4,6 +4,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headlight.errors import CorpusError
+
 ROOT = 0
 """The number that a governor has where there is none."""
 PUNCTUATION_RELATION = "punct"
@@ -34,6 +36,15 @@ class Sentence:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def require_tree(self) -> None:
+        """Refuse a sentence without a gold tree.
+
+        Raises:
+            CorpusError: its words have no governors.
+        """
+        if len(self.heads) != len(self):
+            raise CorpusError(f"{self.name} has no heads; give a treebank with gold trees.")
 
     def is_punctuation(self, word: int) -> bool:
         """By the relation of the word; where there are no relations, by its characters."""

@@ -11,7 +11,6 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.corpora import PUNCTUATION_RELATION, Sentence
-from headlight.errors import CorpusError
 from headlight.studies.dependency.settings import Possessive, Relations
 
 NO_RELATION = -1
@@ -97,10 +96,7 @@ def relation_names(sentence: Sentence, naming: Relations) -> tuple[str, ...]:
     Raises:
         CorpusError: the sentence has no tree.
     """
-    if len(sentence.heads) != len(sentence):
-        raise CorpusError(
-            f"{sentence.name} has no heads; heads are evaluated on a treebank with gold trees."
-        )
+    sentence.require_tree()
     if not sentence.relations:
         return tuple(
             PUNCTUATION_RELATION if sentence.is_punctuation(word) else UNLABELLED

@@ -38,7 +38,7 @@ def run(
     """How long transformed vectors are, and how that goes together with weights and frequency.
 
     One pass of the model over the corpus; before it one that only tokenises, to count types, and,
-    if sinks are looked for, one of the model over the beginning of the corpus.  Memory does not
+    if sinks are looked for, another over the beginning of the corpus.  Memory does not
     grow with the corpus.  Streams and resumes as a survey does.
 
     A pair of positions counts if the query can see the key and neither is padding: under a causal
@@ -65,9 +65,9 @@ def run(
     """
     settings = settings or NormSettings()
     plan = plan_text_study("norms", "Norms of transformed vectors", source, model, settings)
+    occurrences = _occurrences(plan, settings)
     wanted = looks_for_sinks(plan.kind, plan.model.tokenizer, settings)
     sinks = find_sinks(plan, settings) if wanted else None
-    occurrences = _occurrences(plan, settings)
     options = {
         "found_sinks": sinks.settings() if sinks else None,
         "frequency": occurrences.settings(),
@@ -102,15 +102,16 @@ def run(
 
 def _occurrences(plan: StudyPlan[Encoded], settings: NormSettings) -> Occurrences:
     """How often every type occurs in the very examples that will be looked at."""
-    examples = islice(plan.examples, plan.max_examples)
     tokenizer: Any = plan.model.tokenizer
+    given, exclusions = settings.frequency_ranks, settings.frequency_exclusions
+    ranks = None
+    if given == "ids":
+        ranks = FrequencyRanks.of_ids(tokenizer, exclusions=exclusions or "paper")
+    elif given != "corpus":  # before the corpus, which may be long
+        ranks = FrequencyRanks.read(given, tokenizer, exclusions=exclusions or "none")
+    examples = islice(plan.examples, plan.max_examples)
     target = plan.kind == "decoder" and plan.model.has_decoder_inputs
     counts = count_types(examples, len(tokenizer), target=target)
-    given, exclusions = settings.frequency_ranks, settings.frequency_exclusions
-    if given == "corpus":
+    if ranks is None:
         ranks = FrequencyRanks.of_counts(counts, tokenizer, exclusions=exclusions or "none")
-    elif given == "ids":
-        ranks = FrequencyRanks.of_ids(tokenizer, exclusions=exclusions or "paper")
-    else:
-        ranks = FrequencyRanks.read(given, tokenizer, exclusions=exclusions or "none")
     return Occurrences(ranks, counts)

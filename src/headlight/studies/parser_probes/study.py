@@ -259,6 +259,8 @@ def _training_data(
     progress: bool,
 ) -> TrainingData:
     """All that the probes look at in one treebank; attention is read off where it is not kept."""
+    wants_words = any("words" in probe for probe in settings.probes)
+    words = vector_table(plan.index, vectors) if wants_words else None  # a model may have none
     maps: dict[str, WordMaps] = {}
     random: dict[str, WordMaps] = {}
     if MODEL in _whose_maps(settings):
@@ -267,8 +269,6 @@ def _training_data(
         sites = control.sites_of(plan.kind)
         plan = replace(plan, model=control, sites=sites)
         random = extract(plan, place / CONTROL, settings.measures, progress=progress)
-    wants_words = any("words" in probe for probe in settings.probes)
-    words = vector_table(plan.index, vectors) if wants_words else None
     return TrainingData(plan.index, words, maps, random, plan.model.transformer.device)
 
 

@@ -24,7 +24,7 @@ from headlight.errors import ResultError, RunError, UsageError
 from headlight.files import Location, make_folder
 from headlight.result import calculated_with
 from headlight.run.json_cache import JsonCache
-from headlight.studies.token_identity.cases import Case, Tokens
+from headlight.studies.token_identity.cases import Case, Tokens, split
 from headlight.studies.token_identity.extraction import (
     extract_vectors,
     vectors_signature,
@@ -85,6 +85,8 @@ def run(
         raise UsageError("maps are kept in a folder; name one with --out.")
     plan = plan_text_study("token_identity", "Token identity", source, model, settings)
     known = list(islice(plan.examples, plan.max_examples))
+    if known:
+        split(len(known), 0, settings.seed)  # refuses too few before the model runs
     about = vectors_signature(known, plan.model, settings.embeddings)
 
     def compute(place: Location | None) -> xarray.Dataset:

@@ -68,8 +68,7 @@ def with_positions(example: EncodedSentence) -> EncodedSentence:
 
 def _add(grown: _Growing, example: EncodedSentence) -> None:
     sentence, kept = example.sentence, example.kept
-    if len(sentence.heads) != len(sentence):
-        raise CorpusError(f"{sentence.name} has no heads; probes need a treebank with gold trees.")
+    sentence.require_tree()
     grown.lengths.append(kept)
     grown.heads += [head if head <= kept else NO_HEAD for head in sentence.heads[:kept]]
     grown.punctuation += [sentence.is_punctuation(word) for word in range(kept)]

@@ -1,0 +1,65 @@
+"""What a study can know to be missing is refused before the model runs, which may take hours."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headlight.capture import CapturedModel
+from headlight.encode import sentences
+from headlight.errors import HeadlightError
+from headlight.studies.catalogue import STUDIES
+from studies.models import model, texts
+from studies.test_dependency import trees
+from studies.test_parser_probes import bank
+
+BARE = [replace(sentence, heads=(), relations=(), upos=()) for sentence in trees(20)]
+
+
+@dataclass(frozen=True)
+class Lack:
+    """A study that lacks something, and what it says."""
+
+    study: str
+    source: Callable[[CapturedModel], Any]
+    says: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+LACKS = {
+    "ranks": Lack("norms", lambda _: texts(4), "file:1: three whole numbers",
+                  {"frequency_ranks": "{file}", "sinks": "on"}),
+    "sequences": Lack("token_identity", lambda _: texts(2), "2 sequences cannot be split"),
+    "tags": Lack("contributions", lambda made: sentences(BARE, made.tokenizer, max_length=32),
+                 "no tags in 'upos'", {"tags": "upos"}),
+    "governors": Lack("dependency", lambda _: BARE, "has no heads"),
+    "trees": Lack("parser_probes", lambda _: BARE, "has no heads"),
+    "vectors": Lack("parser_probes", lambda _: bank(20, 0), "file:1: the word has 0 numbers",
+                    {"word_vectors": "{file}"}),
+    "embeddings": Lack("parser_probes", lambda _: bank(20, 0), "has no input embeddings; give a",
+                       {"probes": ["attention_and_words"]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LACKS)
+def test_what_is_missing_is_told_before_the_model_runs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwanted(*_: object, **__: object) -> None:
+        raise AssertionError("the model has run")
+
+    lack, made = LACKS[name], model("bert")
+    file = tmp_path / "file"
+    file.write_text("damaged\n")
+    if name == "embeddings":
+        made.transformer.get_input_embeddings = lambda: None
+    monkeypatch.setattr(CapturedModel, "run", unwanted)
+    given = {
+        key: value.format(file=file) if isinstance(value, str) else value
+        for key, value in lack.settings.items()
+    }
+    study = STUDIES[lack.study]
+    with pytest.raises(HeadlightError, match=lack.says):
+        study.run(lack.source(made), made, study.settings.from_mapping(given), progress=False)
