@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # How many processes run tests at once; each of them computes on one thread.
 WORKERS ?= 2
+# Each process takes tests that lie together, so that what a file prepares is not prepared by all.
+pytest = python -m pytest -n $(WORKERS) --dist worksteal
 # A package index to look at first for torch. The plain wheel for Linux brings CUDA with it;
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu avoids that download.
 TORCH_INDEX ?=
@@ -32,7 +34,7 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 	@echo "The report: $(CURDIR)/build/demo/report.html"
 
 test: $(VENV)/.installed-dev ## run all tests
-	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(bin)/$(pytest)
 
 # With TORCH_INDEX set, uv takes the small torch for processors from its own address.
 test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions that pyproject.toml declares
@@ -40,7 +42,7 @@ test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions th
 	$(bin)/uv pip install --quiet --python $(lowest) $(if $(TORCH_INDEX),--torch-backend cpu) \
 	  --resolution lowest-direct --editable '.[datasets,speed]'
 	$(bin)/uv pip install --quiet --python $(lowest) --group test
-	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/python -m pytest -n $(WORKERS)
+	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/$(pytest)
 
 check: check-format check-lint check-types check-layers docs ## format, lint, types, layers, documentation
 
@@ -62,7 +64,7 @@ docs: $(VENV)/.installed-dev ## build the documentation into build/site
 
 fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers: make fuzz N=100000 SEED=7
 	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
-	  $(bin)/python -m pytest -n $(WORKERS) tests/test_reader_fuzz.py
+	  $(bin)/$(pytest) tests/test_reader_fuzz.py
 
 bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
 	$(bin)/python -m benchmarks $(PARTS)
@@ -86,7 +88,7 @@ package: $(VENV)/.installed-dev ## build wheel and sdist into dist, check both, 
 	$(bin)/check-wheel-contents dist
 	mkdir -p build/sdist && tar -xzf dist/*.tar.gz -C build/sdist --strip-components 1
 	cd build/sdist && PYTHONPATH=src OMP_NUM_THREADS=1 \
-	  "$(abspath $(bin))/python" -m pytest -n $(WORKERS) -m "not slow"
+	  "$(abspath $(bin))"/$(pytest) -m "not slow"
 
 release: package ## publish dist, after all checks: version, tag, changelog, a clean tree
 	$(bin)/python scripts/check_release.py
