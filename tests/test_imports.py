@@ -26,6 +26,7 @@ WITHOUT_TORCH = [
     "errors",
     "files",
     "findings",
+    "links",
     "reduce",
     "result",
     "run",

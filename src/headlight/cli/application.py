@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from headlight import __version__
+from headlight.cli.aer import AER_EXAMPLES, aer
 from headlight.cli.alternatives import ALTERNATIVES_EXAMPLES, alternatives
 from headlight.cli.check import CHECK_EXAMPLES, check
 from headlight.cli.examples import STUDY_EXAMPLES
@@ -17,6 +18,7 @@ from headlight.studies.catalogue import STUDIES
 TEXTS = "Look at texts"
 CORPUS = "Study a corpus"
 ANNOTATED = "Study annotated text"
+TRANSLATIONS = "Align words of translations"
 PAPERS = "Papers"
 
 
@@ -56,6 +58,7 @@ def make_app() -> typer.Typer:
             epilog=STUDY_EXAMPLES[study.name],
             rich_help_panel=CORPUS if study.reads == "text" else ANNOTATED,
         )(study_command(study))
+    made.command(epilog=AER_EXAMPLES, rich_help_panel=TRANSLATIONS)(aer)
     made.command(epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS)(reproduce)
     return made
 

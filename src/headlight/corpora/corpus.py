@@ -15,8 +15,8 @@ from headlight.errors import CorpusError, UsageError
 from headlight.files import Location
 from headlight.settings import Range, require_range
 
-CorpusKind = Literal["text", "treebank", "coreference", "pairs", "parallel"]
-"""What the elements are: documents, sentences, annotated documents, pairs, translations."""
+CorpusKind = Literal["text", "treebank", "coreference", "pairs", "parallel", "links"]
+"""What the elements are: documents, sentences, annotated documents, pairs, translations, links."""
 
 ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
     "text": ("text", "texts"),
@@ -24,6 +24,7 @@ ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
     "coreference": ("document", "documents"),
     "pairs": ("sentence", "pairs"),
     "parallel": ("pair", "translation pairs"),
+    "links": ("sentence", "word links"),
 }
 """What one element is called in messages, and what several are."""
 

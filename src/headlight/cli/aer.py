@@ -1,0 +1,237 @@
+"""The command `aer`."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headlight.characters import printable, storable
+from headlight.cli.printing import say, say_json, show
+from headlight.errors import CorpusError, UsageError
+from headlight.links import RESAMPLES, LinkFormat, Symmetrization
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from headlight.links import Doubt, Gold, Links, LinkScore
+
+AER_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight aer gold.talp fast_align.links giza.links
+
+  headlight aer gold.naacl theirs.txt --one-based --swap   [dim]4-3: target first, from 1[/dim]
+
+  headlight aer gold.talp forward.links --symmetrize grow-diag-final-and --reverse reverse.links
+
+  headlight aer gold.talp mine.links --text test.de test.en --json
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the files of links are read, and against what they are checked."""
+
+    gold: "list[Gold]"
+    format: LinkFormat | None
+    one_based: bool
+    swap: bool
+    lengths: list[tuple[int, int]] | None
+    unchecked: bool
+
+
+def aer(
+    gold: Annotated[
+        str, typer.Argument(help="Links that people made: talp, naacl, or another format.")
+    ],
+    links: Annotated[
+        list[str], typer.Argument(help="Links of aligners, a file each; - for standard input.")
+    ],
+    one_based: Annotated[
+        bool, typer.Option("--one-based", help="LINKS count words from 1, whatever their format.")
+    ] = False,
+    swap: Annotated[
+        bool, typer.Option("--swap", help="LINKS have the word of the target first.")
+    ] = False,
+    ignore_possible: Annotated[
+        bool,
+        typer.Option("--ignore-possible", help="Leave out links of the gold that are not sure."),
+    ] = False,
+    symmetrize: Annotated[
+        Symmetrization | None,
+        typer.Option(help="Put each of LINKS together with --reverse, before it is scored."),
+    ] = None,
+    reverse: Annotated[
+        str | None,
+        typer.Option(help="Links of the other direction, also source first.", metavar="FILE"),
+    ] = None,
+    text: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            help="The sentences and their translations: links must lead to words that are there.",
+            metavar="SOURCE TARGET",
+        ),
+    ] = None,
+    format: Annotated[
+        LinkFormat | None, typer.Option(help="Of LINKS; by default by suffix or first line.")
+    ] = None,
+    gold_format: Annotated[
+        LinkFormat | None, typer.Option(help="Of GOLD; by default by suffix or first line.")
+    ] = None,
+    gold_base: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=1, help="Number of the first word in GOLD; by default its format's."
+        ),
+    ] = None,
+    resamples: Annotated[
+        int, typer.Option(min=0, help="Of the sentences, for intervals; 0 for none.")
+    ] = RESAMPLES,
+    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
+    unchecked: Annotated[
+        bool,
+        typer.Option(
+            "--unchecked", help="Score links also if they seem to be read in a wrong way."
+        ),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+) -> None:
+    """Score word alignments: precision, recall and AER, with intervals.
+
+    Links have a line for each sentence of the gold, such as 0-0 1-2 2-1. AER is 0 at best.
+    """
+    if (symmetrize is None) != (reverse is None):
+        raise UsageError("--symmetrize and --reverse go together; give both, or neither.")
+
+    from headlight.links import demand_words, links_signature, open_links, score_links
+
+    lengths = None if text is None else _lengths(*text)
+    sentences = None if lengths is None else len(lengths)
+    golds = list(open_links(gold, format=gold_format, base=gold_base, sentences=sentences))
+    if lengths is not None:
+        demand_words(golds, lengths)
+    reading = Reading(
+        gold=[each.without_possible() for each in golds] if ignore_possible else golds,
+        format=format,
+        one_based=one_based,
+        swap=swap,
+        lengths=lengths,
+        unchecked=unchecked,
+    )
+    files = [(file, _read(file, reading)) for file in links]
+    if symmetrize is not None and reverse is not None:
+        other = _read(reverse, reading)
+        files = [(file, _together(symmetrize, found, other)) for file, found in files]
+    scores = [
+        (file, score_links(reading.gold, found, resamples=resamples, seed=seed))
+        for file, found in files
+    ]
+    signature = scores[0][1].signature(
+        links_signature(gold, gold_format, gold_base), symmetrize or "none"
+    )
+    if json:
+        say_json({"signature": signature, "files": [_numbers(*each) for each in scores]})
+        return
+    show(_table(scores))
+    say(signature)
+
+
+def _lengths(source: str, target: str) -> list[tuple[int, int]]:
+    """How many words each sentence and its translation have."""
+    from headlight.corpora import open_parallel
+
+    pairs = open_parallel(source, target)
+    return [(len(pair.source.split()), len(pair.target.split())) for pair in pairs]
+
+
+def _read(file: str, reading: Reading) -> "list[Links]":
+    """The links of a file, of which nothing says that they were read in a wrong way."""
+    from headlight.links import demand_words, doubt_about, open_links
+
+    opened = open_links(
+        file,
+        format=reading.format,
+        base=1 if reading.one_based else None,
+        swap=reading.swap,
+        sentences=len(reading.gold),
+    )
+    read = list(opened)
+    if reading.lengths is not None:
+        demand_words(read, reading.lengths)
+    links = [each.possible for each in read]
+    doubt = None if reading.unchecked else doubt_about(reading.gold, links)
+    if doubt is not None:
+        raise CorpusError(
+            f"{read[doubt.sentence].name or file}: {_cure(doubt, file, reading)}, with which AER "
+            f"is {doubt.other:.1%} and not {doubt.error_rate:.1%}, or --unchecked."
+        )
+    return links
+
+
+def _cure(doubt: "Doubt", file: str, reading: Reading) -> str:
+    """What seems to be wrong, and the option for it."""
+    if doubt.misreading == "swapped":
+        first = "source" if reading.swap else "target"
+        option = "leave out --swap" if reading.swap else "add --swap"
+        return f"the word of the {first} seems to come first in the links; {option}"
+    if doubt.misreading == "from 1":
+        if _base(file, reading) == 0:
+            return "the links seem to count words from 1; add --one-based"
+        return "the gold seems to count words from 0; say --gold-base 0"
+    if reading.one_based:
+        return "the links seem to count words from 0; leave out --one-based"
+    return "the gold seems to count words from 1; say --gold-base 1"
+
+
+def _base(file: str, reading: Reading) -> int:
+    """The number of the first word in a file of links."""
+    from headlight.links import links_signature
+
+    if reading.one_based:
+        return 1
+    return 0 if file == "-" else int(links_signature(file, reading.format, None)[-1])
+
+
+def _together(
+    method: Symmetrization, forward: "list[Links]", reverse: "list[Links]"
+) -> "list[Links]":
+    from headlight.links import symmetrized
+
+    return [symmetrized(method, *both) for both in zip(forward, reverse, strict=True)]
+
+
+def _numbers(file: str, score: "LinkScore") -> dict[str, Any]:
+    """Everything as JSON; null where there is no number."""
+    from headlight.links import RATES
+
+    return {
+        "links": storable(file),
+        **{name: _number(getattr(score, name)) for name in RATES},
+        "intervals": {name: list(map(_number, score.intervals[name])) for name in RATES},
+        "counts": asdict(score.counts),
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _table(scores: "list[tuple[str, LinkScore]]") -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("links", overflow="fold")
+    for heading in ("precision", "recall", "AER", "95% interval", "links"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for file, score in scores:
+        low, high = score.intervals["error_rate"]
+        numbers = (score.precision, score.recall, score.error_rate)
+        table.add_row(
+            Text(printable(storable(file))),
+            *(f"{100 * number:.2f}" for number in numbers),
+            "" if math.isnan(low) else f"{100 * low:.1f} to {100 * high:.1f}",
+            f"{score.counts.links:,}",
+        )
+    return table

@@ -1,0 +1,49 @@
+"""Links between the words of a sentence and those of its translation.
+
+`open_links` reads them, `LinkWriter` writes them, `symmetrized` puts those of two directions
+together, and `score_links` compares them with a `Gold`.  Words are counted from 0, and a link is a
+word of the source and one of the target.
+"""
+
+from headlight.links.doubts import Doubt, demand_words, doubt_about
+from headlight.links.error_rate import (
+    COUNTS,
+    RATES,
+    RESAMPLES,
+    LinkCounts,
+    LinkScore,
+    link_rate_intervals,
+    link_rates,
+    score_links,
+)
+from headlight.links.link_corpus import LINK_FORMATS, links_signature, open_links
+from headlight.links.link_lines import LinkFormat
+from headlight.links.symmetrization import Symmetrization, symmetrized
+from headlight.links.word_links import Gold, Link, Links, Scores, swapped
+from headlight.links.writing import LinkWriter
+
+__all__ = [
+    "COUNTS",
+    "LINK_FORMATS",
+    "RATES",
+    "RESAMPLES",
+    "Doubt",
+    "Gold",
+    "Link",
+    "LinkCounts",
+    "LinkFormat",
+    "LinkScore",
+    "LinkWriter",
+    "Links",
+    "Scores",
+    "Symmetrization",
+    "demand_words",
+    "doubt_about",
+    "link_rate_intervals",
+    "link_rates",
+    "links_signature",
+    "open_links",
+    "score_links",
+    "swapped",
+    "symmetrized",
+]

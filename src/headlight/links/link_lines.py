@@ -1,0 +1,222 @@
+"""Formats of word links, from the lines of a file to the links of each sentence."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from headlight.corpora.lines import BLANK_LIMIT, Lines
+from headlight.corpora.text.tables import json_object
+from headlight.errors import CorpusError
+from headlight.links.word_links import Gold, Link
+
+LinkFormat = Literal["pharaoh", "talp", "naacl", "tsv", "jsonl"]
+"""``i-j``; the same from 1, with ``ipj``; ``sentence i j S``; a table; JSON lines."""
+
+BASES: dict[LinkFormat, int] = {"pharaoh": 0, "talp": 1, "naacl": 1, "tsv": 0, "jsonl": 0}
+"""The number of the first word."""
+
+NUMBERED: tuple[LinkFormat, ...] = ("naacl", "tsv")
+"""Formats that say of which sentence a link is, and nothing of sentences without links."""
+
+COLUMNS = ("sentence", "source", "target", "kind")
+"""What a table begins with; scores and words may follow."""
+
+SUFFIXES: dict[str, LinkFormat] = {
+    ".pharaoh": "pharaoh", ".talp": "talp", ".naacl": "naacl", ".wa": "naacl",
+    ".jsonl": "jsonl", ".json": "jsonl",
+}  # fmt: skip
+
+LINK = re.compile(r"(\d{1,9})([-p])(\d{1,9})(?::\S+|(?:-\d?\.\d+)+)?", re.ASCII)
+"""A link, and perhaps its score: ``3-4``, ``3p4``, ``3-4:0.83``; simalign's ``3-4-.83-.91``."""
+
+IDENTIFIER = re.compile(r"\s*[^\s-]*\t")
+"""What simalign writes before the links."""
+
+AFTERWARDS = " ||| "
+"""What fast_align writes between the links and the score of a sentence."""
+
+ROW = re.compile(r"\s*(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})(?:\s+([SP])(?:\s+\S+)?)?\s*", re.ASCII)
+
+
+class _Row(NamedTuple):
+    sentence: int
+    link: Link
+    sure: bool
+
+
+def link_format(lines: Lines) -> LinkFormat:
+    """The format of a file, by its suffix, else by its first line."""
+    if lines.suffix in SUFFIXES:
+        return SUFFIXES[lines.suffix]
+    first = lines.first()
+    if first.startswith("{"):
+        return "jsonl"
+    if _fields(first)[:3] == list(COLUMNS[:3]):
+        return "tsv"
+    if ROW.fullmatch(first):
+        return "naacl"
+    return "talp" if re.search(r"\b\d+p\d+\b", first) else "pharaoh"
+
+
+def links_of_lines(lines: Lines, format: LinkFormat, base: int) -> Iterator[Gold]:
+    """The links of each sentence, in order.
+
+    Args:
+        lines: The file.
+        format: Its format.
+        base: The number of the first word, 0 or 1.
+
+    Raises:
+        CorpusError: A line is in another format, or a word has a number below `base`.
+    """
+    return _READERS[format](lines, base)
+
+
+def _dash_lines(possible: bool) -> Callable[[Lines, int], Iterator[Gold]]:
+    """A reader of a sentence a line; whether links may be possible alone."""
+
+    def read(lines: Lines, base: int) -> Iterator[Gold]:
+        for line in lines:
+            named = IDENTIFIER.match(line)
+            text = line[named.end() :] if named else line
+            links = _links(text.split(AFTERWARDS)[0].split(), lines.place, base, possible)
+            yield _gold(links, lines.place)
+
+    return read
+
+
+def _links(words: list[str], place: str, base: int, possible: bool) -> Iterator[tuple[Link, bool]]:
+    """Links, and whether they are sure."""
+    for word in words:
+        parts = LINK.fullmatch(word)
+        if parts is None:
+            raise CorpusError(
+                f"{place}: {word!r:.60} is no link such as 3-4; correct the line, or name the "
+                "format of the file."
+            )
+        sure = parts[2] == "-"
+        if not (sure or possible):
+            raise CorpusError(
+                f"{place}: {word!r} is a possible link, as they are in the format talp, which "
+                "counts words from 1; name that format."
+            )
+        source, target = int(parts[1]), int(parts[3])
+        if base > min(source, target):
+            raise _below(base, place)
+        yield (source - base, target - base), sure
+
+
+def _from_zero(source: int, target: int, place: str, base: int) -> Link:
+    if base > min(source, target):
+        raise _below(base, place)
+    return source - base, target - base
+
+
+def _below(base: int, place: str) -> CorpusError:
+    return CorpusError(
+        f"{place}: words are counted from {base} here, and there is a word {base - 1}; if the file "
+        "counts from 0, say so, or name its format."
+    )
+
+
+def _gold(found: Iterable[tuple[Link, bool]], place: str) -> Gold:
+    links = dict.fromkeys(found)
+    return Gold(
+        frozenset(link for link, sure in links if sure), frozenset(link for link, _ in links), place
+    )
+
+
+def _naacl_lines(lines: Lines, base: int) -> Iterator[Gold]:
+    return _sentences(_naacl_rows(lines, base), lines)
+
+
+def _naacl_rows(lines: Lines, base: int) -> Iterator[_Row]:
+    for line in lines:
+        parts = ROW.fullmatch(line)
+        if parts is None and line.strip():
+            raise CorpusError(
+                f"{lines.place}: the line must be a sentence, a word of the source and one of the "
+                "target, such as '1 3 4 S', and is not; correct it, or name the format of the file."
+            )
+        if parts is not None:
+            link = _from_zero(int(parts[2]), int(parts[3]), lines.place, base)
+            yield _Row(int(parts[1]) - 1, link, parts[4] != "P")
+
+
+def _table_lines(lines: Lines, base: int) -> Iterator[Gold]:
+    return _sentences(_table_rows(lines, base), lines)
+
+
+def _table_rows(lines: Lines, base: int) -> Iterator[_Row]:
+    header = _fields(next(lines, ""))
+    if header[:3] != list(COLUMNS[:3]):
+        raise CorpusError(
+            f"{lines.place}: a table of links begins with the columns sentence, source and target, "
+            "in this order; add them as a header, or name the format of the file."
+        )
+    kind = header.index("kind") if "kind" in header else None
+    for line in lines:
+        row = _fields(line)
+        numbers = [int(each) for each in row[:3] if re.fullmatch(r"[0-9]{1,9}", each)]
+        if len(row) != len(header) or len(numbers) != 3:
+            raise CorpusError(
+                f"{lines.place}: the row must have {len(header)} fields, the first three of them "
+                "numbers; correct the line."
+            )
+        link = _from_zero(numbers[1], numbers[2], lines.place, base)
+        yield _Row(numbers[0], link, kind is None or row[kind] != "P")
+
+
+def _fields(line: str) -> list[str]:
+    return line.rstrip("\r\n").split("\t")
+
+
+def _sentences(rows: Iterator[_Row], lines: Lines) -> Iterator[Gold]:
+    """The links of each sentence, of rows that are sorted by sentences; some have none."""
+    number, found, place = 0, list[tuple[Link, bool]](), ""
+    for row in rows:
+        if not 0 <= row.sentence - number <= BLANK_LIMIT:
+            raise CorpusError(
+                f"{lines.place}: the numbers of the sentences must rise, from the first on, and "
+                "without large gaps; sort the lines by sentences."
+            )
+        while number < row.sentence:
+            yield _gold(found, place)
+            number, found, place = number + 1, [], ""
+        place = place or lines.place
+        found.append((row.link, row.sure))
+    if found:
+        yield _gold(found, place)
+
+
+def _json_lines(lines: Lines, base: int) -> Iterator[Gold]:
+    """``{"links": [[0, 1]], "possible": [[2, 2]]}``, a sentence a line."""
+    for line in lines:
+        row = json_object(line, lines.place) if line.strip() else {"links": []}
+        found = [
+            (link, key == "links")
+            for key in ("links", "possible")
+            for link in _json_links(row.get(key, None if key == "links" else []), lines.place, base)
+        ]
+        yield _gold(found, lines.place)
+
+
+def _json_links(value: object, place: str, base: int) -> Iterator[Link]:
+    if not isinstance(value, list):
+        raise CorpusError(
+            f"{place}: 'links' and 'possible' must be lists of links, such as [[0, 0], [1, 2]]; "
+            "correct the line."
+        )
+    for link in value:
+        if not (isinstance(link, list) and len(link) == 2 and all(type(n) is int for n in link)):
+            raise CorpusError(f"{place}: {link!r:.60} is no link such as [3, 4]; correct the line.")
+        yield _from_zero(link[0], link[1], place, base)
+
+
+_READERS: dict[LinkFormat, Callable[[Lines, int], Iterator[Gold]]] = {
+    "pharaoh": _dash_lines(possible=False),
+    "talp": _dash_lines(possible=True),
+    "naacl": _naacl_lines,
+    "tsv": _table_lines,
+    "jsonl": _json_lines,
+}
