@@ -7,7 +7,7 @@ import shlex
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import typer.main
@@ -18,6 +18,7 @@ import headlight
 from headlight.capture.loading import EMBEDDED
 from headlight.cli import app
 from headlight.corpora import FORMATS, PAIR_FORMATS, PARALLEL_FORMATS
+from headlight.links import LINK_FORMATS, Symmetrization
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -96,6 +97,18 @@ def test_every_format_of_translations_is_described(format: str) -> None:
     page = (DOCS / "corpora.md").read_text(encoding="utf-8")
     section = page.partition("### Translations")[2].partition("### ")[0]
     assert re.search(rf"^\|.*`{format}`.*\|", section, re.MULTILINE)
+
+
+@pytest.mark.parametrize("format", LINK_FORMATS)
+def test_every_format_of_word_links_is_described(format: str) -> None:
+    page = (DOCS / "alignment.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\| `{format}` \|", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("method", get_args(Symmetrization))
+def test_every_way_to_put_two_directions_together_is_described(method: str) -> None:
+    page = (DOCS / "alignment.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\|.*`{method}`.*\|", page, re.MULTILINE)
 
 
 def section_of(name: str) -> str:

@@ -36,6 +36,7 @@ from headlight.corpora import (
     read_word_vectors,
 )
 from headlight.errors import HeadlightError
+from headlight.links import LINK_FORMATS, open_links
 from headlight.reduce import Moments, Tally
 from headlight.result import load, save
 from headlight.run.checkpoint import Checkpoint, State
@@ -94,6 +95,13 @@ TRANSLATIONS = {
     "csv": '"A ""mill""",Eine\n\n"eins\nzwei",two\n',
     "jsonl": '{"translation": {"en": "A mill.", "de": null}}\n\n',
     "tmx": MEMORY,
+}
+LINKS = {
+    "pharaoh": "0\t0-0:0.5 2-1\n\n3-2 ||| -1\n",
+    "talp": "1-1 3p2\n\n1-1\n",
+    "naacl": "1 1 1 S\n1 3 2 P 0.5\n3 1 1\n",
+    "tsv": "sentence\tsource\ttarget\tkind\n0\t0\t0\tS\n2\t3\t1\tP\n",
+    "jsonl": '{"links": [[0, 0]], "possible": [[1, 2]]}\n\n',
 }
 TEXTS = {
     "paragraphs": "A river.\nA sea.\n\nA mill.\n",
@@ -174,6 +182,9 @@ def readers(folder: Path) -> dict[str, Reader]:
         found[f"parallel {name}"] = Reader(corpus(open_parallel, format=name), "a.txt", text)
     found["parallel guessed"] = Reader(corpus(open_parallel), "a.tmx", MEMORY)
     found["parallel two files"] = Reader(beside_itself, "a.txt", "A mill .\n\nYes\n")
+    for name, text in LINKS.items():
+        found[f"links {name}"] = Reader(corpus(open_links, format=name), "a.txt", text)
+    found["links guessed"] = Reader(corpus(open_links, sentences=3), "a", LINKS["naacl"])
     trees = {"conllu": TREE, "conllx": TREE, "conll2009": CONLL09, "columns": COLUMNS}
     trees["words"] = "the 2-det\ncat 3-nsubj\nsat 0-root\n\n"
     for name, text in trees.items():
@@ -201,6 +212,7 @@ NAMES = [
     *(f"text {name}" for name in (*FORMATS, "guessed")),
     *(f"pairs {name}" for name in (*PAIR_FORMATS, "guessed")),
     *(f"parallel {name}" for name in (*PARALLEL_FORMATS, "guessed", "two files")),
+    *(f"links {name}" for name in (*LINK_FORMATS, "guessed")),
     *(f"treebank {name}" for name in (*TREEBANK_FORMATS, "guessed")),
     *(f"coreference {name}" for name in ("conll2012", "litbank", "corefud")),
     "vectors GloVe", "vectors word2vec", "ranks", "config YAML", "config TOML", "result",

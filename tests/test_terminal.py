@@ -71,6 +71,10 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
         return ["check", model[1]]
     if command == "reproduce":
         return ["reproduce", "clark2019", "--list"]
+    if command == "aer":
+        links = str(runs / f"a{HOSTILE}.links")
+        Path(links).write_text("0-0 1-1\n")
+        return ["aer", links, links]
     if command == "read":
         return ["read", "the cat sees", *model, "--netcdf", str(runs / "read.nc")]
     if command == "alternatives":
@@ -270,6 +274,7 @@ def test_names_of_anything(called, tmp_path, command):
     given = {
         "read": ["read", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "alternatives": ["alternatives", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
+        "aer": ["aer", f"{tmp_path}/gold{HOSTILE}", f"{tmp_path}/links"],
         "check": ["check", f"{tmp_path}/{HOSTILE}"],
         "reproduce": ["reproduce", "clark2019", "--only", HOSTILE],
     }

@@ -10,6 +10,7 @@ from headlight.characters import printable, storable
 from headlight.cli.printing import say, say_json, show
 from headlight.errors import CorpusError, UsageError
 from headlight.links import RESAMPLES, LinkFormat, Symmetrization
+from headlight.links.link_corpus import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -103,6 +104,8 @@ def aer(
     """
     if (symmetrize is None) != (reverse is None):
         raise UsageError("--symmetrize and --reverse go together; give both, or neither.")
+    if gold == STANDARD_INPUT:
+        raise UsageError("only LINKS are read from standard input; name the file of the gold.")
 
     from headlight.links import demand_words, links_signature, open_links, score_links
 
@@ -190,7 +193,7 @@ def _base(file: str, reading: Reading) -> int:
 
     if reading.one_based:
         return 1
-    return 0 if file == "-" else int(links_signature(file, reading.format, None)[-1])
+    return 0 if file == STANDARD_INPUT else int(links_signature(file, reading.format, None)[-1])
 
 
 def _together(
