@@ -1,10 +1,11 @@
 """Links between the words of a sentence and those of its translation.
 
 `open_links` reads them, `LinkWriter` writes them, `symmetrized` puts those of two directions
-together, and `score_links` compares them with a `Gold`.  Words are counted from 0, and a link is a
-word of the source and one of the target.
+together, `score_links` compares them with a `Gold`, and `baseline_links` has them made by other
+aligners.  Words are counted from 0, and a link is a word of the source and one of the target.
 """
 
+from headlight.links.aligners import Aligner, Directions, baseline_links
 from headlight.links.doubts import Doubt, demand_words, doubt_about
 from headlight.links.error_rate import (
     COUNTS,
@@ -27,6 +28,8 @@ __all__ = [
     "LINK_FORMATS",
     "RATES",
     "RESAMPLES",
+    "Aligner",
+    "Directions",
     "Doubt",
     "Gold",
     "Link",
@@ -37,6 +40,7 @@ __all__ = [
     "Links",
     "Scores",
     "Symmetrization",
+    "baseline_links",
     "demand_words",
     "doubt_about",
     "link_rate_intervals",
