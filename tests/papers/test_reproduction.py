@@ -1,6 +1,8 @@
 """Results of a reproduction are made once, kept, and made again only when something differs."""
 
+import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -105,10 +107,34 @@ LOADERS = {
 }
 
 
+FEW = ReproductionSettings(
+    max_examples=2, max_length=24, max_pairs=12, directions=2, exact_pairs=1, folds=1,
+    solver="ridge",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder with all results of `LOADERS`, and what they were made of."""
+
+    model: Path
+    data: Path
+    folder: Path
+
+    def load_all(self, settings: ReproductionSettings, folder: Path) -> None:
+        sources = Sources.found_in(self.data)
+        made = Reproduction(load_model(self.model), None, sources, settings, folder, progress=False)
+        for load in LOADERS.values():
+            load(made)
+
+
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     folder = tmp_path_factory.mktemp("material")
-    return saved_model(folder / "model", head=False), folder_of_data(folder / "data")
+    model = saved_model(folder / "model", head=False)
+    found = Kept(model, folder_of_data(folder / "data"), folder / "kept")
+    found.load_all(FEW, found.folder)
+    return found
 
 
 @pytest.mark.slow
@@ -123,25 +149,13 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         ({"max_sentences": 3, "mlp_folds": 1, "overlap": 4, "invalid": "skip"}, set()),
         ({"max_pairs": 11}, {"contributions", "token_identity"}),
         ({"seed": 1}, set(LOADERS)),
+        ({}, set()),
     ],
     ids=lambda value: ",".join(sorted(value)),
 )
 def test_a_changed_setting_makes_anew_what_depends_on_it_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, material, changes, anew
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: Kept, changes, anew
 ) -> None:
-    saved, data = material
-    settings = ReproductionSettings(
-        max_examples=2, max_length=24, max_pairs=12, directions=2, exact_pairs=1, folds=1,
-        solver="ridge",
-    )  # fmt: skip
-
-    def load_all(settings: ReproductionSettings) -> None:
-        sources = Sources.found_in(data)
-        made = Reproduction(load_model(saved), None, sources, settings, tmp_path, progress=False)
-        for load in LOADERS.values():
-            load(made)
-
-    load_all(settings)
     asked = []
     keep = Reproduction.keep
 
@@ -153,9 +167,8 @@ def test_a_changed_setting_makes_anew_what_depends_on_it_alone(
         return keep(self, name, stage, told, **key)
 
     monkeypatch.setattr(Reproduction, "keep", counted)
-    load_all(settings)
-    assert not asked
-    load_all(settings.replace(**changes))
+    folder = shutil.copytree(kept.folder, tmp_path / "kept")
+    kept.load_all(FEW.replace(**changes), folder)
     assert set(asked) == anew
 
 

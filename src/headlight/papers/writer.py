@@ -11,7 +11,7 @@ from headlight import files
 from headlight.errors import ResultError
 from headlight.result import csv_text
 from headlight.views.exhibits import Picture, Table
-from headlight.views.pictures import save_picture, svg_text
+from headlight.views.pictures import save_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,8 +41,9 @@ class ExhibitWriter:
             name: tells it from other pictures of the exhibit.
         """
         stem = self._stem(name)
-        self.written += [path.name for path in save_picture(figure, self.folder, stem)]
-        return Picture(stem, caption, alternative, svg_text(figure))
+        svg, png = save_picture(figure, self.folder, stem)
+        self.written += [svg.name, png.name]
+        return Picture(stem, caption, alternative, svg.read_text(encoding="utf-8"))
 
     def table(
         self,
