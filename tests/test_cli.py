@@ -678,7 +678,7 @@ def test_reading_offers_only_measures_that_it_has(headlight):
         ),
         (
             ["survey", "--kind", "foo"],
-            "Invalid value for '--kind': 'foo' is not one of 'encoder', 'decoder', 'cross'; "
+            "Invalid value for '--kind': 'foo' is not one of 'encoder', 'decoder', 'cross', 'all'; "
             "see --help.",
         ),
         (

@@ -12,6 +12,7 @@ import xarray as xr
 
 from headlight import files
 from headlight.errors import UnknownNameError, UsageError
+from headlight.kinds import of_kind
 from headlight.views.studies import pictures, result_page, summary, tables
 
 
@@ -21,6 +22,14 @@ class HeadlightAccessor:
 
     def __init__(self, result: xr.Dataset) -> None:
         self._result = result
+
+    def of_kind(self, kind: str) -> xr.Dataset:
+        """One kind of attention of a result of all kinds, as if it had been asked for alone.
+
+        Raises:
+            UnknownNameError: the result has no such kind.
+        """
+        return of_kind(self._result, kind)
 
     @property
     def tables(self) -> list[str]:

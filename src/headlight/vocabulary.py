@@ -15,6 +15,16 @@ from headlight.errors import UnknownNameError, UsageError
 Kind = Literal["encoder", "decoder", "cross"]
 """Which attention: of an encoder, of a decoder, or of a decoder to an encoder."""
 
+Kinds = Literal["encoder", "decoder", "cross", "all"]
+"""The same, or all of them at once."""
+
+ATTENTION = {
+    "encoder": "Attention of the encoder",
+    "decoder": "Attention of the decoder",
+    "cross": "Cross-attention, from the target to the source",
+}
+"""What each kind is called over what is said of it."""
+
 ValueBias = Literal["include", "exclude"]
 """Whether T of effective attention has the value bias in it."""
 

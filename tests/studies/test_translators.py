@@ -3,17 +3,27 @@
 import json
 
 import pytest
+import xarray
 
+import headlight
+from headlight.analysis.folder import RunFolder
 from headlight.corpora.pairs.pair_corpus import open_sentence_pairs
 from headlight.corpora.pairs.sentence_pair import SentencePair
+from headlight.errors import UsageError
 from headlight.findings import highlights
+from headlight.kinds import of_kind, split_kinds
+from headlight.studies.distances.settings import DistanceSettings
+from headlight.studies.distances.study import run as distances
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
+from headlight.studies.identifiability.settings import IdentifiabilitySettings
+from headlight.studies.identifiability.study import run as identifiability
 from headlight.studies.norms.settings import NormSettings
 from headlight.studies.norms.study import run as norms
 from headlight.views import report
 from headlight.views.studies import tables
 from translators import FAMILIES, SOURCE, TARGET
+from views.pages import Page
 
 TEXTS = [
     (SOURCE, TARGET),
@@ -57,3 +67,88 @@ def test_norms_of_the_source_alone():
     assert result["token_count"].sel(key_category="cls") == 0
     correlations = tables(result)["correlations"].frame
     assert list(correlations["category"]) == ["</s>", "punctuation", "other tokens"]
+
+
+RUNS = {
+    "norms": (norms, NormSettings),
+    "distances": (distances, DistanceSettings),
+    "identifiability": (identifiability, IdentifiabilitySettings),
+}
+
+
+@pytest.mark.parametrize("family", ["marian", "t5", "bart", "m2m_100", "mbart"])
+def test_all_kinds_in_one_pass_are_those_of_three_runs(family):
+    """To what rounding changes: a run of one kind leaves the others their fused attention."""
+    model = FAMILIES[family].model(**({} if family == "t5" else {"encoder_layers": 3}))
+    assert model.sites  # looked for once, in a pass of its own
+    passes = []
+    model.transformer.register_forward_hook(lambda *_: passes.append(1))
+    together = survey(pairs(), model, SurveySettings(kind="all"), progress=False)
+    count = len(passes)
+    assert together.attrs["kind"] == "all"
+    assert list(together["kind"].values) == ["encoder", "decoder", "cross"]
+    parts = split_kinds(together)
+    for kind in ("decoder", "cross"):
+        passes.clear()
+        agrees(parts[kind], survey(pairs(), model, SurveySettings(kind=kind), progress=False))
+        assert len(passes) == count
+    sources = [texts[0] for texts in TEXTS]
+    settings = SurveySettings(kind="encoder")
+    agrees(parts["encoder"], survey(sources, model, settings, progress=False))
+
+
+@pytest.mark.parametrize("study", RUNS)
+def test_other_studies_of_all_kinds(study):
+    run, settings = RUNS[study]
+    model = FAMILIES["m2m_100"].model()
+    together = run(pairs(), model, settings(kind="all"), progress=False)
+    alone = run(pairs(), model, settings(kind="cross"), progress=False)
+    agrees(of_kind(together, "cross"), alone)
+    assert set(tables(together)) == {
+        f"{kind}-{name}" for kind in ("encoder", "decoder", "cross") for name in tables(alone)
+    }
+
+
+def agrees(part, alone):
+    xarray.testing.assert_allclose(part, alone, rtol=1e-4, atol=1e-5)
+    assert {str(n): v.dtype for n, v in part.variables.items() if v.dtype.kind != "U"} == {
+        str(n): v.dtype for n, v in alone.variables.items() if v.dtype.kind != "U"
+    }
+    said = ("kind", "category_names", "query_category_names", "sinks", "model", "stage")
+    assert {n: part.attrs.get(n) for n in said} == {n: alone.attrs.get(n) for n in said}
+
+
+def test_all_kinds_are_kept_resumed_and_shown(tmp_path):
+    model = FAMILIES["m2m_100"].model()
+    settings = SurveySettings(kind="all")
+    folder = RunFolder(path=tmp_path)
+    result = survey(pairs(), model, settings, folder=folder, progress=False)
+    again = survey(
+        pairs(), model, settings, folder=RunFolder(path=tmp_path, resume=True), progress=False
+    )
+    xarray.testing.assert_identical(split_kinds(again)["cross"], split_kinds(result)["cross"])
+    opened = headlight.open(tmp_path)
+    for kind, part in split_kinds(result).items():
+        xarray.testing.assert_identical(opened.headlight.of_kind(kind), part)
+        xarray.testing.assert_identical(of_kind(opened.sel(kind=kind), kind), part)
+    page = Page(report(opened))
+    names = {str(e.attributes.get("id")) for e in page.all("g")}
+    assert {"encoder-L0H3", "decoder-L1H1", "cross-L1H1"} <= names
+    assert "L0H0" not in names
+    ids = [e.attributes["id"] for e in page.elements if "id" in e.attributes]
+    assert len(ids) == len(set(ids))
+    said = " ".join(e.text for e in page.all("li"))
+    assert "Head cross L" in said
+    assert "Head L" not in said
+    assert {"encoder-heads", "cross-layers"} <= set(tables(opened))
+
+
+def test_contributions_are_those_of_one_kind():
+    settings = SurveySettings(kind="all", measures=("attribution",))
+    with pytest.raises(UsageError, match="contributions are those of one kind of attention at a"):
+        survey(pairs(), FAMILIES["marian"].model(), settings, progress=False)
+
+
+def test_all_kinds_of_a_model_that_reads_one_text():
+    with pytest.raises(UsageError, match="all attention of marian needs two texts per example"):
+        survey([SOURCE], FAMILIES["marian"].model(), SurveySettings(kind="all"), progress=False)

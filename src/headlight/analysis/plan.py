@@ -1,7 +1,7 @@
 """What a study runs: which attention of which model, on which examples, in which passes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from headlight.analysis.settings import ModelSettings
@@ -10,6 +10,7 @@ from headlight.capture import AttentionSite, CapturedModel, Objective, default_o
 from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import UsageError
+from headlight.kinds import ALL
 from headlight.vocabulary import Kind, measures_that_need
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ class StudyPlan(Generic[E]):
         title: what the result is about.
         source: what the corpus is called.
         model: the part of the model that runs.
-        kind: which attention is looked at.
+        kind: which attention is looked at; of several kinds at once, the first.
         sites: its modules.
         examples: what the model reads.
         settings: all settings of the study.
@@ -77,6 +78,7 @@ class StudyPlan(Generic[E]):
         max_examples: stop after so many.
         options: what the result depends on besides settings and model, as JSON.
         if_empty: what to ask if no example can be made of the corpus.
+        all_kinds: whether all kinds were asked for, and the result keeps them apart.
     """
 
     name: str
@@ -92,6 +94,20 @@ class StudyPlan(Generic[E]):
     max_examples: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     if_empty: str = "is its text too short, or longer than max_length?"
+    all_kinds: bool = False
+
+    def by_kind(self) -> "dict[Kind, StudyPlan[E]]":
+        """The plans of all kinds that are looked at, each as if it were looked at alone."""
+        kinds = dict.fromkeys(site.kind for site in self.sites)
+        return {
+            kind: replace(
+                self,
+                kind=kind,
+                sites=[site for site in self.sites if site.kind == kind],
+                all_kinds=False,
+            )
+            for kind in kinds
+        }
 
     @property
     def heads(self) -> dict[int, int]:
@@ -108,7 +124,7 @@ class StudyPlan(Generic[E]):
         found = {
             **model_signature(self.model, self.settings),
             "study": self.name,
-            "kind": self.kind,
+            "kind": ALL if self.all_kinds else self.kind,
             "layers": self.layers,
             "corpus": self.source,
             "attribution": None,
@@ -215,16 +231,17 @@ def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedMod
 
 
 def choose_sites(model: CapturedModel, settings: ModelSettings) -> tuple[Kind, list[AttentionSite]]:
-    """Which attention is looked at, and its modules.
+    """Which attention is looked at, the first kind if it is several, and its modules.
 
     Raises:
         UsageError: there is no such kind or layer, or no layer is asked for.
     """
-    kind = settings.kind or model.kinds[0]
-    sites = model.sites_of(kind, settings.layers)
+    first = model.kinds[0]
+    kinds = model.kinds if settings.kind == ALL else (settings.kind or first,)
+    sites = [site for kind in kinds for site in model.sites_of(kind, settings.layers)]
     if not sites:
         raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
-    return kind, sites
+    return kinds[0], sites
 
 
 def choose_length(model: CapturedModel, asked: int | None, most: int = LONGEST_DEFAULT) -> int:

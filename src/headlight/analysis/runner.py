@@ -19,11 +19,12 @@ from headlight.encode import Encoded, special_tokens
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError
 from headlight.files import Location
+from headlight.kinds import ALL
 from headlight.result import FORMAT, joined, load, save, versions
 from headlight.run import State
 from headlight.run.checkpoint import FILE as CHECKPOINT
 from headlight.run.example import NOTHING_SEEN, digest_with
-from headlight.vocabulary import Kind
+from headlight.vocabulary import Kinds
 
 E = TypeVar("E", bound=Encoded)
 
@@ -68,8 +69,9 @@ def run_study(
             return parts[0]
         return joined(parts).sel(measure=list(plan.measures))
 
+    kind = ALL if plan.all_kinds else plan.kind
     origin = Origin(
-        plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source
+        plan.name, plan.title, plan.model, plan.signature(), kind=kind, corpus=plan.source
     )
     return keep_result(
         origin, compute, folder=folder, command=command, digest=lambda: _digest_of_corpus(plan)
@@ -93,7 +95,7 @@ class Origin:
     title: str
     model: CapturedModel
     signature: Mapping[str, Any]
-    kind: Kind | None = None
+    kind: Kinds | None = None
     corpus: str = ""
 
 
@@ -192,7 +194,7 @@ def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
     """What was read, and what was left out."""
     counts = asdict(plan.examples.counts)
     return {
-        **_category_names(plan),
+        **({} if plan.all_kinds else category_names(plan)),
         "corpus_digest": state.digest,
         "examples": state.examples,
         "tokens": state.tokens,
@@ -217,7 +219,7 @@ def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
     }
 
 
-def _category_names(plan: StudyPlan[E]) -> dict[str, str]:
+def category_names(plan: StudyPlan[E]) -> dict[str, str]:
     """What the special tokens among the keys are called, and where they differ among the queries.
 
     Cross-attention goes from a text that begins otherwise than the one that it goes to.

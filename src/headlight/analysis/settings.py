@@ -8,6 +8,7 @@ from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Settings
 from headlight.vocabulary import (
     MEASURES,
     Kind,
+    Kinds,
     NormPooling,
     QueryPooling,
     ValueBias,
@@ -23,12 +24,12 @@ class ModelSettings(Settings):
 
     Attributes:
         kind: which attention; by default the first of encoder, decoder and cross-attention that the
-            model has, given the inputs.
+            model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included.
     """
 
-    kind: Kind | None = None
+    kind: Kinds | None = None
     layers: tuple[int, ...] | None = None
     batch_tokens: Annotated[AtLeast1, NO_EFFECT] = BATCH_TOKENS
 
@@ -89,6 +90,7 @@ class WordSettings(ModelSettings):
     """How annotated text is read, and how attention between pieces becomes one between words.
 
     Attributes:
+        kind: which attention; by default the first that the model has.
         format: of the files; by default what their suffix or beginning says.
         invalid: what becomes of a sentence or document whose annotation is wrong: it is an error
             (``refuse``), or left out and counted (``skip``).
@@ -100,6 +102,7 @@ class WordSettings(ModelSettings):
             ``norms``, or the norm of the summed ``vectors``.
     """
 
+    kind: Kind | None = None
     format: str | None = None
     invalid: Literal["refuse", "skip"] = "refuse"
     unencodable: Literal["error", "skip"] = "error"

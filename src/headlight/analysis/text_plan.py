@@ -16,6 +16,7 @@ from headlight.capture import CapturedModel
 from headlight.corpora import Corpus, Source, open_corpus, open_sentence_pairs
 from headlight.encode import Encoded, Examples, adjacent_segments, sentence_pairs, texts
 from headlight.errors import UsageError
+from headlight.kinds import ALL
 
 SAMPLE = Path(__file__).parents[1] / "assets" / "sample.txt"
 SAMPLE_NAME = "the sample corpus"
@@ -88,6 +89,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         max_examples=settings.max_examples,
         options=options or {},
         if_empty=NO_PAIR if settings.pairs else StudyPlan.if_empty,
+        all_kinds=settings.kind == ALL,
     )
 
 
@@ -135,7 +137,7 @@ def _part_that_runs(
         return model
     if whole:
         raise UsageError(f"the loss of {model.name} needs two texts per example; use pairs.")
-    if settings.kind in ("decoder", "cross"):
+    if settings.kind in ("decoder", "cross", ALL):
         raise UsageError(
             f"{settings.kind} attention of {model.name} needs two texts per example; use pairs."
         )

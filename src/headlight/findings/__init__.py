@@ -4,7 +4,15 @@ Every sentence is computed from the numbers of the result alone; no two say the 
 """
 
 from headlight.findings.no_op import no_op
-from headlight.findings.observed import average, category_label, observed, occurs, share, surveyed
+from headlight.findings.observed import (
+    average,
+    category_label,
+    name_of,
+    observed,
+    occurs,
+    share,
+    surveyed,
+)
 from headlight.findings.sentences import Highlight, highlights
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 
@@ -14,6 +22,7 @@ __all__ = [
     "category_label",
     "highlights",
     "mean_shares",
+    "name_of",
     "no_op",
     "observed",
     "occurs",

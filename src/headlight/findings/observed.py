@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.vocabulary import CATEGORY_LABELS, Measure, measure_table
+from headlight.kinds import BESIDE
+from headlight.vocabulary import CATEGORY_LABELS, Measure, head_name, measure_table
 
 TOTALS = {"weight": "weight_total", "norm": "weighted_norm_total"}
 """What the study of norms calls the sums of each measure by category of the key."""
@@ -59,6 +60,12 @@ def occurs(result: xr.Dataset, category: str) -> bool:
     """Whether any attended token was of the category, as far as the result says."""
     counts = [observed(result, name, (), key_category=category) for name in TOKENS]
     return not any(float(count) == 0 for count in counts)
+
+
+def name_of(result: xr.Dataset, layer: int, head: int | None = None) -> str:
+    """The name of a head or a layer, with its kind where a result shows several kinds."""
+    name = f"layer {layer}" if head is None else head_name(layer, head)
+    return f"{result.attrs['kind']} {name}" if BESIDE in result.attrs else name
 
 
 def share(

@@ -7,10 +7,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings import rules
-from headlight.findings.observed import average, category_label, observed, share
+from headlight.findings.observed import average, category_label, name_of, observed, share
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 from headlight.findings.wording import layer_list, percent
-from headlight.vocabulary import NEIGHBOURS, head_name
+from headlight.vocabulary import NEIGHBOURS
 
 _MOST = 12
 _SPECIAL = ("cls", "sep")
@@ -46,8 +46,8 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
     """What stands out in a survey: at most twelve sentences, the most important first.
 
     Args:
-        result: A survey's result. What was not observed (NaN), or is not there at all, is not
-            spoken of.
+        result: A survey's result, of one kind of attention. What was not observed (NaN), or is not
+            there at all, is not spoken of.
     """
     candidates = [
         _special_tokens(result),
@@ -190,7 +190,7 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
         return None
     layer = int(result["layer"].values[last])
     text = (
-        f"In layer {layer}, the last that was looked at, attention from "
+        f"In {name_of(result, layer)}, the last that was looked at, attention from "
         f"{category_label(result, 'cls', attending=True)} is "
         f"{'broader' if cls > everyone else 'narrower'} ({cls:.2f} nats) than that from tokens on "
         f"average ({everyone:.2f})."
@@ -260,4 +260,4 @@ def _numbers(result: xr.Dataset, place: tuple[int, int]) -> tuple[int, int]:
 
 
 def _name(result: xr.Dataset, place: tuple[int, int]) -> str:
-    return head_name(*_numbers(result, place))
+    return name_of(result, *_numbers(result, place))

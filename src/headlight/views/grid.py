@@ -1,7 +1,6 @@
 """The head grid: one square per head, coloured by the answer to a question."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
@@ -10,7 +9,7 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headlight.findings import average, category_label, observed, share, surveyed
+from headlight.findings import average, category_label, name_of, observed, share, surveyed
 from headlight.views.colour import level
 from headlight.views.markup import element, joined
 from headlight.views.numbers import (
@@ -25,7 +24,7 @@ from headlight.views.numbers import (
     two_decimals,
 )
 from headlight.views.scale import Number, round_domain
-from headlight.vocabulary import CATEGORIES, NEIGHBOURS, head_name, measure
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, measure
 
 CELL = 40
 _TEXT_UP_TO = 16
@@ -79,7 +78,6 @@ class HeadGrid:
 
 def head_grid(result: xr.Dataset) -> HeadGrid | None:
     """The grid of a survey, or None when no head was observed at all."""
-    layers, heads = result["layer"].values.tolist(), result.sizes["head"]
     views: dict[str, View] = {}
     questions = []
     for name, label, by_measure, uniform in _questions(result):
@@ -102,7 +100,7 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
     ]
     shown = [m for m in measures if any(key.endswith(f".{m[0]}") for key in views)]
     first = _most_telling(result, views)
-    return HeadGrid(questions, shown, views, first, draw_grid(views[first], layers, heads))
+    return HeadGrid(questions, shown, views, first, draw_grid(result, views[first]))
 
 
 def _most_telling(result: xr.Dataset, views: dict[str, View]) -> str:
@@ -118,8 +116,9 @@ def _most_telling(result: xr.Dataset, views: dict[str, View]) -> str:
     return max(highest, key=highest.__getitem__, default=next(iter(views)))
 
 
-def draw_grid(view: View, layers: Sequence[int], heads: int) -> Markup:
+def draw_grid(result: xr.Dataset, view: View) -> Markup:
     """The squares, rows are layers; each has a title and the class that colours it."""
+    layers, heads = result["layer"].values.tolist(), result.sizes["head"]
     dense = heads > _TEXT_UP_TO
     frame = _DENSE if dense else _FRAME
     width, height = frame.left + CELL * heads + 4, frame.top + CELL * len(layers) + 4
@@ -135,12 +134,11 @@ def draw_grid(view: View, layers: Sequence[int], heads: int) -> Markup:
         parts.append(_label(str(layer), frame.left - 10, y, "grid-tick", "end"))
         for head in range(heads):
             corner = (frame.left + CELL * head, frame.top + CELL * row)
-            name = head_name(layer, head)
+            name = name_of(result, layer, head)
             parts.append(_cell(view, row * heads + head, name, corner, dense=dense))
     return element(
         "svg",
         joined(parts),
-        id="head-grid",
         class_=f"head-grid scale-{view['scale']}" + (" dense" if dense else ""),
         viewBox=f"0 0 {width} {height}",
         # Squares of up to 60 pixels, and never wider than the column that they stand in.
@@ -162,7 +160,12 @@ def _cell(view: View, index: int, name: str, corner: tuple[int, int], *, dense: 
     if not dense:
         words = view["cells"][index]
         parts.append(element("text", words, x=x + CELL // 2, y=y + CELL // 2 + 5))
-    return element("g", *parts, id=name, class_=f"cell {step}")
+    return element("g", *parts, id=anchor(name), class_=f"cell {step}")
+
+
+def anchor(name: str) -> str:
+    """Where a head is on the page, by its name: ``cross L0H1`` is at ``cross-L0H1``."""
+    return name.replace(" ", "-")
 
 
 def _label(words: str, x: Number, y: Number, kind: str, anchor: str = "middle") -> Markup:

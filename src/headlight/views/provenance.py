@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headlight.kinds import BESIDE, KINDS
+
 _SOURCE = {
     "model": "model",
     "revision": "revision",
@@ -17,7 +19,7 @@ _SOURCE = {
 }
 _OBJECTS = ("versions", "settings")
 # Shown elsewhere on a page, or of use to programs only.
-_SILENT = ("title", "command", "stage", "category_names", "query_category_names")
+_SILENT = ("title", "command", "stage", "category_names", "query_category_names", KINDS, BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 import xarray as xr
 
-from headlight.findings import highlights, surveyed
+from headlight.findings import highlights, name_of, surveyed
+from headlight.kinds import BESIDE, shown_parts
 from headlight.views.figures import figures
-from headlight.views.grid import head_grid
+from headlight.views.grid import anchor, head_grid
 from headlight.views.numbers import grouped
 from headlight.views.provenance import provenance
 from headlight.views.tables import (
@@ -15,14 +16,14 @@ from headlight.views.tables import (
     layer_table,
 )
 from headlight.views.template import embedded, render
-from headlight.vocabulary import NUMBERING, head_name
+from headlight.vocabulary import ATTENTION, NUMBERING
 
 
 def report(result: xr.Dataset, command: str | None = None) -> str:
     """A survey as one self-contained HTML page.
 
     Args:
-        result: A survey's result.
+        result: A survey's result; of several kinds of attention, each is shown by itself.
         command: The exact command that made it; by default the one the result remembers.
 
     Returns:
@@ -30,30 +31,44 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
         choosing and tooltips), and all text from the outside is escaped.
     """
     attributes = result.attrs
-    grid = head_grid(result)
-    measures = surveyed(result)
-    data: dict[str, object] = {"views": grid.views, "first": grid.first} if grid else {}
-    data |= {"layers": result.sizes["layer"], "heads": result.sizes["head"]}
-    data["measures"] = [row.name for row in measures]
     return render(
         "report.html",
         title=attributes.get("title") or f"Attention in {attributes.get('model', 'a model')}",
         attributes=attributes,
-        measures=[row.title for row in measures],
-        facts=_facts(result),
-        composition=composition(result),
+        measures=[row.title for row in surveyed(result)],
+        parts=[_part(part) for part in shown_parts(result)],
         numbering=NUMBERING,
-        highlights=highlights(result),
-        grid=grid,
-        head_name=head_name,
-        figures=figures(result),
-        matrices=category_matrices(result),
-        dispersion=dispersion_table(result),
-        layers=layer_table(result),
-        heads=head_table(result),
+        name_of=name_of,
+        anchor=anchor,
         provenance=provenance(attributes, command),
-        data=embedded(data),
     )
+
+
+def _part(result: xr.Dataset) -> dict[str, object]:
+    """One kind of attention, as the template reads it."""
+    kind = str(result.attrs.get("kind", ""))
+    beside = BESIDE in result.attrs
+    grid = head_grid(result)
+    data: dict[str, object] = {"views": grid.views, "first": grid.first} if grid else {}
+    data |= {"layers": result.sizes["layer"], "heads": result.sizes["head"]}
+    data["measures"] = [row.name for row in surveyed(result)]
+    return {
+        "result": result,
+        "kind": kind,
+        "beside": beside,
+        "prefix": f"{kind}-" if beside else "",
+        "title": ATTENTION.get(kind, kind),
+        "facts": _facts(result),
+        "composition": composition(result),
+        "highlights": highlights(result),
+        "grid": grid,
+        "figures": figures(result),
+        "matrices": category_matrices(result),
+        "dispersion": dispersion_table(result),
+        "layers": layer_table(result),
+        "heads": head_table(result),
+        "data": embedded(data),
+    }
 
 
 def _facts(result: xr.Dataset) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings import average, category_label, observed, occurs, share, surveyed
+from headlight.findings import average, category_label, name_of, observed, occurs, share, surveyed
 from headlight.views.colour import level
 from headlight.views.numbers import (
     MISSING,
@@ -17,7 +17,7 @@ from headlight.views.numbers import (
     percent_text,
     two_decimals,
 )
-from headlight.vocabulary import CATEGORIES, NEIGHBOURS, head_name
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS
 
 _ATTENDING = ("all", *CATEGORIES)
 _SHORT = {"punctuation": "punct.", "other": "other"}
@@ -82,7 +82,7 @@ def head_table(result: xr.Dataset) -> SortableTable:
     rows = []
     for row, layer in enumerate(result["layer"].values.tolist()):
         for head in range(result.sizes["head"]):
-            name = Cell(head_name(layer, head), layer * 1e4 + head)
+            name = Cell(name_of(result, layer, head), layer * 1e4 + head)
             cells = [_cell(float(values[i][row, head]), formats[i]) for i in keep]
             # A layer may have fewer heads than others.
             if any(cell.order is not None for cell in cells):
@@ -250,7 +250,7 @@ def _extreme(result: xr.Dataset, values: NDArray[np.float64], *, largest: bool) 
     where = int(np.nanargmax(values) if largest else np.nanargmin(values))
     row, *head = map(int, np.unravel_index(where, values.shape))
     layer = int(result["layer"].values[row])
-    name = f"head {head_name(layer, *head)}" if head else f"layer {layer}"
+    name = f"head {name_of(result, layer, *head)}" if head else name_of(result, layer)
     value = float(values[row, *head])
     return Cell(f"{decimal(value)} ({name})", value)
 

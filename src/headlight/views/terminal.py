@@ -21,6 +21,7 @@ from headlight.findings import (
     surveyed,
 )
 from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
+from headlight.views.words import subject
 from headlight.vocabulary import (
     CATEGORIES,
     NEIGHBOURS,
@@ -40,12 +41,11 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     A cell such as ``41/9`` says that a category gets 41% of the first measure, the weight, and 9%
     of the second, the norm.
     """
-    title = f"{result.attrs.get('model', 'model')} reading {result.attrs.get('corpus', 'a corpus')}"
     shown = "/".join(row.short for row in surveyed(result)[:_SIDE_BY_SIDE])
     caption = f"{shown} in %, entropy in nats, means over heads" if shown else "in %"
     for row in surveyed(result, per_head=False):
         caption += f"; own {row.symbol}: {row.short} of a token to itself, in %"
-    parts: list[RenderableType] = [Text(printable(title), style="bold"), _layers(result)]
+    parts: list[RenderableType] = [Text(printable(subject(result)), style="bold"), _layers(result)]
     parts.append(Text(caption, style="dim"))
     found = highlights(result)
     if found:

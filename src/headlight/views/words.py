@@ -1,8 +1,23 @@
-"""Texts from the outside, such as tokens, in the room there is."""
+"""What is said of a result in its title, and texts from the outside in the room there is."""
 
 from unicodedata import east_asian_width
 
+import xarray as xr
+
 from headlight.characters import printable
+from headlight.kinds import BESIDE
+from headlight.vocabulary import ATTENTION
+
+
+def subject(result: xr.Dataset) -> str:
+    """Which model read what, and by which attention if there is more to tell than one text."""
+    attributes = result.attrs
+    read = f" reading {attributes['corpus']}" if "corpus" in attributes else ""
+    said = f"{attributes.get('model', 'a model')}{read}"
+    kind = str(attributes.get("kind", ""))
+    if BESIDE in attributes or kind == "cross":
+        return f"{ATTENTION.get(kind, kind)}: {said}"
+    return said
 
 
 def shortened(text: str, most: int) -> str:

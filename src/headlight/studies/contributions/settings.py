@@ -6,6 +6,7 @@ from typing import Literal
 from headlight.analysis.settings import TextSettings
 from headlight.attribution_settings import AttributionSettings
 from headlight.settings import AtLeast0, AtLeast1
+from headlight.vocabulary import Kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,6 +14,7 @@ class ContributionSettings(TextSettings):
     """What a study of contributions looks at; its result depends on all of it.
 
     Attributes:
+        kind: the hidden tokens of which stack; by default the first that the model has.
         attribution: how contributions are computed.
         reach: relative positions are told apart from so many before a token to so many after it.
         tags: tell tokens apart by part of speech: ``upos`` or ``xpos`` of treebank sentences; None
@@ -26,6 +28,7 @@ class ContributionSettings(TextSettings):
             that grows with the square of the length.
     """
 
+    kind: Kind | None = None
     attribution: AttributionSettings = field(default_factory=AttributionSettings)
     reach: AtLeast1 = 64
     tags: Literal["upos", "xpos"] | None = None

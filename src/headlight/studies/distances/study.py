@@ -6,9 +6,9 @@ import numpy as np
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import Pass, plan_passes, required_objective
+from headlight.analysis.kinds import Observe, ToDataset, run_kinds
+from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
 from headlight.analysis.positions import Positions
-from headlight.analysis.runner import run_study
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import AttentionSite, CapturedModel, Objective
 from headlight.encode import Encoded
@@ -75,15 +75,20 @@ def run(
         measures=measures,
     )
 
-    def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> DistancesObserver:
-        queries, keys = Positions.for_kind(batch, plan.kind)
-        return DistancesObserver(queries, keys, measures, settings.value_bias, settings.smoothing)
+    def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
+        def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> DistancesObserver:
+            queries, keys = Positions.for_kind(batch, plan.kind)
+            return DistancesObserver(
+                queries, keys, measures, settings.value_bias, settings.smoothing
+            )
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        found = _dataset(state.tally, measures, plan.sites)
-        return found.assign_attrs(smoothing=settings.smoothing, unit="nats per query")
+        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+            found = _dataset(state.tally, measures, plan.sites)
+            return found.assign_attrs(smoothing=settings.smoothing, unit="nats per query")
 
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+        return observer, to_dataset
+
+    return run_kinds(plan, make, folder=folder, command=command, progress=progress)
 
 
 def _dataset(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import Pass, plan_passes, required_objective
+from headlight.analysis.kinds import Observe, ToDataset, run_kinds
+from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
 from headlight.analysis.positions import Positions
-from headlight.analysis.runner import run_study
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel, Objective
 from headlight.encode import Encoded
@@ -66,11 +66,14 @@ def run(
         measures=measures,
     )
 
-    def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> HeadsObserver:
-        queries, keys = Positions.for_kind(batch, plan.kind)
-        return HeadsObserver(queries, keys, plan.kind, settings.value_bias, measures)
+    def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
+        def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> HeadsObserver:
+            queries, keys = Positions.for_kind(batch, plan.kind)
+            return HeadsObserver(queries, keys, plan.kind, settings.value_bias, measures)
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        return dataset(state.tally, plan.layers, measures)
+        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+            return dataset(state.tally, plan.layers, measures)
 
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+        return observer, to_dataset
+
+    return run_kinds(plan, make, folder=folder, command=command, progress=progress)

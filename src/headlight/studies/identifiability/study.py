@@ -8,8 +8,8 @@ import xarray
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import Pass
-from headlight.analysis.runner import run_study
+from headlight.analysis.kinds import Observe, ToDataset, run_kinds
+from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
@@ -115,19 +115,22 @@ def run(
     title = "Identifiability of attention"
     plan = plan_text_study("identifiability", title, source, model, settings)
 
-    def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> IdentifiabilityObserver:
-        return IdentifiabilityObserver(
-            Texts.of(batch, examples, plan.kind),
-            settings.value_bias,
-            Sample(settings.sample, len(POINT), seed=settings.seed),
-            per_head=settings.per_head,
-        )
+    def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
+        def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> IdentifiabilityObserver:
+            return IdentifiabilityObserver(
+                Texts.of(batch, examples, plan.kind),
+                settings.value_bias,
+                Sample(settings.sample, len(POINT), seed=settings.seed),
+                per_head=settings.per_head,
+            )
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        sizes = {site.layer: site.head_dim for site in plan.sites}
-        return _dataset(state.tally, sizes)
+        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+            sizes = {site.layer: site.head_dim for site in plan.sites}
+            return _dataset(state.tally, sizes)
 
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+        return observer, to_dataset
+
+    return run_kinds(plan, make, folder=folder, command=command, progress=progress)
 
 
 def _dataset(tally: Tally, head_dims: Mapping[int, int]) -> xarray.Dataset:

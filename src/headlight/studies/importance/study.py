@@ -7,8 +7,8 @@ from typing import Any
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import Pass
-from headlight.analysis.runner import run_study
+from headlight.analysis.kinds import Observe, ToDataset, run_kinds
+from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel, Objective, Prepared, default_objective
 from headlight.encode import Encoded
@@ -84,22 +84,25 @@ def run(
     title = "Gradient importance"
     plan = plan_text_study("importance", title, source, model, settings, passes=passes)
 
-    def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> ImportanceObserver:
-        assert isinstance(batch, Prepared)  # noqa: S101 - a pass with an objective prepares
-        return ImportanceObserver(batch, plan.kind, chosen.reduction)
+    def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
+        def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> ImportanceObserver:
+            assert isinstance(batch, Prepared)  # noqa: S101 - a pass with an objective prepares
+            return ImportanceObserver(batch, plan.kind, chosen.reduction)
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        found = state.tally.compute()
-        if not found["loss"]["count"] > 0:
-            raise CorpusError(
-                f"{plan.source}: nothing in it can be predicted; every text is too short."
+        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+            found = state.tally.compute()
+            if not found["loss"]["count"] > 0:
+                raise CorpusError(
+                    f"{plan.source}: nothing in it can be predicted; every text is too short."
+                )
+            return dataset(state.tally, plan.layers).assign_attrs(
+                unpredicted=int(found["unpredicted"]["total"]),
+                objective=json.dumps(chosen.settings()),
             )
-        return dataset(state.tally, plan.layers).assign_attrs(
-            unpredicted=int(found["unpredicted"]["total"]),
-            objective=json.dumps(chosen.settings()),
-        )
 
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+        return observer, to_dataset
+
+    return run_kinds(plan, make, folder=folder, command=command, progress=progress)
 
 
 def dataset(tally: Tally, layers: Sequence[int]) -> xarray.Dataset:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -10,8 +10,8 @@ import xarray
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.folder import RunFolder
+from headlight.analysis.kinds import Observe, ToDataset, run_kinds
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.runner import run_study
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
@@ -22,7 +22,7 @@ from headlight.studies.norms.frequency import FrequencyRanks, Occurrences, count
 from headlight.studies.norms.observer import NormsObserver
 from headlight.studies.norms.result import FIELDS, PAIR, dataset
 from headlight.studies.norms.settings import NormSettings
-from headlight.studies.norms.sinks import find_sinks, looks_for_sinks
+from headlight.studies.norms.sinks import Sinks, find_sinks, looks_for_sinks
 from headlight.vocabulary import CATEGORIES
 
 
@@ -37,9 +37,10 @@ def run(
 ) -> xarray.Dataset:
     """How long transformed vectors are, and how that goes together with weights and frequency.
 
-    One pass of the model over the corpus; before it one that only tokenises, to count types, and,
-    if sinks are looked for, another over the beginning of the corpus.  Memory does not
-    grow with the corpus.  Streams and resumes as a survey does.
+    One pass of the model over the corpus, also for all kinds of attention; before it one for each
+    kind that only tokenises, to count types, and, if sinks are looked for, another of the model
+    over the beginning of the corpus.  Memory does not grow with the corpus.  Streams and resumes as
+    a survey does.
 
     A pair of positions counts if the query can see the key and neither is padding: under a causal
     mask every query with itself and what came before, in cross-attention every position of the
@@ -65,14 +66,48 @@ def run(
     """
     settings = settings or NormSettings()
     plan = plan_text_study("norms", "Norms of transformed vectors", source, model, settings)
-    occurrences = _occurrences(plan, settings)
-    wanted = looks_for_sinks(plan.kind, plan.model.tokenizer, settings)
-    sinks = find_sinks(plan, settings) if wanted else None
-    options = {
-        "found_sinks": sinks.settings() if sinks else None,
-        "frequency": occurrences.settings(),
-    }
-    plan = replace(plan, options=options)
+    known = {kind: _Known.of(part, settings) for kind, part in plan.by_kind().items()}
+    depends = {str(kind): each.settings() for kind, each in known.items()}
+    plan = replace(plan, options=depends if plan.all_kinds else depends[plan.kind])
+
+    def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
+        return _make(plan, settings, known[plan.kind])
+
+    return run_kinds(plan, make, folder=folder, command=command, progress=progress)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What has to be known of the corpus before its norms are looked at.
+
+    Attributes:
+        sinks: attention sinks; None where none are looked for.
+        occurrences: how often the types of tokens occur.
+    """
+
+    sinks: Sinks | None
+    occurrences: Occurrences
+
+    @classmethod
+    def of(cls, plan: StudyPlan[Encoded], settings: NormSettings) -> "_Known":
+        """Found by going over the corpus, and with the model over its beginning."""
+        occurrences = _occurrences(plan, settings)
+        wanted = looks_for_sinks(plan.kind, plan.model.tokenizer, settings)
+        return cls(find_sinks(plan, settings) if wanted else None, occurrences)
+
+    def settings(self) -> dict[str, Any]:
+        """What the result depends on of it, as JSON."""
+        return {
+            "found_sinks": self.sinks.settings() if self.sinks else None,
+            "frequency": self.occurrences.settings(),
+        }
+
+
+def _make(
+    plan: StudyPlan[Encoded], settings: NormSettings, known: _Known
+) -> tuple[Observe, ToDataset]:
+    """The observers of one kind of attention, and what makes a dataset of what they saw."""
+    sinks, occurrences = known.sinks, known.occurrences
     categories = CATEGORIES if sinks is None else (*CATEGORIES, "sink")
     # Of all pairs of positions about half cannot be seen under a causal mask.
     drawn = settings.sample * (2 if plan.kind == "decoder" else 1)
@@ -97,7 +132,7 @@ def run(
             frequency_left_out=occurrences.left_out,
         )
 
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+    return observer, to_dataset
 
 
 def _occurrences(plan: StudyPlan[Encoded], settings: NormSettings) -> Occurrences:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import TextSettings
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
-from headlight.vocabulary import Embeddings
+from headlight.vocabulary import Embeddings, Kind
 
 MapKind = Literal["naive", "linear", "mlp"]
 """The identity, a matrix, and two matrices with a GELU between them."""
@@ -62,6 +62,7 @@ class TokenIdentitySettings(TextSettings):
     """Which maps from hidden to input tokens are made, and how they are judged.
 
     Attributes:
+        kind: the hidden tokens of which stack; by default the first that the model has.
         maps: which maps: ``naive`` is the identity, ``linear`` a matrix, ``mlp`` two matrices with
             a GELU between them.
         losses: by which distances maps are trained, and the nearest neighbour is looked up.
@@ -84,6 +85,7 @@ class TokenIdentitySettings(TextSettings):
         keep_maps: write every map into ``maps`` of the run's folder.
     """
 
+    kind: Kind | None = None
     maps: tuple[MapKind, ...] = MAPS
     losses: tuple[Loss, ...] = LOSSES
     solver: Solver = "adam"

@@ -5,19 +5,25 @@ else is made of these.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib import import_module
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import xarray as xr
 
 from headlight.errors import UnknownNameError
+from headlight.kinds import BESIDE, shown_parts
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
 from headlight.views.numbers import grouped
 from headlight.views.page import reading_page
 from headlight.views.pictures import svg_text
 from headlight.views.studies.parts import Drawing, Section, Summary
 from headlight.views.survey_report import report
+from headlight.views.words import subject
+from headlight.vocabulary import ATTENTION
+
+Named = TypeVar("Named", Drawing, Table)
 
 STUDIES = (
     "survey",
@@ -40,21 +46,31 @@ __all__ = ["STUDIES", "pictures", "result_page", "sections", "study_page", "summ
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """The parts of the page of a result.
+    """The parts of the page of a result; those of several kinds of attention one after the other.
 
     Raises:
         UnknownNameError: it is the result of no study.
     """
-    return list(_module(result).sections(result))
+    module = _module(result)
+    return [
+        _of_kind(section, part.attrs["kind"]) if BESIDE in part.attrs else section
+        for part in shown_parts(result)
+        for section in module.sections(part)
+    ]
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The few numbers that say what was found, by name.
+    """The few numbers that say what was found, by name; of several kinds with that of the kind.
 
     Raises:
         UnknownNameError: it is the result of no study.
     """
-    return dict(_module(result).summary(result))
+    module = _module(result)
+    return {
+        f"{part.attrs['kind']}_{name}" if BESIDE in part.attrs else name: value
+        for part in shown_parts(result)
+        for name, value in module.summary(part).items()
+    }
 
 
 def tables(result: xr.Dataset) -> dict[str, Table]:
@@ -94,11 +110,10 @@ def study_page(result: xr.Dataset, command: str | None = None) -> str:
         UnknownNameError: it is the result of no study.
     """
     attributes = result.attrs
-    read = f" reading {attributes['corpus']}" if "corpus" in attributes else ""
     return exhibits_page(
         ExhibitsPage(
             title=str(attributes.get("title", attributes["stage"])),
-            introduction=f"{attributes.get('model', 'A model')}{read}.",
+            introduction=f"{subject(result)}.",
             exhibits=[_exhibit(section) for section in sections(result)],
             facts=[
                 (name, grouped(float(attributes[name])))
@@ -109,6 +124,22 @@ def study_page(result: xr.Dataset, command: str | None = None) -> str:
             command=command or "",
             kind=f"study · {str(attributes['stage']).replace('_', ' ')}",
         )
+    )
+
+
+def _of_kind(section: Section, kind: str) -> Section:
+    """A section beside those of other kinds: names, titles and captions say which it is."""
+
+    def named(part: Named) -> Named:
+        caption = f"{kind}: {part.caption}" if part.caption else ""
+        return replace(part, name=f"{kind}-{part.name}", caption=caption)
+
+    return replace(
+        section,
+        name=f"{kind}-{section.name}",
+        title=f"{ATTENTION[kind]}: {section.title[0].lower()}{section.title[1:]}",
+        drawings=[named(drawing) for drawing in section.drawings],
+        tables=[named(table) for table in section.tables],
     )
 
 

@@ -6,11 +6,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from headlight.characters import printable
+from headlight.kinds import shown_parts
 from headlight.views.exhibits import Table
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import decimal, grouped
 from headlight.views.studies import summary, tables
 from headlight.views.terminal import terminal_table
+from headlight.views.words import subject
 from headlight.vocabulary import NUMBERING
 
 ROWS = 24
@@ -23,13 +25,15 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     Raises:
         UnknownNameError: it is the result of no study.
     """
-    if result.attrs.get("stage") == "survey":
-        return terminal_table(result)
-    attributes = result.attrs
-    read = f" reading {attributes['corpus']}" if "corpus" in attributes else ""
-    parts: list[RenderableType] = [
-        Text(printable(f"{attributes.get('model', 'model')}{read}"), style="bold")
-    ]
+    parts = shown_parts(result)
+    drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
+    lines = [each for part in parts for each in (Text(), drawn(part))]
+    return Group(*lines[1:])
+
+
+def _short(result: xr.Dataset) -> RenderableType:
+    """The main table of one kind of attention, and its few numbers."""
+    parts: list[RenderableType] = [Text(printable(subject(result)), style="bold")]
     main = next(iter(tables(result).values()), None)
     if main is not None:
         parts.append(_table(main))

@@ -1,12 +1,16 @@
 "use strict";
-(() => {
-const data = JSON.parse(document.getElementById("data").textContent);
-const byId = (id) => document.getElementById(id);
-const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value ?? "";
+// Each kind of attention is a survey of its own; its ids and names begin with its prefix.
+document.querySelectorAll("[data-survey]").forEach((root) => {
+const prefix = root.dataset.survey;
+const byId = (id) => document.getElementById(prefix + id);
+const data = JSON.parse(byId("data").textContent);
+const inputs = (name) => [...root.querySelectorAll(`input[name="${prefix}${name}"]`)];
+const chosen = (name) => inputs(name).find((input) => input.checked)?.value ?? "";
+const nameOf = (cell) => cell.id.replace("-", " ");
 const STEPS = 21;
 
 // The head grid -------------------------------------------------------------------------------
-const grid = byId("head-grid");
+const grid = root.querySelector(".head-grid");
 const cells = grid ? [...grid.querySelectorAll(".cell")] : [];
 let current = 0;
 let pinned = false;
@@ -32,7 +36,7 @@ function paintGrid() {
   grid.setAttribute("aria-label", `${view.title}: ${data.layers} layers by ${data.heads} heads`);
   cells.forEach((cell, index) => {
     cell.setAttribute("class", `cell ${step(view.values[index], view)}${index === current ? " chosen" : ""}`);
-    cell.querySelector("title").textContent = `Head ${cell.id}: ${view.texts[index]}`;
+    cell.querySelector("title").textContent = `Head ${nameOf(cell)}: ${view.texts[index]}`;
     const text = cell.querySelector("text");
     if (text) text.textContent = view.cells[index];
   });
@@ -42,7 +46,7 @@ function paintGrid() {
   scale.firstElementChild.textContent = view.ends[0];
   scale.lastElementChild.textContent = view.ends[1];
   const plain = viewName().endsWith(".");
-  document.querySelectorAll('input[name="measure"]').forEach((input) => {
+  inputs("measure").forEach((input) => {
     input.disabled = plain || !data.views[`${chosen("question")}.${input.value}`];
   });
   showDetail();
@@ -63,7 +67,7 @@ function showDetail() {
   const top = table.createTHead().insertRow();
   top.append(build("th"), ...measures.map((measure) => build("th", measure, { scope: "col" })));
   const body = table.createTBody();
-  document.querySelectorAll('input[name="question"]').forEach((input) => {
+  inputs("question").forEach((input) => {
     const row = body.insertRow();
     if (input.checked) row.className = "current";
     const label = input.nextElementSibling.textContent.replace(/^to (the )?/, "").replace(/ tokens?$/, "");
@@ -77,7 +81,7 @@ function showDetail() {
       measures.forEach((m) => row.append(build("td", (data.views[`${input.value}.${m}`]?.texts[current] ?? "–").replace(" nats", ""))));
     }
   });
-  panel.replaceChildren(build("h3", `Head ${cells[current].id}`), table);
+  panel.replaceChildren(build("h3", `Head ${nameOf(cells[current])}`), table);
 }
 
 function choose(index) {
@@ -103,7 +107,7 @@ function writeAddress() {
 }
 
 function check(name, value) {
-  const input = [...document.querySelectorAll(`input[name="${name}"]`)].find((each) => each.value === value);
+  const input = inputs(name).find((each) => each.value === value);
   if (input) input.checked = true;
 }
 
@@ -116,6 +120,7 @@ function showAddress() {
   check("question", wanted.get("question"));
   check("measure", wanted.get("measure"));
   paintGrid();
+  root.dispatchEvent(new CustomEvent("wanted", { bubbles: true }));
   byId("grid-view").scrollIntoView();
 }
 
@@ -133,10 +138,10 @@ if (grid) {
   });
   grid.setAttribute("tabindex", "0");
   grid.addEventListener("keydown", (event) => { pinned = true; moveChoice(event); });
-  document.querySelectorAll('input[name="question"], input[name="measure"]').forEach((input) => input.addEventListener("change", () => { paintGrid(); writeAddress(); }));
+  [...inputs("question"), ...inputs("measure")].forEach((input) => input.addEventListener("change", () => { paintGrid(); writeAddress(); }));
   window.addEventListener("hashchange", showAddress);
   // A second click on a link shows its view again, though the address stays the same.
-  document.querySelectorAll('a[href^="#head="]').forEach((link) => link.addEventListener("click", (event) => {
+  root.querySelectorAll('a[href^="#head="]').forEach((link) => link.addEventListener("click", (event) => {
     event.preventDefault();
     history.pushState(null, "", link.getAttribute("href"));
     showAddress();
@@ -149,7 +154,7 @@ if (grid) {
 }
 
 // Figures with several sets of panels ----------------------------------------------------------
-document.querySelectorAll("[data-variants]").forEach((set) => {
+root.querySelectorAll("[data-variants]").forEach((set) => {
   set.addEventListener("change", (event) => {
     document.getElementById(set.dataset.variants).querySelectorAll("[data-variant]").forEach((panels) => {
       panels.hidden = panels.dataset.variant !== event.target.value;
@@ -157,16 +162,46 @@ document.querySelectorAll("[data-variants]").forEach((set) => {
   });
 });
 
+// Tables ---------------------------------------------------------------------------------------
+root.querySelector("[data-columns]")?.addEventListener("change", (event) => {
+  root.querySelectorAll("table.sortable").forEach((table) => {
+    const shown = [...table.tHead.rows[0].cells].map((head) => !head.dataset.measure || head.dataset.measure === event.target.value);
+    [...table.rows].forEach((row) => [...row.cells].forEach((cell, index) => { cell.hidden = !shown[index]; }));
+  });
+});
+});
+
+(() => {
+// One kind at a time; without a script all stand one below the other ----------------------------
+const choice = document.querySelector("[data-kinds]");
+const surveys = [...document.querySelectorAll("[data-survey]")];
+function showKind(kind) {
+  surveys.forEach((root) => { root.hidden = root.dataset.kind !== kind; });
+  choice.querySelector(`input[value="${kind}"]`).checked = true;
+}
+if (choice) {
+  choice.addEventListener("change", (event) => showKind(event.target.value));
+  surveys.forEach((root) => root.addEventListener("wanted", () => showKind(root.dataset.kind)));
+  const wanted = () => document.getElementById(location.hash.slice(1))?.closest("[data-survey]");
+  const follow = () => { const root = wanted(); if (root) { showKind(root.dataset.kind); document.getElementById(location.hash.slice(1)).scrollIntoView(); } };
+  window.addEventListener("hashchange", follow);
+  const head = document.getElementById(new URLSearchParams(location.hash.slice(1)).get("head"));
+  const shown = head ?? wanted();
+  showKind((shown?.closest("[data-survey]") ?? surveys[0]).dataset.kind);
+  (head?.closest(".grid-view") ?? shown)?.scrollIntoView();
+}
+
 // The name of the nearest dot ------------------------------------------------------------------
-const tooltip = byId("tooltip");
+const tooltip = document.getElementById("tooltip");
 const spots = new WeakMap();
 
 function spotsOf(panel) {
   if (!spots.has(panel)) {
     spots.set(panel, [...panel.querySelectorAll(".dots")].flatMap((path) => {
       const names = path.dataset.heads.split("|");
+      const { survey, kind } = panel.closest("[data-survey]").dataset;
       return [...path.getAttribute("d").matchAll(/M(-?[\d.]+) (-?[\d.]+)/g)].map((match, index) => ({
-        x: Number(match[1]), y: Number(match[2]), text: `${path.dataset.series}: ${names[index]}`,
+        x: Number(match[1]), y: Number(match[2]), text: `${path.dataset.series}: ${survey && `${kind} `}${names[index]}`,
       }));
     }));
   }
@@ -207,11 +242,4 @@ document.querySelectorAll(".panel").forEach((panel) => {
   panel.addEventListener("pointerleave", () => { tooltip.hidden = true; ring(panel, null); });
 });
 
-// Tables ---------------------------------------------------------------------------------------
-document.querySelector("[data-columns]")?.addEventListener("change", (event) => {
-  document.querySelectorAll("table.sortable").forEach((table) => {
-    const shown = [...table.tHead.rows[0].cells].map((head) => !head.dataset.measure || head.dataset.measure === event.target.value);
-    [...table.rows].forEach((row) => [...row.cells].forEach((cell, index) => { cell.hidden = !shown[index]; }));
-  });
-});
 })();

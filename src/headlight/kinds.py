@@ -1,0 +1,168 @@
+"""Results of several kinds of attention as one, and each of them by itself again.
+
+A result of all kinds has a dimension ``kind``.  Encoder and decoder may have different layers and
+heads, and source and target different tokens: the result has the labels of all kinds, and nothing
+(NaN, of words an empty one) where a kind has no such label.  What is needed to undo this exactly is
+in the attribute ``kinds``, as JSON.
+"""
+
+import json
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+import xarray
+
+from headlight.errors import UnknownNameError
+
+KINDS = "kinds"
+ALL: Literal["all"] = "all"
+"""The kind of a result that has them all."""
+
+BESIDE = "beside_others"
+"""Marks the result of a kind that is shown beside others, so that names of heads say the kind."""
+
+
+def join_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
+    """The results of several kinds, over a new first dimension ``kind``.
+
+    Attributes that differ between kinds are found again by `split_kinds`.
+
+    Args:
+        parts: by kind, all of one study, or readings of one pair of texts.
+    """
+    found = list(parts.values())
+    labels = {dim: _union(found, dim) for dim in _dimensions(found)}
+    whole = [_spread(part, labels) for part in found]
+    names = list(dict.fromkeys(name for part in found for name in part.data_vars))
+    models = {name: next(part[name] for part in whole if name in part) for name in names}
+    whole = [part.assign(_missing(part, models))[names] for part in whole]
+    joined = xarray.concat(
+        whole,
+        dim=xarray.DataArray(list(parts), dims="kind", name="kind"),
+        data_vars="all",
+        coords="all",
+        join="exact",
+        combine_attrs="override",
+    )
+    unlabelled = [dim for dim in labels if all(dim not in part.coords for part in found)]
+    joined = joined.drop_vars(unlabelled)
+    common = _common([part.attrs for part in found])
+    own = {kind: _own(part, labels, common, joined) for kind, part in parts.items()}
+    joined.attrs = {**common, "kind": ALL, KINDS: json.dumps(own)}
+    return joined
+
+
+def split_kinds(result: xarray.Dataset) -> dict[str, xarray.Dataset]:
+    """What each kind would have given alone, by its name; a result of one kind is given back.
+
+    Args:
+        result: of any study, or a reading; also one of which a kind was selected with ``sel``.
+    """
+    if KINDS not in result.attrs:
+        return {str(result.attrs.get("kind", "")): result}
+    own = json.loads(result.attrs[KINDS])
+    if not result["kind"].dims:
+        kind = str(result["kind"].item())
+        return {kind: _restored(result.drop_vars("kind"), kind, own[kind])}
+    names = [str(name) for name in result["kind"].values]
+    return {name: _restored(result.sel(kind=name, drop=True), name, own[name]) for name in names}
+
+
+def of_kind(result: xarray.Dataset, kind: str) -> xarray.Dataset:
+    """What one kind would have given alone.
+
+    Raises:
+        UnknownNameError: the result has no such kind.
+    """
+    parts = split_kinds(result)
+    if kind not in parts:
+        raise UnknownNameError("kind of attention in this result", kind, parts)
+    return parts[kind]
+
+
+def shown_parts(result: xarray.Dataset) -> list[xarray.Dataset]:
+    """The kinds of a result, each marked as `BESIDE` others if there are several."""
+    parts = list(split_kinds(result).values())
+    return parts if len(parts) == 1 else [part.assign_attrs({BESIDE: 1}) for part in parts]
+
+
+def _dimensions(parts: Iterable[xarray.Dataset]) -> list[Hashable]:
+    return list(dict.fromkeys(dim for part in parts for dim in part.sizes))
+
+
+def _labels(part: xarray.Dataset, dim: Hashable) -> list[Any]:
+    """The labels along a dimension; numbers from 0 where it has none."""
+    if dim not in part.sizes:
+        return []
+    known: list[Any] = part[dim].values.tolist()  # numbers, where there is no coordinate
+    return known
+
+
+def _union(parts: Iterable[xarray.Dataset], dim: Hashable) -> list[Any]:
+    """The labels of all: numbers in increasing order, names in the order in which they come."""
+    found = list(dict.fromkeys(label for part in parts for label in _labels(part, dim)))
+    return found if any(isinstance(label, str) for label in found) else sorted(found)
+
+
+def _spread(part: xarray.Dataset, labels: Mapping[Hashable, list[Any]]) -> xarray.Dataset:
+    """The same over all labels."""
+    named = part.assign_coords({dim: part[dim].values for dim in part.sizes})
+    words = {name: "" for name, variable in named.variables.items() if variable.dtype.kind in "UO"}
+    wanted = {dim: labels[dim] for dim in part.sizes}
+    return named.reindex(wanted, fill_value={**dict.fromkeys(named.variables, np.nan), **words})
+
+
+def _missing(
+    part: xarray.Dataset, models: Mapping[Hashable, xarray.DataArray]
+) -> dict[Hashable, xarray.DataArray]:
+    """What other kinds have, with no number in it."""
+    return {
+        name: xarray.full_like(model, np.nan, dtype=np.float64)
+        for name, model in models.items()
+        if name not in part
+    }
+
+
+def _common(attributes: list[Mapping[Any, Any]]) -> dict[str, Any]:
+    first, *others = attributes
+    return {
+        str(name): value
+        for name, value in first.items()
+        if all(name in other and other[name] == value for other in others)
+    }
+
+
+def _own(
+    part: xarray.Dataset,
+    labels: Mapping[Hashable, list[Any]],
+    common: Mapping[str, Any],
+    joined: xarray.Dataset,
+) -> dict[str, Any]:
+    """What distinguishes the result of a kind from the joined one, as JSON."""
+    return {
+        "attributes": {name: value for name, value in part.attrs.items() if name not in common},
+        "labels": {
+            dim: _labels(part, dim) if dim in part.coords else size
+            for dim, size in part.sizes.items()
+            if _labels(part, dim) != labels[dim]
+        },
+        "lacks": [name for name in joined.data_vars if name not in part],
+        "types": {
+            name: part[name].dtype.str
+            for name in part.variables
+            if name not in part.sizes and part[name].dtype != joined[name].dtype
+        },
+    }
+
+
+def _restored(part: xarray.Dataset, kind: str, own: Mapping[str, Any]) -> xarray.Dataset:
+    chosen = part.drop_vars(own["lacks"])
+    for dim, labels in own["labels"].items():
+        named = isinstance(labels, list)
+        chosen = chosen.sel({dim: labels}) if named else chosen.isel({dim: slice(labels)})
+    for name, dtype in own["types"].items():
+        chosen[name] = chosen[name].astype(dtype)
+    chosen.attrs = {**part.attrs, "kind": kind, **own["attributes"]}
+    del chosen.attrs[KINDS]
+    return chosen
