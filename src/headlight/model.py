@@ -10,7 +10,7 @@ from headlight.alternatives import Alternatives, AlternativeSettings, alternativ
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.reading import Reading, read
-from headlight.vocabulary import ValueBias
+from headlight.vocabulary import Kinds, ValueBias
 
 
 class Model(CapturedModel):
@@ -21,7 +21,7 @@ class Model(CapturedModel):
         text: str,
         pair: str | None = None,
         *,
-        kind: Kind | None = None,
+        kind: Kinds | None = None,
         layers: Iterable[int] | None = None,
         value_bias: ValueBias = "include",
         attribution: bool | AttributionSettings = False,

@@ -1,7 +1,7 @@
 """One text, or two, as a model reads them: every measure of every head."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
@@ -14,15 +14,16 @@ import xarray
 
 from headlight import files
 from headlight.attribution_settings import AttributionSettings
-from headlight.capture import CapturedModel, LayerRecord
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded, unknown_id
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
+from headlight.kinds import ALL, KINDS, join_kinds, of_kind, split_kinds
 from headlight.measures import Scores
 from headlight.result import FORMAT, save, versions
-from headlight.vocabulary import CATEGORIES, Kind, ValueBias, measure, measure_table
+from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, measure_table
 
 FRAME_HEIGHT = 640
 """Of the page within a notebook, in pixels."""
@@ -86,14 +87,38 @@ class Reading:
         return self["weight"] - self["effective"]
 
     @property
+    def kinds(self) -> list[str]:
+        """The kinds of attention that it holds."""
+        return list(split_kinds(self.dataset))
+
+    def of_kind(self, kind: str) -> "Reading":
+        """One kind of attention of a reading of all kinds, as if it had been asked for alone.
+
+        Raises:
+            UnknownNameError: there is no such kind in it.
+        """
+        return Reading(of_kind(self.dataset, kind))
+
+    @property
     def tokens(self) -> list[str]:
-        """The tokens that attend."""
+        """The tokens that attend.
+
+        Raises:
+            UsageError: it is of several kinds, of which each has its own.
+        """
+        if KINDS in self.dataset.attrs:
+            raise UsageError(
+                f"this reading is of several kinds of attention ({', '.join(self.kinds)}); choose "
+                "one with of_kind."
+            )
         return [str(token) for token in self.dataset["query_token"].values]
 
     def __repr__(self) -> str:
         """Short: the text, the model, and what there is of them."""
         sizes, attributes = self.dataset.sizes, self.dataset.attrs
         text = shorten(attributes["text"], 40, placeholder=" …")
+        if KINDS in attributes:
+            return f"<Reading of {text!r} by {attributes['model']}: {', '.join(self.kinds)}>"
         return (
             f"<Reading of {text!r} by {attributes['model']}: {sizes['layer']} layers of "
             f"{sizes['head']} heads, {sizes['query']} tokens; {', '.join(map(str, self.dataset))}>"
@@ -141,7 +166,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
     text: str,
     pair: str | None = None,
     *,
-    kind: Kind | None = None,
+    kind: Kinds | None = None,
     layers: Iterable[int] | None = None,
     value_bias: ValueBias = "include",
     attribution: bool | AttributionSettings = False,
@@ -153,7 +178,8 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         model: the model.
         text: what it reads.
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
-        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.
+        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
+            ``all`` the model runs once, and the reading keeps the kinds that it has apart.
         layers: which layers; by default all.
         value_bias: whether T of effective attention has the value bias in it.
         attribution: compute what input tokens contribute to hidden ones as well, which costs more
@@ -161,33 +187,25 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         command: how it was asked for, for the record.
 
     Raises:
-        UsageError: no tokenizer, an empty or too long text, or no such kind or layer.
+        UsageError: no tokenizer, an empty or too long text, no such kind or layer, or contributions
+            of all kinds at once.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
     model, example = one_text(model, text, pair, kind, purpose="a reading needs text")
-    chosen = kind or model.kinds[0]
-    sites = model.sites_of(chosen, layers)
+    kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
+    layers = None if layers is None else list(layers)
+    sites = [site for each in kinds for site in model.sites_of(each, layers)]
     if not sites:
         raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
     settings = AttributionSettings() if attribution is True else attribution or None
-    batch = collate([example], pad_id=0, device=model.transformer.device)
-    contributions = attribute(model, batch, settings, kind=chosen) if settings else None
-
-    def visit(record: LayerRecord) -> dict[str, np.ndarray]:
-        if contributions:
-            given = contributions.contribution[record.site.layer]
-            record = replace(record, attribution=given)
-        return _measured(record, value_bias)
-
-    seen = capture_one(model, example, sites, visit)
-    queries, keys = _sides(example, chosen, model)
+    visit = _visitor(model, example, kind, value_bias, settings)
+    seen = dict(capture_one(model, example, sites, visit))
     attributes = {
         "title": "Reading",
         "text": text,
         "pair": pair or "",
         "model": model.name,
         "revision": model.revision,
-        "kind": chosen,
         **_counts(example, model.tokenizer),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "attribution": json.dumps(settings.signature()) if settings else "",
@@ -196,7 +214,42 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         "format": FORMAT,
         "stage": "reading",
     }
-    return Reading(_dataset(seen, [site.layer for site in sites], queries, keys, attributes))
+    parts: dict[str, xarray.Dataset] = {
+        each: _dataset(
+            {site.layer: seen[site] for site in sites if site.kind == each},
+            *_sides(example, each, model),
+            {**attributes, "kind": each},
+        )
+        for each in kinds
+    }
+    return Reading(join_kinds(parts) if kind == ALL else parts[kinds[0]])
+
+
+def _visitor(
+    model: CapturedModel,
+    example: Encoded,
+    kind: Kinds | None,
+    value_bias: ValueBias,
+    settings: AttributionSettings | None,
+) -> Callable[[LayerRecord], tuple[AttentionSite, dict[str, np.ndarray]]]:
+    """What is made of each layer; contributions are computed before the model is captured."""
+    contributions = None
+    if settings is not None:
+        if kind == ALL:
+            raise UsageError(
+                "contributions are those of one kind of attention at a time; choose one, or do "
+                "without contributions."
+            )
+        batch = collate([example], pad_id=0, device=model.transformer.device)
+        contributions = attribute(model, batch, settings, kind=kind or model.kinds[0])
+
+    def visit(record: LayerRecord) -> tuple[AttentionSite, dict[str, np.ndarray]]:
+        if contributions:
+            given = contributions.contribution[record.site.layer]
+            record = replace(record, attribution=given)
+        return record.site, _measured(record, value_bias)
+
+    return visit
 
 
 def _counts(example: Encoded, tokenizer: Any) -> dict[str, int]:
@@ -244,12 +297,12 @@ def _sides(example: Encoded, kind: Kind, model: CapturedModel) -> tuple[Position
 
 
 def _dataset(
-    seen: Sequence[dict[str, np.ndarray]],
-    layers: list[int],
+    by_layer: Mapping[int, dict[str, np.ndarray]],
     queries: Positions,
     keys: Positions,
     attributes: dict[str, Any],
 ) -> xarray.Dataset:
+    layers, seen = list(by_layer), list(by_layer.values())
     heads = max(each["vector_norm"].shape[0] for each in seen)
     variables = {
         row.name: (

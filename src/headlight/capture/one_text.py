@@ -9,13 +9,13 @@ from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.encode import Encoded, encode_one
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, UsageError
-from headlight.vocabulary import Kind
+from headlight.vocabulary import Kinds
 
 T = TypeVar("T")
 
 
 def one_text(
-    model: CapturedModel, text: str, pair: str | None, kind: Kind | None, *, purpose: str
+    model: CapturedModel, text: str, pair: str | None, kind: Kinds | None, *, purpose: str
 ) -> tuple[CapturedModel, Encoded]:
     """The model, or its encoder where a decoder would have nothing to read, and the example.
 
@@ -38,7 +38,7 @@ def one_text(
             )
     tokenizer: Any = model.require_tokenizer(purpose)
     if model.has_decoder_inputs and pair is None:
-        if kind in ("decoder", "cross"):
+        if kind in ("decoder", "cross", "all"):
             raise UsageError(f"{kind} attention of {model.name} needs a second text; give one.")
         model = model.encoder()
     start = model.decoder_start

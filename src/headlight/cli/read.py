@@ -15,7 +15,7 @@ from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
 from headlight.files import standard_input
 from headlight.settings import Settings, require_choice
-from headlight.vocabulary import ATTRIBUTION, Kind, ValueBias, reading_measures
+from headlight.vocabulary import ATTRIBUTION, Kinds, ValueBias, reading_measures
 
 STANDARD_INPUT = "-"
 
@@ -31,6 +31,8 @@ READ_EXAMPLES = """
 
   headlight read "The cat sat." --model gpt2 --json cat.json
 
+  headlight read "Das Haus." "The house." --model NAME --kind all  [dim]a translator[/dim]
+
   headlight read "The cat sat." --measure attribution  [dim]what input tokens contribute[/dim]
 
   echo "The cat sat." | headlight read -
@@ -42,13 +44,13 @@ class ReadingSettings(Settings):
     """How a text is read.
 
     Attributes:
-        kind: which attention; by default the first that the model has.
+        kind: which attention; by default the first that the model has; ``all`` shows all of them.
         layers: layers to look at, from 0, such as 0,3-5; by default all.
         value_bias: whether T of effective attention has the value bias in it.
         attribution: how contributions are computed, if they are shown.
     """
 
-    kind: Kind | None = None
+    kind: Kinds | None = None
     layers: tuple[int, ...] | None = None
     value_bias: ValueBias = "include"
     attribution: AttributionSettings | None = None

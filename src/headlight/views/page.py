@@ -1,12 +1,11 @@
 """The page of a reading: a heat map of one text, with a chooser for layer, head and measure."""
 
-import json
-
 import xarray as xr
 
-from headlight.views.serial import reading_json
+from headlight.kinds import split_kinds
+from headlight.views.serial import reading_json, versions_of
 from headlight.views.template import embedded_text, render
-from headlight.vocabulary import NUMBERING, measure_table
+from headlight.vocabulary import ATTENTION, NUMBERING, measure_table
 
 
 def reading_page(reading: xr.Dataset) -> str:
@@ -15,17 +14,19 @@ def reading_page(reading: xr.Dataset) -> str:
     The page holds exactly what ``reading_json`` writes, in the element with the id ``reading``.
     """
     attributes = reading.attrs
-    text = reading_json(reading)
+    parts = split_kinds(reading)
+    first = next(iter(parts.values()))
     texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
-    versions = json.loads(text)["versions"]
+    versions = versions_of(first)
     return render(
         "reading.html",
         title=" / ".join(part for part in texts if part) or "A reading",
         attributes=attributes,
         numbering=NUMBERING,
         measures=[row for row in measure_table() if row.pairwise and row.name in reading],
-        layers=reading["layer"].values.tolist(),
-        heads=reading.sizes["head"],
+        kinds={kind: ATTENTION.get(kind, kind) for kind in parts},
+        layers=first["layer"].values.tolist(),
+        heads=first.sizes["head"],
         versions=list(versions.items()) if isinstance(versions, dict) else [("", versions)],
-        data=embedded_text(text),
+        data=embedded_text(reading_json(reading)),
     )

@@ -20,7 +20,10 @@ One object, without white space, numbers rounded to four significant digits::
     rank                        [layer][head]
 
 The arrays are all measures of `headlight.vocabulary` that the reading has, each over the axes of
-its row.  What was not observed is null, and a number smaller than a millionth of the largest of its
+its row.  A reading of several kinds of attention has two entries, ``stage`` and ``kinds``, which
+holds such an object for each kind.
+
+What was not observed is null, and a number smaller than a millionth of the largest of its
 variable is 0.
 """
 
@@ -32,6 +35,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings import observed
+from headlight.kinds import KINDS, split_kinds
 from headlight.vocabulary import CATEGORIES, measure_table
 
 _ATTRIBUTES = ("model", "revision", "kind", "text", "pair", "created", "command")
@@ -39,11 +43,19 @@ _ATTRIBUTES = ("model", "revision", "kind", "text", "pair", "created", "command"
 
 def reading_json(reading: xr.Dataset) -> str:
     """A reading as one line of JSON, in the format that this module's description gives."""
+    if KINDS not in reading.attrs:
+        return _of_one_kind(reading)
+    parts = split_kinds(reading).items()
+    written = ",".join(f"{json.dumps(kind)}:{_of_one_kind(part)}" for kind, part in parts)
+    return f'{{"stage":"reading","kinds":{{{written}}}}}'
+
+
+def _of_one_kind(reading: xr.Dataset) -> str:
     head = {
         "format": str(reading.attrs.get("format", "1")),
         "stage": "reading",
         **{name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES},
-        "versions": _versions(reading),
+        "versions": versions_of(reading),
         "layers": reading.sizes["layer"],
         "layer_numbers": reading["layer"].values.tolist(),
         "heads": reading.sizes["head"],
@@ -74,7 +86,8 @@ def _tokens(reading: xr.Dataset, side: str) -> dict[str, list[str] | list[int]]:
     }
 
 
-def _versions(reading: xr.Dataset) -> object:
+def versions_of(reading: xr.Dataset) -> object:
+    """The versions of the packages by name, or whatever the reading has in their place."""
     try:
         return json.loads(str(reading.attrs.get("versions", "{}")))
     except json.JSONDecodeError:

@@ -16,17 +16,19 @@ from headlight.findings import (
     average,
     category_label,
     highlights,
+    name_of,
     observed,
     share,
     surveyed,
 )
+from headlight.kinds import BESIDE, shown_parts
 from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
 from headlight.views.words import subject
 from headlight.vocabulary import (
+    ATTENTION,
     CATEGORIES,
     NEIGHBOURS,
     NUMBERING,
-    head_name,
     measure as row_of,
     measure_names,
 )
@@ -58,6 +60,8 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
 def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableType:
     """The strongest links of a reading: per head, or per layer where a measure has no heads.
 
+    Several kinds of attention stand one below the other, each under its name.
+
     Args:
         reading: One reading.
         measure: One of pairs of tokens (`headlight.vocabulary.measure_names`).
@@ -69,6 +73,17 @@ def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableT
     known = [name for name in measure_names() if name in reading]
     if measure not in known:
         raise UnknownNameError("measure", measure, known)
+    shown: list[RenderableType] = []
+    for part in shown_parts(reading):
+        kind = str(part.attrs.get("kind", ""))
+        if BESIDE in part.attrs or kind == "cross":
+            shown.append(Text(ATTENTION[kind], style="bold"))
+        shown.append(_strongest(part, measure, top))
+    return Group(*shown, Text(NUMBERING, style="dim"))
+
+
+def _strongest(reading: xr.Dataset, measure: str, top: int) -> RenderableType:
+    """The strongest links of one kind of attention."""
     values = observed(reading, measure, row_of(measure).axes)
     places = list(np.ndindex(values.shape[:-2]))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -80,9 +95,9 @@ def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableT
     for layer, *head in places:
         # A layer with fewer heads than others is filled up with what is no number.
         if np.isfinite(values[layer, *head]).any():
-            name = head_name(layers[layer], head[0]) if head else str(layers[layer])
+            name = name_of(reading, layers[layer], *head) if head else str(layers[layer])
             table.add_row(Text(name), _links(values[layer, *head], queries, keys, top))
-    return Group(table, Text(NUMBERING, style="dim"))
+    return table
 
 
 def _layers(result: xr.Dataset) -> Table:

@@ -1,9 +1,11 @@
 "use strict";
 (() => {
-const reading = JSON.parse(document.getElementById("reading").textContent);
+const everything = JSON.parse(document.getElementById("reading").textContent);
+const kinds = everything.kinds ?? { "": everything };
+let reading = Object.values(kinds)[0];
 const byId = (id) => document.getElementById(id);
 const STEPS = 21;
-const queries = reading.queries.tokens, keys = reading.keys.tokens;
+let queries = reading.queries.tokens, keys = reading.keys.tokens;
 const state = { layer: 0, head: 0, measure: null, query: 0, key: 0, pinned: false };
 
 // Each measure of the page says at its button how it is drawn.
@@ -143,12 +145,14 @@ function pickerShape() {
   const columns = perLayer() ? 1 : reading.heads;
   const width = byId("picker").parentElement.clientWidth;
   const margin = 22;
-  return { columns, margin, size: Math.min((Math.min(width, 420) - margin) / columns, 60) };
+  const size = Math.min((Math.min(width, 420) - margin) / columns, 60);
+  // As high as the map is, beside its width: a target may be half as long as its source.
+  return { columns, margin, size, high: size * Math.min(Math.max(queries.length / keys.length, 0.3), 3) };
 }
 
 function drawPicker() {
-  const { columns, margin, size } = pickerShape();
-  const pen = sharp(byId("picker"), margin + columns * size + 1, margin + reading.layers * size + 1);
+  const { columns, margin, size, high } = pickerShape();
+  const pen = sharp(byId("picker"), margin + columns * size + 1, margin + reading.layers * high + 1);
   const paint = colours();
   pen.font = "11px system-ui, sans-serif";
   pen.fillStyle = paint.quiet;
@@ -156,17 +160,17 @@ function drawPicker() {
   const skip = size < 14 ? 4 : 1;
   for (let layer = 0; layer < reading.layers; layer += 1) {
     pen.textAlign = "right";
-    if (layer % skip === 0) pen.fillText(reading.layer_numbers[layer], margin - 6, margin + (layer + 0.5) * size);
+    if (layer % skip === 0) pen.fillText(reading.layer_numbers[layer], margin - 6, margin + (layer + 0.5) * high);
     for (let head = 0; head < columns; head += 1) {
       pen.imageSmoothingEnabled = keys.length > size;
-      pen.drawImage(picture(table(layer, head), paint), margin + head * size, margin + layer * size, size - 2, size - 2);
+      pen.drawImage(picture(table(layer, head), paint), margin + head * size, margin + layer * high, size - 2, high - 2);
     }
   }
   pen.textAlign = "center";
   if (!perLayer()) for (let head = 0; head < columns; head += skip) pen.fillText(head, margin + (head + 0.5) * size, margin - 10);
   pen.strokeStyle = paint.ink;
   pen.lineWidth = 2;
-  pen.strokeRect(margin + (perLayer() ? 0 : state.head) * size - 1, margin + state.layer * size - 1, size, size);
+  pen.strokeRect(margin + (perLayer() ? 0 : state.head) * size - 1, margin + state.layer * high - 1, size, high);
 }
 
 // Together -------------------------------------------------------------------------------------
@@ -178,7 +182,7 @@ function drawAll() {
   byId("head").disabled = perLayer();
   byId("explanation").textContent = state.measure.explanation;
   const layer = reading.layer_numbers[state.layer];
-  byId("map-title").textContent = perLayer() ? `Layer ${layer}, all heads together` : `Head L${layer}H${state.head}`;
+  byId("map-title").textContent = perLayer() ? `${kindName()}Layer ${layer}, all heads together` : `Head ${kindName()}L${layer}H${state.head}`;
   byId("picker-title").textContent = perLayer() ? "All layers" : "All heads";
   byId("picker-help").hidden = perLayer();
   const scale = byId("scale");
@@ -190,7 +194,7 @@ function drawAll() {
 }
 
 function tokenButtons(box, tokens, click) {
-  box.append(...tokens.map((token, index) => {
+  box.replaceChildren(...tokens.map((token, index) => {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = token;
@@ -200,8 +204,29 @@ function tokenButtons(box, tokens, click) {
   }));
 }
 
-tokenButtons(byId("queries"), queries, (index) => { state.query = index; state.pinned = true; drawRow(); });
-tokenButtons(byId("keys"), keys, (index) => { state.key = index; drawRow(); });
+const kindName = () => (everything.kinds ? `${reading.kind} ` : "");
+const numbered = (select, labels) => select.replaceChildren(...labels.map((label, index) => new Option(label, index)));
+
+// Encoder and decoder may have different layers and heads, and read different texts.
+function useKind(name) {
+  reading = kinds[name];
+  queries = reading.queries.tokens;
+  keys = reading.keys.tokens;
+  Object.assign(state, { layer: 0, head: 0, query: 0, key: 0, pinned: false });
+  numbered(byId("layer"), reading.layer_numbers);
+  numbered(byId("head"), [...Array(reading.heads).keys()]);
+  tokenButtons(byId("queries"), queries, (index) => { state.query = index; state.pinned = true; drawRow(); });
+  tokenButtons(byId("keys"), keys, (index) => { state.key = index; drawRow(); });
+  if (reading.kind === "cross") {
+    byId("tokens-title").textContent = "The target, from one token, and the source";
+    byId("direction").textContent = "Rows are the target, which attends; columns are the source, which is attended to.";
+  } else {
+    byId("tokens-title").textContent = "The text, from one token";
+    byId("direction").textContent = "Rows attend, columns are attended to.";
+  }
+}
+useKind(Object.keys(kinds)[0]);
+byId("kind")?.addEventListener("change", (event) => { useKind(event.target.value); drawAll(); });
 byId("layer").addEventListener("change", (event) => { state.layer = Number(event.target.value); drawAll(); });
 byId("head").addEventListener("change", (event) => { state.head = Number(event.target.value); drawAll(); });
 document.querySelectorAll('input[name="measure"]').forEach((input) => input.addEventListener("change", () => { state.measure = measured(); drawAll(); }));
@@ -232,9 +257,9 @@ byId("map").addEventListener("keydown", (event) => {
   drawRow();
 });
 byId("picker").addEventListener("click", (event) => {
-  const { columns, margin, size } = pickerShape();
+  const { columns, margin, size, high } = pickerShape();
   const box = byId("picker").getBoundingClientRect();
-  const head = Math.floor((event.clientX - box.left - margin) / size), layer = Math.floor((event.clientY - box.top - margin) / size);
+  const head = Math.floor((event.clientX - box.left - margin) / size), layer = Math.floor((event.clientY - box.top - margin) / high);
   if (head < 0 || head >= columns || layer < 0 || layer >= reading.layers) return;
   state.layer = layer;
   if (!perLayer()) state.head = head;
