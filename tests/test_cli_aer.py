@@ -122,13 +122,15 @@ def test_the_text(headlight):
 @pytest.mark.parametrize(
     ("links", "options", "part"),
     [
-        (moved(1), (), "bad.links:1: the links seem to count words from 1; add --one-based, with "
-         "which AER is 0.0% and not "),
+        (moved(1), (), "bad.links:1: the links seem to count words from 1 (add --one-based): AER "
+         "is then 0.0%, and "),
+        ([set(swapped(each)) for each in moved(1)], (), "(add --swap) and the links seem to count "
+         "words from 1 (add --one-based): AER is then 0.0%"),
         (GOLD, ("--one-based",), "bad.links:1: words are counted from 1 here"),
         ([set(swapped(each)) for each in GOLD], (), "the word of the target seems to come first "
-         "in the links; add --swap, with which"),
-        (GOLD, ("--swap",), "the word of the source seems to come first in the links; leave out"),
-        (GOLD, ("--gold-base", "0"), "the gold seems to count words from 1; sa"),
+         "in the links (add --swap): AER is then 0.0%"),
+        (GOLD, ("--swap",), "the word of the source seems to come first in the links (leave out"),
+        (GOLD, ("--gold-base", "0"), "the gold seems to count words from 1 (sa"),
         (GOLD[:4], (), "bad.links:4: there must be 5 sentences, and the file ends after 4"),
         ([*GOLD, set()], (), "bad.links:6: there must be 5 sentences, and here is one more"),
     ],
@@ -149,7 +151,7 @@ def test_a_gold_that_counts_from_0(headlight):
     write("zero.talp", moved(1))
     write("a.talp", moved(1), "talp")
     refused = headlight.refused("aer", "zero.talp", "a.talp")
-    assert "the gold seems to count words from 0; say --gold-base 0" in refused
+    assert "the gold seems to count words from 0 (say --gold-base 0" in refused
     assert headlight("aer", "zero.talp", "a.talp", "--gold-base", "0")[0] == 0
 
 

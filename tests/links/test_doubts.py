@@ -28,12 +28,14 @@ def test_links_in_another_reading(gold: list[Gold]) -> None:
     assert doubt_about(gold, found) is None
     doubt = doubt_about(gold, [swapped(each) for each in found])
     assert doubt is not None
-    assert (doubt.misreading, doubt.sentence, doubt.other) == ("swapped", 0, 0)
-    for step, misreading in ((1, "from 1"), (-1, "from 0")):
-        doubt = doubt_about(gold, [moved(each, step, step) for each in found])
-        assert doubt is not None
-        assert (doubt.misreading, doubt.other) == (misreading, 0)
-        assert doubt.error_rate > 0.5
+    assert (doubt.swapped, doubt.step, doubt.sentence, doubt.other) == (True, 0, 0, 0)
+    for step in (1, -1):
+        for swap in (False, True):
+            read = [moved(swapped(each) if swap else each, step, step) for each in found]
+            doubt = doubt_about(gold, read)
+            assert doubt is not None
+            assert (doubt.swapped, doubt.step, doubt.other) == (swap, step, 0)
+            assert doubt.error_rate > 0.5
 
 
 def test_bad_links_are_scored_all_the_same(gold: list[Gold]) -> None:

@@ -8,14 +8,29 @@ import typer
 
 from headlight.characters import printable, storable
 from headlight.cli.printing import say, say_json, show
+from headlight.corpora import open_parallel
 from headlight.errors import CorpusError, UsageError
-from headlight.links import RESAMPLES, LinkFormat, Symmetrization
+from headlight.links import (
+    RATES,
+    RESAMPLES,
+    Doubt,
+    Gold,
+    LinkFormat,
+    Links,
+    LinkScore,
+    Symmetrization,
+    demand_words,
+    doubt_about,
+    links_signature,
+    open_links,
+    score_links,
+    symmetrized,
+)
 from headlight.links.link_corpus import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from headlight.links import Doubt, Gold, Links, LinkScore
 
 AER_EXAMPLES = """
 [bold]Examples[/bold]
@@ -34,7 +49,7 @@ AER_EXAMPLES = """
 class Reading:
     """How the files of links are read, and against what they are checked."""
 
-    gold: "list[Gold]"
+    gold: list[Gold]
     format: LinkFormat | None
     one_based: bool
     swap: bool
@@ -107,8 +122,6 @@ def aer(
     if gold == STANDARD_INPUT:
         raise UsageError("only LINKS are read from standard input; name the file of the gold.")
 
-    from headlight.links import demand_words, links_signature, open_links, score_links
-
     lengths = None if text is None else _lengths(*text)
     sentences = None if lengths is None else len(lengths)
     golds = list(open_links(gold, format=gold_format, base=gold_base, sentences=sentences))
@@ -142,16 +155,12 @@ def aer(
 
 def _lengths(source: str, target: str) -> list[tuple[int, int]]:
     """How many words each sentence and its translation have."""
-    from headlight.corpora import open_parallel
-
     pairs = open_parallel(source, target)
     return [(len(pair.source.split()), len(pair.target.split())) for pair in pairs]
 
 
-def _read(file: str, reading: Reading) -> "list[Links]":
+def _read(file: str, reading: Reading) -> list[Links]:
     """The links of a file, of which nothing says that they were read in a wrong way."""
-    from headlight.links import demand_words, doubt_about, open_links
-
     opened = open_links(
         file,
         format=reading.format,
@@ -166,48 +175,43 @@ def _read(file: str, reading: Reading) -> "list[Links]":
     doubt = None if reading.unchecked else doubt_about(reading.gold, links)
     if doubt is not None:
         raise CorpusError(
-            f"{read[doubt.sentence].name or file}: {_cure(doubt, file, reading)}, with which AER "
-            f"is {doubt.other:.1%} and not {doubt.error_rate:.1%}, or --unchecked."
+            f"{read[doubt.sentence].name or file}: {_cure(doubt, file, reading)}: AER is then "
+            f"{doubt.other:.1%}, and {doubt.error_rate:.1%} as it is (--unchecked gives that)."
         )
     return links
 
 
-def _cure(doubt: "Doubt", file: str, reading: Reading) -> str:
-    """What seems to be wrong, and the option for it."""
-    if doubt.misreading == "swapped":
+def _cure(doubt: Doubt, file: str, reading: Reading) -> str:
+    """What seems to be wrong, and the options for it."""
+    wrong = []
+    if doubt.swapped:
         first = "source" if reading.swap else "target"
         option = "leave out --swap" if reading.swap else "add --swap"
-        return f"the word of the {first} seems to come first in the links; {option}"
-    if doubt.misreading == "from 1":
-        if _base(file, reading) == 0:
-            return "the links seem to count words from 1; add --one-based"
-        return "the gold seems to count words from 0; say --gold-base 0"
-    if reading.one_based:
-        return "the links seem to count words from 0; leave out --one-based"
-    return "the gold seems to count words from 1; say --gold-base 1"
+        wrong.append(f"the word of the {first} seems to come first in the links ({option})")
+    if doubt.step == 1 and _base(file, reading) == 0:
+        wrong.append("the links seem to count words from 1 (add --one-based)")
+    elif doubt.step == 1:
+        wrong.append("the gold seems to count words from 0 (say --gold-base 0)")
+    elif doubt.step == -1 and reading.one_based:
+        wrong.append("the links seem to count words from 0 (leave out --one-based)")
+    elif doubt.step == -1:
+        wrong.append("the gold seems to count words from 1 (say --gold-base 1)")
+    return " and ".join(wrong)
 
 
 def _base(file: str, reading: Reading) -> int:
     """The number of the first word in a file of links."""
-    from headlight.links import links_signature
-
     if reading.one_based:
         return 1
     return 0 if file == STANDARD_INPUT else int(links_signature(file, reading.format, None)[-1])
 
 
-def _together(
-    method: Symmetrization, forward: "list[Links]", reverse: "list[Links]"
-) -> "list[Links]":
-    from headlight.links import symmetrized
-
+def _together(method: Symmetrization, forward: list[Links], reverse: list[Links]) -> list[Links]:
     return [symmetrized(method, *both) for both in zip(forward, reverse, strict=True)]
 
 
-def _numbers(file: str, score: "LinkScore") -> dict[str, Any]:
+def _numbers(file: str, score: LinkScore) -> dict[str, Any]:
     """Everything as JSON; null where there is no number."""
-    from headlight.links import RATES
-
     return {
         "links": storable(file),
         **{name: _number(getattr(score, name)) for name in RATES},
@@ -220,7 +224,7 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _table(scores: "list[tuple[str, LinkScore]]") -> "Table":
+def _table(scores: list[tuple[str, LinkScore]]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 

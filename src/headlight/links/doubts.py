@@ -1,15 +1,12 @@
 """Whether links were read as they were meant: the direction, and the number of the first word."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import product
 
 from headlight.errors import CorpusError
 from headlight.links.error_rate import score_links
-from headlight.links.word_links import Gold, Link, Links, swapped
-
-Misreading = Literal["swapped", "from 1", "from 0"]
-"""The word of the target comes first; the first word has the number 1, or 0, other than thought."""
+from headlight.links.word_links import Gold, Links, swapped
 
 SHARE, GAIN = 0.7, 0.1
 """What share of the error rate may be left in another reading, and how much must be gone.
@@ -28,13 +25,15 @@ class Doubt:
     """Another reading of links agrees much better with the gold.
 
     Attributes:
-        misreading: What seems to be the case.
+        swapped: Whether the word of the target seems to come first.
+        step: By how much the number of the first word seems to be higher than thought: 1, -1 or 0.
         sentence: The first sentence that shows it, from 0.
         error_rate: That of the links as they were read.
         other: That in the other reading.
     """
 
-    misreading: Misreading
+    swapped: bool
+    step: int
     sentence: int
     error_rate: float
     other: float
@@ -48,31 +47,29 @@ def doubt_about(gold: Sequence[Gold], links: Sequence[Links]) -> Doubt | None:
         links: What an aligner found in each sentence.
     """
     error_rate = score_links(gold, links, resamples=0).error_rate
+    limit = min(SHARE * error_rate, error_rate - GAIN)
     found: list[Doubt] = []
-    for misreading, reading in _READINGS.items():
-        others = [reading(each) for each in links]
+    for swap, step in product((False, True), (0, 1, -1)):
+        others = [_moved(swapped(each) if swap else each, step) for each in links]
         other = score_links(gold, others, resamples=0).error_rate
-        pairs = zip(gold, links, others, strict=True)
-        better = [
-            number
-            for number, (each, here, there) in enumerate(pairs)
-            if len(each.possible & there) > len(each.possible & here)
-        ]
-        left = min(SHARE * error_rate, error_rate - GAIN)
-        if other <= left and len(better) >= FEWEST:
-            found.append(Doubt(misreading, better[0], error_rate, other))
+        better = _better(gold, links, others)
+        if other <= limit and len(better) >= FEWEST:
+            found.append(Doubt(swap, step, better[0], error_rate, other))
     return min(found, key=lambda doubt: doubt.other, default=None)
 
 
-def _moved(links: Iterable[Link], step: int) -> Links:
-    return frozenset((source + step, target + step) for source, target in links)
+def _moved(links: Links, step: int) -> Links:
+    return frozenset((source - step, target - step) for source, target in links)
 
 
-_READINGS: Mapping[Misreading, Callable[[Links], Links]] = {
-    "swapped": swapped,
-    "from 1": lambda links: _moved(links, -1),
-    "from 0": lambda links: _moved(links, 1),
-}
+def _better(gold: Sequence[Gold], links: Sequence[Links], others: Sequence[Links]) -> list[int]:
+    """The sentences in which more of the other links are right."""
+    pairs = zip(gold, links, others, strict=True)
+    return [
+        number
+        for number, (each, here, there) in enumerate(pairs)
+        if len(each.possible & there) > len(each.possible & here)
+    ]
 
 
 def demand_words(links: Iterable[Gold], lengths: Iterable[tuple[int, int]]) -> None:

@@ -1,7 +1,7 @@
 """Files of word links, as a corpus."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 from headlight.characters import storable
 from headlight.corpora.archives import text_files
@@ -17,8 +17,6 @@ from headlight.settings import require_choice
 
 LINK_FORMATS: tuple[LinkFormat, ...] = get_args(LinkFormat)
 """The formats that a file of word links may have."""
-
-Base = Literal[0, 1]
 
 STANDARD_INPUT = "-"
 
