@@ -1,9 +1,15 @@
 """What tests share."""
 
+import signal
 from collections.abc import Iterator
 
 import jaxtyping
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell lets nobody interrupt what it began in the background, nor what is begun from there;
+    # some tests interrupt processes.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
