@@ -90,8 +90,9 @@ package: $(VENV)/.installed-dev ## build wheel and sdist into dist, check both, 
 	cd build/sdist && PYTHONPATH=src OMP_NUM_THREADS=1 \
 	  "$(abspath $(bin))"/$(pytest) -m "not slow"
 
-release: package ## publish dist, after all checks: version, tag, changelog, a clean tree
+release: $(VENV)/.installed-dev ## publish dist, after all checks: version, tag, changelog, a clean tree
 	$(bin)/python scripts/check_release.py
+	$(MAKE) package
 	$(bin)/twine upload dist/*.whl dist/*.tar.gz
 
 clean: ## remove what was made, except the environment and build/pretrain

@@ -1,10 +1,14 @@
 """What is published: names, versions, and what wheel and sdist hold."""
 
+import importlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
 from email.parser import Parser
 from importlib import metadata
 from pathlib import Path
@@ -31,6 +35,26 @@ STRANGER = re.compile(
     r"(?<![\w./-])headlight(?![\w./-])|headlight\[|pypi\.org/\w+/headlight(?!-attention)"
 )
 """Whatever would install, or lead to, the distribution that is called `headlight` and not ours."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A repository of the files that say whether it can be published."""
+
+    folder: Path
+    problems: Callable[[], list[str]]
+
+    def git(self, *arguments: str) -> None:
+        known = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *known, *arguments], cwd=self.folder, check=True)
+
+    def commit(self) -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "A state")
+
+    def append(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -74,6 +98,50 @@ def test_four_papers_are_cited() -> None:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["references"]
     first = [(paper["authors"][0]["family-names"], paper["year"]) for paper in cited]
     assert first == [("Clark", 2019), ("Kobayashi", 2020), ("Brunner", 2020), ("Yang", 2020)]
+
+
+@pytest.fixture
+def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
+    folder = tmp_path / "release"
+    folder.mkdir()
+    for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md"):
+        (folder / name).write_bytes((ROOT / name).read_bytes())
+    spec = importlib.util.spec_from_file_location(
+        "check_release", ROOT / "scripts/check_release.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    monkeypatch.setattr(script, "ROOT", folder)
+    return Release(folder, script.problems)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed here")
+def test_only_what_is_ready_is_published(release: Release) -> None:
+    version = headlight.__version__
+    release.git("init", "--quiet")
+    release.commit()
+    release.append("pyproject.toml", '\n[project.urls]\nRepository = "https://example.org/h"\n')
+    release.append("CHANGELOG.md", f"\n## {version} - 2026-11-22\n")
+    assert release.problems() == [
+        f"the commit has no tag v{version}",
+        "the working tree has changes that are not committed",
+    ]
+    release.commit()
+    release.git("tag", f"v{version}")
+    assert release.problems() == []
+    release.append("CHANGELOG.md", "\nMore.\n")
+    assert release.problems() == ["the working tree has changes that are not committed"]
+    for name in ("pyproject.toml", "CHANGELOG.md"):
+        (release.folder / name).write_text("[project]\n")
+    release.append("CITATION.cff", "\n")
+    cited = (release.folder / "CITATION.cff").read_text(encoding="utf-8")
+    (release.folder / "CITATION.cff").write_text(cited.replace(version, "99"), encoding="utf-8")
+    release.commit()
+    said = " ".join(release.problems())
+    for part in ("CITATION.cff names version 99", "no section", "no tag", "no address"):
+        assert part in said
 
 
 @pytest.fixture(scope="module")
