@@ -10,7 +10,7 @@ What makes it learn in some tens of millions of tokens, where a plain recipe sta
 the unigram distribution:
 
 * short texts first (``--short-steps``), so that heads find neighbours soon;
-* Muon (Jordan et al. 2024) for the matrices inside the layers, AdamW for the rest;
+* Muon (Jordan et al. 2024; torch 2.9) for the matrices inside the layers, AdamW for the rest;
 * position embeddings start as sinusoids, so that "previous" and "next" are linear from the start;
 * queries and keys start correlated (mimetic initialisation, Trockman & Kolter 2023);
 * no padding: every batch has one length, so that no arithmetic is wasted and short texts are not
