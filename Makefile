@@ -23,11 +23,11 @@ pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-lowest check check-format check-lint check-types check-layers docs fuzz bench \
-  soak pretrain reproduction package release clean
+  soak pretrain pretrain-translator reproduction package release clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 	$(bin)/headlight survey --out build/demo --overwrite
@@ -76,6 +76,10 @@ pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA
 	@test -n "$(DATA)" || { echo "Name a folder of WikiExtractor files: make pretrain DATA=folder"; exit 2; }
 	$(bin)/python scripts/pretrain.py "$(DATA)" --out build/pretrain
 	$(bin)/python scripts/model_card.py "$(DATA)" --run build/pretrain --model build/pretrain/model
+
+pretrain-translator: $(VENV)/.installed-dev ## train the embedded translator: make pretrain-translator DATA=folder
+	@test -n "$(DATA)" || { echo "Name a folder of sentence pairs: make pretrain-translator DATA=folder"; exit 2; }
+	$(bin)/python scripts/pretrain_translator.py "$(DATA)" --out build/translator
 
 reproduction: $(VENV)/.installed-dev ## reproduce a paper and write its page: make reproduction PAPER=clark2019 DATA=folder
 	@test -n "$(PAPER)" -a -n "$(DATA)" || { echo "Name paper and data: make reproduction PAPER=clark2019 DATA=folder"; exit 2; }

@@ -34,6 +34,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
+from muon import Muon
 from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertForPreTraining, BertTokenizerFast
 
@@ -246,11 +247,10 @@ def optimizers(model: BertForPreTraining, rate: float) -> list[torch.optim.Optim
     }
     named = list(model.named_parameters())
     return [
-        torch.optim.Muon(
+        Muon(
             [parameter for name, parameter in named if name in inside],
             lr=rate,
             weight_decay=0.05,
-            adjust_lr_fn="match_rms_adamw",
         ),
         torch.optim.AdamW(
             [parameter for name, parameter in named if name not in inside],

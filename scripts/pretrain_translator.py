@@ -222,14 +222,14 @@ def whole_groups(pairs: Pairs, size: int, rng: np.random.Generator) -> list[Grou
     There are few shapes: each new one would compile new kernels.  What does not fill a group is
     left out of this epoch.
     """
-    groups = []
+    groups: list[Group] = []
     order = rng.permutation(len(pairs))
     widths = widths_of(pairs)[order]
     for width in np.unique(widths):
         own = order[widths == width]
         rows = max(1, size // int(width))
-        for start in range(0, len(own) - rows + 1, rows):
-            groups.append((own[start : start + rows], int(width)))
+        starts = range(0, len(own) - rows + 1, rows)
+        groups += [(own[start : start + rows], int(width)) for start in starts]
     return groups
 
 
@@ -328,45 +328,70 @@ def train(arguments: argparse.Namespace, pairs: Pairs, held: dict[str, Pairs]) -
     model = build_model(len(tokenizer), arguments)
     model, *optimisers = accelerator.prepare(model, *optimizers(model, arguments.rate))
     checkpoint = arguments.out / "checkpoint"
-    step, seen = 0, 0
+    done = {"step": 0, "tokens": 0}
     if checkpoint.exists():
         accelerator.load_state(str(checkpoint))
-        progress = json.loads((checkpoint / "progress.json").read_text())
-        step, seen = progress["step"], progress["tokens"]
-    log = (arguments.out / "log.jsonl").open("a", encoding="utf-8")
+        done = json.loads((checkpoint / "progress.json").read_text())
     began = time.monotonic()
     model.train()
-    stream = batches(pairs, arguments.batch_tokens, arguments.seed, step, arguments.short_steps)
-    while step < arguments.steps:
+    stream = batches(
+        pairs, arguments.batch_tokens, arguments.seed, done["step"], arguments.short_steps
+    )
+    while done["step"] < arguments.steps:
         batch = {name: tensor.to(accelerator.device) for name, tensor in next(stream).items()}
-        rate = arguments.rate * schedule(step, arguments.steps, arguments.warmup, arguments.decay)
-        for optimiser in optimisers:
-            for group in optimiser.param_groups:
-                group["lr"] = rate
-        with accelerator.autocast():
-            logits, labels = scored(model, batch)
-            loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=0.1)
-        accelerator.backward(loss)
-        accelerator.clip_grad_norm_(model.parameters(), 1.0)
-        for optimiser in optimisers:
-            optimiser.step()
-            optimiser.zero_grad()
-        step += 1
-        seen += int((labels != IGNORED).sum())
-        row = {"step": step, "tokens": seen, "rate": rate}
-        row["seconds"] = round(time.monotonic() - began, 1)
-        if step % arguments.log_every == 0:
-            row["smoothed_loss"] = round(float(loss.detach()), 4)
-        if step % arguments.save_every == 0 or step == arguments.steps:
-            plain = accelerator.unwrap_model(model)
-            for part, some in held.items():
-                scores = evaluate(plain, some, accelerator.device)
-                row |= {f"{part}_{name}": round(value, 4) for name, value in scores.items()}
-            save_checkpoint(accelerator, checkpoint, {"step": step, "tokens": seen})
+        rate = set_rate(optimisers, arguments, done["step"])
+        loss = take_step(accelerator, model, optimisers, batch)
+        done["step"] += 1
+        done["tokens"] += int((batch["labels"] != IGNORED).sum())
+        row = {**done, "rate": rate, "seconds": round(time.monotonic() - began, 1)}
+        at_end = done["step"] == arguments.steps
+        if done["step"] % arguments.log_every == 0 or at_end:
+            row["smoothed_loss"] = round(float(loss), 4)
+        if done["step"] % arguments.save_every == 0 or at_end:
+            row |= scores(accelerator.unwrap_model(model), held, accelerator.device)
+            save_checkpoint(accelerator, checkpoint, done)
         if len(row) > 4:
-            log.write(json.dumps(row) + "\n")
-            log.flush()
+            with (arguments.out / "log.jsonl").open("a", encoding="utf-8") as log:
+                log.write(json.dumps(row) + "\n")
     save_model(accelerator.unwrap_model(model), tokenizer, arguments.out / "model")
+
+
+def set_rate(
+    optimisers: list[torch.optim.Optimizer], arguments: argparse.Namespace, step: int
+) -> float:
+    """The learning rate of a step, which the optimisers are told."""
+    rate = arguments.rate * schedule(step, arguments.steps, arguments.warmup, arguments.decay)
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+    return rate
+
+
+def take_step(
+    accelerator: Accelerator,
+    model: MarianMTModel,
+    optimisers: list[torch.optim.Optimizer],
+    batch: dict[str, torch.Tensor],
+) -> torch.Tensor:
+    """Forward, backward, and one step of the optimisers; gives the loss."""
+    with accelerator.autocast():
+        logits, labels = scored(model, batch)
+        loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=0.1)
+    accelerator.backward(loss)
+    accelerator.clip_grad_norm_(model.parameters(), 1.0)
+    for optimiser in optimisers:
+        optimiser.step()
+        optimiser.zero_grad()
+    return loss.detach()
+
+
+def scores(model: MarianMTModel, held: dict[str, Pairs], device: torch.device) -> dict[str, float]:
+    """Perplexity and accuracy of the held-out pairs of each part."""
+    return {
+        f"{part}_{name}": round(value, 4)
+        for part, some in held.items()
+        for name, value in evaluate(model, some, device).items()
+    }
 
 
 def save_model(model: MarianMTModel, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:

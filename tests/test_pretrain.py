@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 SENTENCES = (
@@ -45,7 +44,6 @@ def train(articles: Path, out: Path, steps: int) -> list[dict[str, float]]:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="Muon came with torch 2.9")
 def test_training_goes_on_from_its_checkpoint_and_ends_with_a_model(
     articles: Path, tmp_path: Path
 ) -> None:
