@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import xarray
+from tokenizers import Tokenizer, models as vocabularies, pre_tokenizers, processors
+from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
 import headlight
 from headlight.studies.catalogue import STUDIES
@@ -36,6 +38,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "training": {"epochs": 1},
     },
 }
+ALIGNMENT = {"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]}
+SIZES = ("layers", "attention_heads", "ffn_dim")
 UNITS = {"1": "–", "": "of vectors"}
 """Of a pure number, and of what is as long as the model's vectors are."""
 
@@ -62,16 +66,36 @@ def all_results(folder: Path) -> dict[str, xarray.Dataset]:
     """One result of every study, of a tiny model on files in the folder."""
     example_data = runpy.run_path(str(ROOT / "tests" / "example_data.py"))
     example_data["write"](folder)
+    models = {"parallel": translator(folder / "translator")}
     model = example_data["tiny_model"](folder)
+    settings = {**SETTINGS, "alignment": {"gold": str(folder / "gold.talp"), **ALIGNMENT}}
     return {
         name: getattr(headlight, name)(
             folder / example_data["SOURCES"][study.reads],
-            model=model,
+            model=models.get(study.reads, model),
             progress=False,
-            **SETTINGS.get(name, {}),
+            **settings.get(name, {}),
         )
         for name, study in STUDIES.items()
     }
+
+
+def translator(folder: Path) -> Path:
+    """A Marian model with random weights, and a vocabulary of letters."""
+    pieces = ["<pad>", "</s>", "<unk>", *"abcdefghijklmnopqrstuvwxyz.,"]
+    inner = Tokenizer(vocabularies.Unigram([(piece, -1.0) for piece in pieces], unk_id=2))
+    inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    inner.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=inner, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    ).save_pretrained(folder)
+    sizes = {f"{side}_{what}": 2 for side in ("encoder", "decoder") for what in SIZES}
+    tokens = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+    config = MarianConfig(vocab_size=len(pieces), d_model=16, **sizes, **tokens)
+    MarianMTModel(config).save_pretrained(folder)
+    return folder
 
 
 if __name__ == "__main__":

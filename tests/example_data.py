@@ -13,6 +13,13 @@ WORDS = {
     "VERB": ("sees", "finds", "likes", "hears"),
     "ADJ": ("old", "small", "quiet"),
 }
+TRANSLATIONS = (
+    ("das alte haus ist klein .", "the old house is small .", "1-1 2-2 3-3 4-4 5-5 6-6"),
+    ("der hund sieht das haus", "the dog sees the house", "1-1 2-2 3-3 4-4 5-5"),
+    ("eine katze", "a small cat", "1-1 2-3 1p2"),
+    ("ein lied ist alt", "old is a song", "1-3 2-4 3-2 4-1"),
+)
+"""A sentence, its translation, and links from 1, those with a p only possible."""
 TREE = (
     ("DET", 3, "det"),
     ("ADJ", 3, "amod"),
@@ -23,7 +30,12 @@ TREE = (
     ("PUNCT", 4, "punct"),
 )
 """Part of speech, head from 1, relation."""
-SOURCES = {"text": "corpus.txt", "treebank": "en_ewt-ud-dev.conllu", "coreference": "litbank"}
+SOURCES = {
+    "text": "corpus.txt",
+    "treebank": "en_ewt-ud-dev.conllu",
+    "coreference": "litbank",
+    "parallel": "test.de-en",
+}
 """Of what `write` makes, the file or folder for a study, by what it reads."""
 
 
@@ -46,8 +58,37 @@ def write(folder: Path) -> None:
     rows = [f"1\t{at}\t{at}\t{one}\t{two}" for at, (one, two) in enumerate(pairs)]
     header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
     (folder / "msr_paraphrase_test.txt").write_text("\n".join([header, *rows]), encoding="utf-8")
+    pairs_and_links(folder)
     (folder / "first").mkdir()
     (folder / "first" / "config.yaml").write_text("source: wiki/\n", encoding="utf-8")
+
+
+def pairs_and_links(folder: Path) -> None:
+    """The same translations in all forms of the examples, and their links."""
+    sources, targets, links = zip(*TRANSLATIONS, strict=True)
+    rows = list(zip(sources, targets, strict=True))
+    files = {
+        "test.de": sources,
+        "test.en": targets,
+        "gold.talp": links,
+        "test.de-en": [" ||| ".join(row) for row in rows],
+        "corpus.de-en": [" ||| ".join(row) for row in rows],
+        "pairs.txt": [" ||| ".join(row) for row in rows],
+        "pairs.tsv": ["\t".join(row) for row in rows],
+        "corpus.tsv": ["german\tenglish", *["\t".join(row) for row in rows]],
+        "links.naacl": naacl(links),
+    }
+    for name, lines in files.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def naacl(lines: tuple[str, ...]) -> list[str]:
+    """The links one by one, each with the number of its sentence."""
+    return [
+        f"{number} {link.replace('p', '-').replace('-', ' ')} {'P' if 'p' in link else 'S'}"
+        for number, line in enumerate(lines, 1)
+        for link in line.split()
+    ]
 
 
 def sentence(chosen: np.random.Generator) -> list[str]:

@@ -27,6 +27,7 @@ from studies.command import Command
 from studies.models import saved, texts, tokenizer
 from studies.processes import run, start
 from tiny_models import Refused
+from translators import FAMILIES
 
 COMMANDS = sorted(get_command(app).commands)
 OUTSIDE = [row for row in REFUSED if row.name in ("BLOOM", "XLNet", "DeBERTa", "DeBERTa-v2")]
@@ -623,6 +624,9 @@ def test_every_study_leaves_a_page_and_tables(headlight, tmp_path, name):
         "contributions": ("--exact", "1", "--max-examples", "3", "--max-length", "16"),
         "parser_probes": ("--probes", "right_branching,attention", "--training-epochs", "2"),
     }
+    if STUDIES[name].reads == "parallel":
+        model = FAMILIES["marian"].saved(tmp_path / "model")
+        few[name] = ("--gold", str(tmp_path / "gold.talp"), "--model", str(model))
     out = tmp_path / "out"
     code, said, complained = headlight(
         name.replace("_", "-"),

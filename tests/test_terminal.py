@@ -25,12 +25,15 @@ from headlight.errors import UsageError
 from headlight.result import load
 from headlight.studies.catalogue import STUDIES
 from studies.processes import PROGRAM, start
+from translators import FAMILIES
 
 HOSTILE = "\x1b[2J\x9b31m\x07"
 """Clears a screen, colours what follows and rings the bell, where a terminal obeys."""
 
 COMMANDS = sorted(get_command(app).commands)
-SOURCES = {"text": "corpus", "treebank": "dev.conllu", "coreference": "litbank"}
+SOURCES = {
+    "text": "corpus", "treebank": "dev.conllu", "coreference": "litbank", "parallel": "pairs",
+}  # fmt: skip
 FEW = {
     "token-identity": ("--maps", "naive", "--solver", "ridge", "--folds", "2"),
     "contributions": ("--exact", "1", "--max-examples", "2", "--max-length", "16"),
@@ -47,6 +50,9 @@ def data(tmp_path_factory) -> Path:
     tree = (folder / "en_ewt-ud-dev.conllu").read_text()
     (folder / f"dev.conllu{HOSTILE}.conllu").write_text(tree.replace("nsubj", f"nsubj{HOSTILE}"))
     (folder / "litbank").rename(folder / f"litbank{HOSTILE}")
+    pairs = (folder / "pairs.txt").read_text().replace("hund", f"hund{HOSTILE}")
+    (folder / f"pairs{HOSTILE}.txt").write_text(pairs)
+    FAMILIES["marian"].saved(folder / f"translator{HOSTILE}")
     model = folder / f"model{HOSTILE}"
     model.mkdir()
     example_data.tiny_model(model)
@@ -75,6 +81,9 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
         links = str(runs / f"a{HOSTILE}.links")
         Path(links).write_text("0-0 1-1\n")
         return ["aer", links, links]
+    translator = ["--model", str(data / f"translator{HOSTILE}")]
+    if command == "align":
+        return ["align", str(data / f"pairs{HOSTILE}.txt"), *translator, "--layer", "1"]
     if command == "read":
         return ["read", "the cat sees", *model, "--netcdf", str(runs / "read.nc")]
     if command == "alternatives":
@@ -84,6 +93,8 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
     name = SOURCES[study.reads]
     source = next(path for path in data.iterdir() if path.name.startswith(f"{name}{HOSTILE}"))
     out = runs / f"{command}{HOSTILE}"
+    if study.reads == "parallel":
+        model = [*translator, "--gold", str(data / "gold.talp")]
     return [command, str(source), *model, "--out", str(out), *FEW.get(command, ())]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import (
+    AutoModelForSeq2SeqLM,
     MBartTokenizer,
     NllbTokenizer,
     PreTrainedTokenizerFast,
@@ -53,8 +54,13 @@ class Family:
     target: tuple[list[str], list[str]]
     settings: dict[str, Any] = field(default_factory=lambda: BART)
 
-    def model(self, **changed: Any) -> CapturedModel:
-        """Two layers on each side, four heads, width 32; the same at every call."""
+    def model(self, *, head: bool = False, **changed: Any) -> CapturedModel:
+        """Two layers on each side, four heads, width 32; the same at every call.
+
+        Args:
+            head: whether it has a language-model head, which predicts with the table of embeddings.
+            changed: settings of the configuration.
+        """
         tokenizer = self.tokenizer()
         tokens = {"pad": "<pad>", "eos": "</s>", "decoder_start": self.start}
         ids = {
@@ -63,6 +69,10 @@ class Family:
         }
         settings = {**self.settings, "vocab_size": len(tokenizer), **ids, **changed}
         transformer = build(self.model_type, settings, seed=11)
+        if head:
+            whole = AutoModelForSeq2SeqLM.from_config(transformer.config).eval()
+            whole.base_model.load_state_dict(transformer.state_dict(), strict=False)
+            transformer = whole
         return CapturedModel(transformer, tokenizer, self.model_type, "1")
 
     def saved(self, folder: Path, **changed: Any) -> Path:

@@ -14,6 +14,7 @@ from headlight.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from headlight.api import (
+        alignment as alignment,
         contributions as contributions,
         coreference as coreference,
         dependency as dependency,
@@ -35,6 +36,7 @@ _HOMES = {
     "HeadlightError": "headlight.errors",
     "Model": "headlight.model",
     "Reading": "headlight.reading",
+    "alignment": "headlight.api",
     "contributions": "headlight.api",
     "coreference": "headlight.api",
     "dependency": "headlight.api",
@@ -53,6 +55,7 @@ __all__ = [
     "HeadlightError",
     "Model",
     "Reading",
+    "alignment",
     "contributions",
     "coreference",
     "dependency",

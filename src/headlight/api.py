@@ -1,4 +1,4 @@
-"""The studies as users meet them: ten functions of one shape, and every result opened."""
+"""The studies as users meet them: eleven functions of one shape, and every result opened."""
 
 import inspect
 from collections.abc import Iterable, Mapping
@@ -19,6 +19,7 @@ from headlight.result import load as load_result
 from headlight.settings import Settings
 from headlight.studies.catalogue import Study, find_study
 from headlight.vocabulary import GRADIENT
+from headlight.word_alignment.settings import INPUT_MEASURES
 
 
 def run_study(
@@ -75,7 +76,8 @@ def _name_of_another(model: CapturedModel) -> str | None:
 
 def required_head(study: Study, settings: Settings) -> str:
     """The head that a model needs for a study: a loss has to be computed for gradients."""
-    wanted = study.name == "importance" or GRADIENT in getattr(settings, "measures", ())
+    measures = getattr(settings, "measures", ())
+    wanted = study.name == "importance" or {GRADIENT, *INPUT_MEASURES} & {*measures}
     return "language_model" if wanted else "none"
 
 
@@ -392,6 +394,37 @@ def parser_probes(
     return _study("parser_probes", source, model, folder, progress, settings)
 
 
+def alignment(
+    source: Any,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How well cross-attention, gradients and predictions link the words of translations.
+
+    Args:
+        source: sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two texts);
+            the links to compare with are the setting ``gold``.
+        model: its name or folder, a loaded `Model` (for gradients and differences with its
+            language-model head), or a model of transformers in memory (then with ``tokenizer=``);
+            by default the embedded translator, from German to English.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.alignment.settings.AlignmentSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("alignment", source, model, folder, progress, settings)
+
+
 _GIVEN_TO_ALL = ("model", "tokenizer", "out", "resume", "overwrite", "progress")
 
 
@@ -411,7 +444,7 @@ def _study(
     folder.check_free()
     if not isinstance(model, CapturedModel):
         model = load_model(
-            model,
+            study.default_model if model is None else model,
             tokenizer,
             head=required_head(study, settings),
             layers=getattr(settings, "layers", None),

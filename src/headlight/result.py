@@ -166,15 +166,24 @@ def _no_formula(value: object) -> object:
 
 
 def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
-    """Results of several passes over the same data, each of other measures, as one.
+    """Results of several passes over the same data as one.
 
-    What does not depend on the measure, and the attributes, are those of the first.
+    Parts by measure are joined along it.  What does not depend on the measure, and the attributes,
+    are those of the first part that has them.
     """
     if len(parts) == 1:
         return parts[0]
-    along = [name for name, variable in parts[0].data_vars.items() if "measure" in variable.dims]
-    together = xarray.concat([part[along] for part in parts], dim="measure", join="exact")
-    return parts[0].drop_dims("measure").merge(together).assign_attrs(parts[0].attrs)
+    by_measure = [part for part in parts if "measure" in part.dims]
+    found = xarray.merge(
+        [part.drop_dims("measure", errors="ignore") for part in parts],
+        compat="override",
+        combine_attrs="override",
+    )
+    if not by_measure:
+        return found
+    along = [n for n, variable in by_measure[0].data_vars.items() if "measure" in variable.dims]
+    together = xarray.concat([part[along] for part in by_measure], dim="measure", join="exact")
+    return found.merge(together).assign_attrs(parts[0].attrs)
 
 
 def calculated_with() -> dict[str, str]:

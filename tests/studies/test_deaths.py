@@ -10,6 +10,7 @@ import torch
 import xarray
 
 from deaths import needs_fork, random_kills
+from example_data import TRANSLATIONS
 from headlight.analysis.folder import RunFolder
 from headlight.api import run_study
 from headlight.capture import CapturedModel, MaskedLanguageModel
@@ -21,6 +22,7 @@ from studies.test_coreference_heads import documents
 from studies.test_dependency import trees
 from studies.test_gradient import with_head
 from studies.test_parser_probes import bank
+from translators import FAMILIES
 
 pytestmark = needs_fork
 KILLS = 10
@@ -41,14 +43,23 @@ class Victim:
     settings: dict[str, Any]
     source: Callable[[], Any] = lambda: texts(14, longest=8)
     with_head: bool = False
+    translates: bool = False
 
     @property
     def model(self) -> CapturedModel:
+        if self.translates:
+            return FAMILIES["marian"].model(head=True)
         return with_head("bert") if self.with_head else model("bert")
 
     @property
     def options(self) -> dict[str, Any]:
         return {"objective": MASKED} if self.with_head else {}
+
+
+def translations(count: int) -> list[tuple[tuple[str, str], str]]:
+    """Pairs and their links, again and again."""
+    rows = [((source, target), links) for source, target, links in TRANSLATIONS]
+    return [rows[at % len(rows)] for at in range(count)]
 
 
 VICTIMS = {
@@ -64,6 +75,11 @@ VICTIMS = {
     ),
     "dependency": Victim({"bootstrap": 5}, lambda: trees(14)),
     "coreference": Victim({"bootstrap": 5, "measures": ["weight"], "max_length": 40}, documents),
+    "alignment": Victim(
+        {"bootstrap": 5, "measures": ["weight", "norm", "difference"]},
+        lambda: [pair for pair, _ in translations(14)],
+        translates=True,
+    ),
     "parser_probes": Victim(
         {"probes": ["attention", "random_attention_and_words"], "measures": ["weight", "norm"],
          "training": TRAINING},
@@ -88,6 +104,10 @@ def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
     torch.set_num_threads(1)  # whose threads a child would not have
     study, victim = STUDIES[name], VICTIMS[name]
     settings = study.settings.from_mapping(victim.settings)
+    if victim.translates:
+        gold = tmp_path / "gold.talp"
+        gold.write_text("".join(f"{links}\n" for _, links in translations(14)))
+        settings = settings.replace(gold=str(gold))
     source, made = victim.source(), victim.model
 
     def run(out: Path) -> None:

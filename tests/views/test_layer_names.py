@@ -17,6 +17,7 @@ from headlight.views import reading_json, reading_page, reading_terminal
 from headlight.views.studies import pictures, result_page, summary, tables
 from headlight.views.studies.terminal import study_terminal
 from headlight.vocabulary import NUMBERING
+from translators import FAMILIES
 
 LAYERS = (1, 3)
 SETTINGS = {
@@ -28,6 +29,7 @@ SETTINGS = {
         "training": {"epochs": 1, "rates": [1e-3], "hidden": 4},
     },
     "dependency": {"bootstrap": 2},
+    "alignment": {"bootstrap": 2},
     "coreference": {"bootstrap": 2},
     "parser_probes": {"probes": ["attention"], "training": {"epochs": 1}},
 }
@@ -46,6 +48,15 @@ def data(tmp_path_factory) -> Path:
     return folder
 
 
+def uneven_translator() -> Model:
+    """The same of a decoder that attends to a source."""
+    found = FAMILIES["marian"].model(decoder_layers=4, decoder_attention_heads=2)
+    attention = found.transformer.decoder.layers[3].encoder_attn
+    attention.num_heads, attention.head_dim = 1, 2 * attention.head_dim
+    attention.scaling = attention.head_dim**-0.5
+    return Model(found.transformer, found.tokenizer, found.name, found.revision)
+
+
 def uneven(data: Path, head: str | None = None) -> Model:
     """Four layers of two heads, but for the last, which has one of twice the size."""
     made = headlight.load(data / "model", head=head)
@@ -60,6 +71,8 @@ def result(request, data) -> xr.Dataset:
     study = find_study(request.param)
     few = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}.get(study.reads, {})
     model = uneven(data, "language_model" if study.name == "importance" else None)
+    if study.reads == "parallel":
+        model, few = uneven_translator(), {"gold": str(data / "gold.talp")}
     return getattr(headlight, study.name)(
         data / example_data.SOURCES[study.reads],
         model=model,

@@ -65,9 +65,9 @@ def run_study(
             read = _attributes_of_corpus(plan, state)  # before examples are read again
             part = to_dataset(one, state)
             parts.append(part.assign_attrs(read | part.attrs))
-        if len(parts) == 1:
-            return parts[0]
-        return joined(parts).sel(measure=list(plan.measures))
+        found = joined(parts)
+        several = len(parts) > 1 and plan.measures
+        return found.sel(measure=list(plan.measures)) if several else found
 
     kind = ALL if plan.all_kinds else plan.kind
     origin = Origin(

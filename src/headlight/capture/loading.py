@@ -28,8 +28,11 @@ from headlight.capture.wrappers import unwrapped
 from headlight.errors import MissingHeadError, ModelError, UsageError
 from headlight.settings import require_choice
 
-EMBEDDED = Path(__file__).parents[1] / "assets" / "model"
+_ASSETS = Path(__file__).parents[1] / "assets"
+EMBEDDED = _ASSETS / "model"
 EMBEDDED_NAME = "headlight-small"
+EMBEDDED_MODELS = {EMBEDDED_NAME: EMBEDDED, "headlight-translator": _ASSETS / "translator"}
+"""The models that come with the package: BERT, and a translator from German to English."""
 
 DTYPES = {
     "float32": torch.float32,
@@ -91,9 +94,9 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
             )
         return _in_memory(unwrapped(model), tokenizer, with_head=head == "language_model")
     place = _device(device)
-    if str(model) == EMBEDDED_NAME and not Path(EMBEDDED_NAME).exists():
-        model = None
-    source = str(EMBEDDED if model is None else model)
+    label = EMBEDDED_NAME if model is None else str(model)
+    is_embedded = label in EMBEDDED_MODELS and (model is None or not Path(label).exists())
+    source = str(EMBEDDED_MODELS[label]) if is_embedded else label
     _check_folder(source)
     label = EMBEDDED_NAME if model is None else str(model)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
@@ -157,7 +160,11 @@ def _model(
         raise
     except Exception as problem:  # damaged folders make every library raise its own
         raise ModelError(_loading_sentence(source, problem)) from problem
-    missing = sorted(name for name in report["missing_keys"] if not is_dispensable(name))
+    missing = sorted(
+        name
+        for name in report["missing_keys"]
+        if not is_dispensable(name) and not _is_computed(model, name)
+    )
     headless = [name for name in missing if with_head and _is_of_head(name, model)]
     if headless and headless == missing:
         raise MissingHeadError(
@@ -184,6 +191,12 @@ def _loader(source: str, config: Any) -> Any:
             "trained as a language model."
         )
     return LOADERS[heads[0]]
+
+
+def _is_computed(model: nn.Module, name: str) -> bool:
+    """Whether a weight is made by a formula, as sinusoids are; files need not hold it."""
+    module = dict(model.named_modules()).get(name.rpartition(".")[0])
+    return "Sinusoidal" in type(module).__name__
 
 
 def _is_of_head(name: str, model: Any) -> bool:

@@ -6,6 +6,7 @@ import typer
 
 from headlight import __version__
 from headlight.cli.aer import AER_EXAMPLES, aer
+from headlight.cli.align import ALIGN_EXAMPLES, align
 from headlight.cli.alternatives import ALTERNATIVES_EXAMPLES, alternatives
 from headlight.cli.check import CHECK_EXAMPLES, check
 from headlight.cli.examples import STUDY_EXAMPLES
@@ -20,6 +21,8 @@ CORPUS = "Study a corpus"
 ANNOTATED = "Study annotated text"
 TRANSLATIONS = "Align words of translations"
 PAPERS = "Papers"
+PANELS = {"text": CORPUS, "parallel": TRANSLATIONS}
+"""Of the studies, by what they read."""
 
 
 def _version(wanted: bool | None) -> None:
@@ -56,8 +59,9 @@ def make_app() -> typer.Typer:
         made.command(
             study.name.replace("_", "-"),
             epilog=STUDY_EXAMPLES[study.name],
-            rich_help_panel=CORPUS if study.reads == "text" else ANNOTATED,
+            rich_help_panel=PANELS.get(study.reads, ANNOTATED),
         )(study_command(study))
+    made.command(epilog=ALIGN_EXAMPLES, rich_help_panel=TRANSLATIONS)(align)
     made.command(epilog=AER_EXAMPLES, rich_help_panel=TRANSLATIONS)(aer)
     made.command(epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS)(reproduce)
     return made

@@ -3,9 +3,11 @@
 import shlex
 import sys
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headlight.characters import storable
+from headlight.errors import UsageError
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
@@ -43,3 +45,15 @@ def names(spec: str) -> list[str]:
 def command_line() -> str:
     """What was typed, as it can be typed again."""
     return storable(shlex.join(["headlight", *sys.argv[1:]]))
+
+
+def demand_place(path: Path | None, suffix: str) -> None:
+    """Complain before the work about a file that could not be written after it."""
+    if path is None:
+        return
+    if path.suffix != suffix:
+        raise UsageError(f"{path}: the name of this file must end in {suffix}.")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}; create it first.")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; give the name of a file.")

@@ -46,6 +46,11 @@ _LINES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("en_ewt-ud-dev.conllu --train en_ewt-ud-train.conllu", ""),
         ("en_ewt-ud-dev.conllu --probes right_branching,attention", ""),
     ),
+    "alignment": (
+        ("test.de-en --gold gold.talp", "embedded translator, by layer and head"),
+        ("test.de --target test.en --gold gold.talp --measures norm,difference", ""),
+        ("pairs.tsv --gold links.naacl --model Helsinki-NLP/opus-mt-de-en", ""),
+    ),
 }
 
 

@@ -19,7 +19,7 @@ LEFT_OUT: Mapping[str, str] = {
 MUCH = 0.1
 """The share of tokens that a tokenizer may not know without a word about it."""
 
-NOUNS = {"text": "document", "treebank": "sentence", "coreference": "document"}
+NOUNS = {"text": "document", "treebank": "sentence", "coreference": "document", "parallel": "pair"}
 """What is counted, by what a study reads."""
 
 

@@ -47,6 +47,16 @@ def say_json(value: Any) -> None:
     print(json.dumps(value).replace("\x7f", r"\u007f"))  # noqa: T201
 
 
+def say_lines(texts: Iterable[str]) -> None:
+    """Print lines of data as they are, each text with its own line breaks; to a terminal safely."""
+    for text in texts:
+        shown = storable(text)
+        if sys.stdout.isatty():
+            lines = (line.split("\t") for line in shown.split("\n"))
+            shown = "\n".join("\t".join(map(printable, fields)) for fields in lines)
+        print(shown, end="")  # noqa: T201
+
+
 def show(renderable: "RenderableType") -> None:
     """Print a table or the like, as wide as the terminal is."""
     from rich.console import Console

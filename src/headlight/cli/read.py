@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from headlight.attribution_settings import AttributionSettings
-from headlight.cli.arguments import command_line, load
+from headlight.cli.arguments import command_line, demand_place, load
 from headlight.cli.notes import unknown_tokens
 from headlight.cli.options import Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import complain, say, show
@@ -80,7 +80,7 @@ def read(
 ) -> None:
     """Read one text, or two, and show the strongest links of every head."""
     for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
-        _demand_place(path, suffix)
+        demand_place(path, suffix)
     attribution = _attribution(measure, settings)
     text = _text(text)
 
@@ -148,15 +148,3 @@ def _text(argument: str) -> str:
     if not text.strip():
         raise UsageError("there is no text to read; write at least one word.")
     return text.strip()
-
-
-def _demand_place(path: Path | None, suffix: str) -> None:
-    """Complain before the work about a file that could not be written after it."""
-    if path is None:
-        return
-    if path.suffix != suffix:
-        raise UsageError(f"{path}: the name of this file must end in {suffix}.")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}; create it first.")
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; give the name of a file.")

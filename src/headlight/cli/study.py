@@ -28,6 +28,8 @@ READS: Mapping[str, str] = {
     "text": "File, folder, glob, hf:NAME\\[:CONFIG]\\[:SPLIT]\\[:COLUMN], or - for standard input. "
     "Default: the sample corpus, as pairs.",
     "treebank": "Treebank: file, folder or glob (CoNLL-U, CoNLL-X, columns).",
+    "parallel": "Sentence pairs: file, folder, glob, hf:NAME or - (source ||| target, TSV, CSV, "
+    "JSON lines, TMX), or the source sentences, with --target.",
     "coreference": "Coreference: file, folder or glob (CoNLL-2012, LitBank, CorefUD).",
 }
 
@@ -129,7 +131,7 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
     from headlight.capture import load_model
 
     model = load_model(
-        asked.model,
+        asked.model or study.default_model,
         asked.tokenizer,
         revision=asked.revision,
         device=asked.device,
@@ -166,12 +168,17 @@ def _check_source(study: Study, source: str | None, settings: Settings) -> None:
     from headlight.corpora import (
         open_coreference,
         open_corpus,
+        open_parallel,
         open_sentence_pairs,
         open_treebank,
     )
 
     if source == STANDARD_INPUT:
         standard_input()  # of which nothing is read yet: it can be read only once
+        return
+    if study.reads == "parallel":
+        wanted = {name: getattr(settings, name, None) for name in ("target", "format", "columns")}
+        next(iter(open_parallel(str(source), **wanted)))
         return
     if study.reads != "text":
         opened: Any = {"treebank": open_treebank, "coreference": open_coreference}[study.reads]
@@ -196,10 +203,13 @@ def _check_other_sources(settings: Settings) -> None:
     """Complain about a treebank to learn from, word vectors or ranks that cannot be read."""
     from headlight.corpora import open_treebank
     from headlight.corpora.state import source_state
+    from headlight.links import open_links
     from headlight.studies.norms.settings import RANKS_WITHOUT_FILE
 
     named = {name: getattr(settings, name, None) for name in ("train", "word_vectors")}
     ranks = getattr(settings, "frequency_ranks", None)
+    if gold := getattr(settings, "gold", None):
+        next(iter(open_links(gold, format=getattr(settings, "gold_format", None))))
     if named["train"]:
         next(iter(open_treebank(named["train"])))
     for source in (named["word_vectors"], None if ranks in RANKS_WITHOUT_FILE else ranks):

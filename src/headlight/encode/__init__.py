@@ -12,12 +12,14 @@ from headlight.encode.sentence_pairs import sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.spans import EncodedSpan, documents, windows
 from headlight.encode.texts import encode_one, texts
+from headlight.encode.translations import EncodedTranslation, translations
 
 __all__ = [
     "Counts",
     "Encoded",
     "EncodedSentence",
     "EncodedSpan",
+    "EncodedTranslation",
     "Examples",
     "adjacent_segments",
     "annotate",
@@ -28,6 +30,7 @@ __all__ = [
     "sentences",
     "special_tokens",
     "texts",
+    "translations",
     "unknown_id",
     "windows",
 ]

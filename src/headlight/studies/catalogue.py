@@ -12,6 +12,9 @@ from headlight.settings import Settings
 if TYPE_CHECKING:
     import xarray
 
+EMBEDDED_TRANSLATOR = "headlight-translator"
+"""The name of the embedded translation model, from German to English."""
+
 
 @dataclass(frozen=True)
 class Study:
@@ -29,7 +32,7 @@ class Study:
 
     name: str
     title: str
-    reads: Literal["text", "treebank", "coreference"]
+    reads: Literal["text", "treebank", "coreference", "parallel"]
     settings_name: str
     source: str
     folder: str = ""
@@ -52,6 +55,11 @@ class Study:
         """``run(source, model, settings, *, folder, command, progress)``."""
         found: Callable[..., "xarray.Dataset"] = import_module(f"{self.package}.study").run
         return found
+
+    @property
+    def default_model(self) -> str | None:
+        """The embedded model that it runs on where none is named; None for the usual one."""
+        return EMBEDDED_TRANSLATOR if self.reads == "parallel" else None
 
     @property
     def takes_objective(self) -> bool:
@@ -132,6 +140,13 @@ STUDIES: dict[str, Study] = {
             "treebank",
             "ParserProbeSettings",
             "Clark et al. 2019, Section 5",
+        ),
+        Study(
+            "alignment",
+            "how well a translation model links words",
+            "parallel",
+            "AlignmentSettings",
+            "Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
         ),
     )
 }

@@ -36,6 +36,7 @@ STUDIES = (
     "coreference",
     "parser_probes",
     "token_identity",
+    "alignment",
 )
 """The attribute ``stage`` of the results that can be shown."""
 

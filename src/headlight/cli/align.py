@@ -1,0 +1,324 @@
+"""The command `align`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headlight.cli.arguments import command_line, demand_place, names
+from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
+from headlight.cli.printing import complain, say, say_lines
+from headlight.cli.setting_options import takes_settings
+from headlight.corpora.corpus import Corpus
+from headlight.errors import UsageError
+from headlight.links import LinkFormat, LinkWriter, Symmetrization
+from headlight.word_alignment.settings import AlignerSettings
+
+if TYPE_CHECKING:
+    from headlight.capture import CapturedModel
+    from headlight.corpora import TranslationPair
+    from headlight.links import Links
+    from headlight.word_alignment.aligner import Alignment
+    from headlight.word_alignment.choose import Choice
+    from headlight.word_alignment.output import LinkFile
+
+BARS = " ||| "
+DRAWN = 20
+"""Pairs on a page."""
+OUTPUT = "The links"
+WHY = {"empty": "without words on a side", "too long": "longer than the model takes"}
+
+ALIGN_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight align "das haus ist klein . ||| the house is small ."
+
+  headlight align corpus.de-en > links.txt            [dim]a line for a line, as 0-0 1-1 2-2[/dim]
+
+  headlight align test.de test.en --measure difference --out links.txt
+
+  headlight align corpus.tsv --columns german,english --output-format tsv --scores
+
+  headlight align test.de test.en --html soft.html --gold gold.talp  [dim]as pictures[/dim]
+
+  headlight align pairs.txt -m Helsinki-NLP/opus-mt-de-en --reverse-model Helsinki-NLP/opus-mt-en-de
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Where links go, and how they are written."""
+
+    out: Path | None
+    html: Path | None
+    gold: str | None
+    resume: bool
+    overwrite: bool
+    writer: LinkWriter
+
+
+@takes_settings(settings=AlignerSettings)
+def align(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Pairs: a file, folder or glob (source ||| target, TSV, CSV, JSON lines, TMX), "
+            "hf:NAME, - for standard input, or one pair itself; or the source sentences alone."
+        ),
+    ],
+    target: Annotated[
+        str | None, typer.Argument(help="The translations, if SOURCE holds the sources alone.")
+    ] = None,
+    model: ModelName = None,
+    reverse_model: Annotated[
+        str | None,
+        typer.Option(
+            help="A model from the target language to the source, whose links are put together "
+            "with those of --model."
+        ),
+    ] = None,
+    symmetrize: Annotated[
+        Symmetrization, typer.Option(help="How, with --reverse-model.")
+    ] = "grow-diag-final-and",
+    format: Annotated[
+        str | None, typer.Option(help="Of the pairs: bars, tsv, csv, jsonl or tmx.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Columns, keys or languages of source and target, such as german,2."),
+    ] = None,
+    output_format: Annotated[
+        LinkFormat, typer.Option(help="Of the links.", rich_help_panel=OUTPUT)
+    ] = "pharaoh",
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores",
+            help="Write how much of the row of its target word each link has.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write links to a file, which can be resumed.", rich_help_panel=OUTPUT),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"Write a page with pictures of the first {DRAWN} pairs.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    gold: Annotated[
+        str | None,
+        typer.Option(help="Links that people made, framed on the page.", rich_help_panel=OUTPUT),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with --out.", rich_help_panel=RUN)
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace --out.", rich_help_panel=RUN)
+    ] = False,
+    revision: Revision = None,
+    device: Device = "auto",
+    dtype: Precision = "float32",
+    trust_remote_code: Trust = False,
+    tokenizer: TokenizerName = None,
+    *,
+    settings: AlignerSettings,
+) -> None:
+    """Link the words of sentences and their translations, as a translation model sees them.
+
+    A line of links for each pair, in order, words counted from 0; nothing else goes to standard
+    output. For how good links are see headlight aer and headlight alignment.
+    """
+    words = output_format in ("tsv", "jsonl")
+    writer = LinkWriter(output_format, scores=scores, words=words)
+    asked = Output(out=out, html=html, gold=gold, resume=resume, overwrite=overwrite, writer=writer)
+    pairs = _open(source, target, format, columns)
+    _check(asked)
+
+    from headlight.capture import load_model
+    from headlight.studies.catalogue import EMBEDDED_TRANSLATOR
+
+    options: dict[str, Any] = {
+        "device": device,
+        "dtype": dtype,
+        "trust_remote_code": trust_remote_code,
+        "head": "none" if settings.of_attention else "language_model",
+    }
+    forward = load_model(model or EMBEDDED_TRANSLATOR, tokenizer, revision=revision, **options)
+    backward = load_model(reverse_model, **options) if reverse_model else None
+    job = Job(pairs, forward, backward, settings, symmetrize)
+    if html is not None:
+        _draw(job, html, gold)
+    if out is not None:
+        _write(job, asked)
+    elif html is None:
+        say_lines(_texts(job.alignments(), writer))
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is aligned, and by what."""
+
+    pairs: "Corpus[TranslationPair]"
+    model: "CapturedModel"
+    reverse_model: "CapturedModel | None"
+    settings: AlignerSettings
+    symmetrization: Symmetrization
+
+    def alignments(
+        self, pairs: "Iterable[TranslationPair] | None" = None, start: int = 0
+    ) -> "Iterator[Alignment]":
+        """One alignment for each pair."""
+        from headlight.word_alignment.directions import align_pairs
+
+        return align_pairs(
+            self.pairs if pairs is None else pairs,
+            self.model,
+            self.settings,
+            reverse_model=self.reverse_model,
+            symmetrization=self.symmetrization,
+            start=start,
+            on_choice=_tell_choice,
+        )
+
+    def signature(self) -> dict[str, Any]:
+        """What the links depend on, as JSON."""
+        other = self.reverse_model
+        return {
+            "pairs": self.pairs.source,
+            "settings": self.settings.signature(),
+            "model": self.model.identity(),
+            "reverse_model": None if other is None else other.identity(),
+            "symmetrization": None if other is None else self.symmetrization,
+        }
+
+
+def _tell_choice(choice: "Choice") -> None:
+    complain(f"note: layer {choice.layer} is used: {choice.reason}.")
+
+
+def _open(
+    source: str, target: str | None, format: str | None, columns: str | None
+) -> "Corpus[TranslationPair]":
+    """The pairs; one that is given itself is a corpus of one."""
+    from headlight.corpora import TranslationPair, open_parallel
+
+    if target is None and BARS in source and not Path(source).exists():
+        first, _, second = source.partition(BARS)
+        pair = TranslationPair.of("the command line", first, second)
+        return open_parallel([pair])
+    opened = open_parallel(
+        source, target, format=format, columns=None if columns is None else names(columns)
+    )
+    if not opened.once:
+        next(iter(opened))  # complain before anything slow is imported
+    return opened
+
+
+def _check(asked: Output) -> None:
+    """Complain before the work about files that could not be written after it."""
+    if asked.html is not None:
+        demand_place(asked.html, ".html")
+    if asked.gold is not None and asked.html is None:
+        raise UsageError(
+            "gold links are drawn on a page; name it with --html, or see headlight alignment."
+        )
+    if asked.out is None and (asked.resume or asked.overwrite):
+        raise UsageError("only a file is resumed or replaced; name it with --out.")
+    if asked.out is not None:
+        _file(asked, {}).check_free()
+
+
+def _file(asked: Output, signature: dict[str, Any]) -> "LinkFile":
+    from headlight.word_alignment.output import LinkFile
+
+    assert asked.out is not None  # noqa: S101 - the callers have looked
+    return LinkFile(asked.out, signature, asked.resume, asked.overwrite)
+
+
+def _write(job: Job, asked: Output) -> None:
+    """Links of all pairs to a file, with progress."""
+    from headlight.run import show_progress
+
+    signature = job.signature() | {"format": asked.writer.format, "scores": asked.writer.scores}
+    with _file(asked, signature).opened() as opened, show_progress(None, unit="pairs") as bar:
+        done = opened.pairs
+        if done:
+            bar.skip(done, 0)
+        else:
+            opened.begin(asked.writer.header)
+        for text in _texts(job.alignments(start=done), asked.writer, done, header=False):
+            opened.write(text)
+            bar.advance(1, 0)
+    say(f"written: {asked.out}")
+
+
+def _texts(
+    alignments: "Iterable[Alignment]", writer: LinkWriter, first: int = 0, *, header: bool = True
+) -> Iterator[str]:
+    """The lines of each pair; at the end, what was left out is told."""
+    omitted: dict[str, int] = {}
+    if header and writer.header:
+        yield writer.header
+    for number, found in enumerate(alignments, first):
+        if found.omitted:
+            omitted[found.omitted] = omitted.get(found.omitted, 0) + 1
+        words = (found.pair.source.split(), found.pair.target.split())
+        yield writer.text(number, found.links, found.scores, words)
+    for why, count in omitted.items():
+        complain(f"note: {count:,} pair{'s' * (count > 1)} {WHY[why]}, and without links.")
+
+
+def _draw(job: Job, path: Path, gold: str | None) -> None:
+    """A page with the first pairs: weights beside the chosen measure."""
+    from headlight import files
+    from headlight.views.alignment_page import DrawnAlignment, alignment_page
+
+    if job.pairs.once:
+        raise UsageError("pairs on a page are read twice; save standard input to a file first.")
+    shown = list(islice(job.pairs, DRAWN))
+    made = _gold(gold, len(shown))
+    soft = _measures(job, shown)
+    chosen = job.settings.measure
+    drawn = [
+        DrawnAlignment(
+            pair.name,
+            pair.source.split(),
+            pair.target.split(),
+            {name: own for name, found in soft.items() if (own := found[at].soft) is not None},
+            soft[chosen][at].links,
+            None if made is None else made[at],
+        )
+        for at, pair in enumerate(shown)
+    ]
+    note = f"The first {DRAWN} pairs are shown." if len(shown) == DRAWN else ""
+    page = alignment_page(drawn, model=job.model.name, command=command_line(), note=note)
+    files.write(path, page.encode())
+    say(f"written: {path}")
+
+
+def _measures(job: Job, shown: "Sequence[TranslationPair]") -> "dict[str, list[Alignment]]":
+    """Alignments by weight, to compare with, and by the chosen measure."""
+    settings = job.settings
+    compared = ["weight"] if settings.of_attention and settings.measure != "weight" else []
+    return {
+        measure: list(replace(job, settings=settings.replace(measure=measure)).alignments(shown))
+        for measure in (*compared, settings.measure)
+    }
+
+
+def _gold(path: str | None, count: int) -> "list[Links] | None":
+    """The first links of a file."""
+    if path is None:
+        return None
+    from headlight.links import open_links
+
+    found = [each.possible for each in islice(open_links(path), count)]
+    if len(found) < count:
+        raise UsageError(f"{path} has links of {len(found)} sentences, and {count} are drawn.")
+    return found

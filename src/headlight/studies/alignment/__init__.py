@@ -1,0 +1,1 @@
+"""How well cross-attention, gradients and predictions link words of a translation."""

@@ -1,0 +1,189 @@
+"""Which words of a batch of translations are linked, and how often rightly."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from headlight.analysis.positions import array, moments, stacked
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.encode import EncodedTranslation
+from headlight.encode.batch import Batch
+from headlight.links import COUNTS, Gold
+from headlight.measures import Scores
+from headlight.reduce import Bootstrap, Tally
+from headlight.studies.alignment.settings import AlignmentSettings
+from headlight.word_alignment.inputs import input_matrix
+from headlight.word_alignment.settings import STEPS
+from headlight.word_alignment.soft import (
+    LinkMatrix,
+    Sides,
+    attention_links,
+    links_of_pieces,
+    links_of_words,
+    mean_of_places,
+    places,
+)
+
+Counts = Int64[np.ndarray, "example *cell count"]
+
+
+class GoldOfBatch:
+    """The gold links of a batch as matrices.
+
+    Args:
+        examples: Of the batch.
+        gold: The links of all pairs of the corpus.
+        device: Where links that were found are.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[EncodedTranslation],
+        gold: Sequence[Gold],
+        device: torch.device | str,
+    ) -> None:
+        self._own = [gold[example.index] for example in examples]
+        targets = max(len(example.target_text) for example in examples)
+        sources = max(len(example.source_text) for example in examples)
+        shape = (len(examples), 1, targets, sources)
+        self._sure = torch.zeros(shape, dtype=torch.bool)
+        self._possible = torch.zeros(shape, dtype=torch.bool)
+        for row, own in enumerate(self._own):
+            for matrix, links in ((self._sure, own.sure), (self._possible, own.possible)):
+                for source, target in links:
+                    matrix[row, 0, target, source] = True
+        self._sure, self._possible = self._sure.to(device), self._possible.to(device)
+
+    def counts(self, links: LinkMatrix) -> Counts:
+        """The counts of `headlight.links.COUNTS`, of every example and row of links."""
+        targets, sources = links.shape[2:]
+        sure = self._sure[:, :, :targets, :sources]
+        possible = self._possible[:, :, :targets, :sources]
+        made = np.empty((*links.shape[:2], len(COUNTS)), dtype=np.int64)
+        made[..., 0] = [[len(own.sure)] for own in self._own]
+        made[..., 1] = [[len(own.possible)] for own in self._own]
+        for at, found in enumerate((links, links & sure, links & possible), 2):
+            made[..., at] = found.sum((-2, -1)).cpu().numpy()
+        made[..., 5] = 1
+        return made
+
+
+class AttentionAlignmentObserver:
+    """Sees the cross-attention of a batch; keeps counts of links for each sentence.
+
+    Args:
+        batch: What the model is given.
+        examples: The same, with their words.
+        gold: The links of all pairs of the corpus.
+        sites: The layers that are observed.
+        settings: What is asked.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        examples: Sequence[EncodedTranslation],
+        gold: Sequence[Gold],
+        sites: Sequence[AttentionSite],
+        settings: AlignmentSettings,
+    ) -> None:
+        self._settings = settings
+        self._examples = examples
+        self._sides = Sides.of(batch)
+        self._gold = GoldOfBatch(examples, gold, batch.word.device)
+        self._sites = sites
+        self._heads = max(site.heads for site in sites)
+        self._there = places(batch)
+        self._counts: dict[tuple[str, str, int], Counts] = {}
+        self._norms: dict[int, Float[Tensor, "batch head"]] = {}
+        self._merged: dict[int, Float[Tensor, "batch 1"]] = {}
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer; nothing of it is kept but counts and means."""
+        scores, layer = Scores(record, precision=torch.float32), record.site.layer
+        for measure in self._settings.of_attention:
+            for step in STEPS:
+                found = [
+                    attention_links(
+                        scores, measure, self._sides, step, self._settings, by_head=by_head
+                    )
+                    for by_head in (False, True)
+                ]
+                self._counts[measure, step, layer] = self._gold.counts(torch.cat(found, 1))
+        self._norms[layer] = mean_of_places(scores.norm, self._there)
+        self._merged[layer] = mean_of_places(scores.merged_norm[:, None], self._there)
+
+    def tally(self) -> Tally:
+        """Counts of the batch, sentences along the first axis, and the mean norms of heads."""
+        keys = np.array([example.index for example in self._examples], dtype=np.int64)
+        settings = self._settings
+        counts = Bootstrap.of(
+            keys, self._all_counts(), replicates=settings.bootstrap, seed=settings.seed
+        )
+        layers = [site.layer for site in self._sites]
+        return Tally(
+            {
+                "counts": counts,
+                "norm": moments(stacked([self._norms[layer] for layer in layers])),
+                "merged_norm": moments(array(torch.cat([self._merged[n] for n in layers], 1))),
+            }
+        )
+
+    def _all_counts(self) -> Int64[np.ndarray, "example measure step layer unit count"]:
+        """First what a layer finds, then each of its heads; those it lacks find nothing."""
+        measures = self._settings.of_attention
+        axes = (len(measures), len(STEPS), len(self._sites), 1 + self._heads, len(COUNTS))
+        made = np.zeros((len(self._examples), *axes), dtype=np.int64)
+        for row, measure in enumerate(measures):
+            for column, step in enumerate(STEPS):
+                for place, site in enumerate(self._sites):
+                    found = self._counts[measure, step, site.layer]
+                    made[:, row, column, place, : found.shape[1]] = found
+        return made
+
+
+class InputAlignmentObserver:
+    """Runs the model on a batch for gradients and differences; keeps counts of links.
+
+    Args:
+        model: The model, with its language-model head.
+        batch: What it is given.
+        examples: The same, with their words.
+        gold: The links of all pairs of the corpus.
+        settings: What is asked.
+    """
+
+    def __init__(
+        self,
+        model: CapturedModel,
+        batch: Batch,
+        examples: Sequence[EncodedTranslation],
+        gold: Sequence[Gold],
+        settings: AlignmentSettings,
+    ) -> None:
+        self._model = model
+        self._batch = batch
+        self._examples = examples
+        self._gold = GoldOfBatch(examples, gold, batch.word.device)
+        self._settings = settings
+
+    def tally(self) -> Tally:
+        """Counts of the batch by measure, sentences along the first axis."""
+        settings, sides = self._settings, Sides.of(self._batch)
+        null = settings.null or "exclude"
+        found = []
+        for measure in settings.of_input:
+            matrix = input_matrix(self._model, self._batch, measure, settings.inputs)
+            if settings.unit == "piece":
+                links = links_of_pieces(matrix, sides, "input", null)
+            else:
+                links = links_of_words(sides.pairs["input"].pool(matrix), sides, null)
+            found.append(self._gold.counts(links)[:, 0])
+        keys = np.array([example.index for example in self._examples], dtype=np.int64)
+        rows = np.stack(found, 1)
+        return Tally(
+            {"counts": Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)}
+        )

@@ -1,0 +1,167 @@
+"""`headlight align` as a user meets it."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import example_data
+from headlight.errors import RunError, UsageError
+from headlight.links import open_links
+from headlight.word_alignment.output import LinkFile
+from studies.command import Command
+from translators import FAMILIES
+
+SETTINGS = ("--layer", "1", "--null", "exclude")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    example_data.pairs_and_links(folder)
+    FAMILIES["marian"].saved(folder / "model", tie_word_embeddings=True)
+    FAMILIES["marian"].model(head=True).transformer.save_pretrained(folder / "model")
+    return folder
+
+
+@pytest.fixture
+def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+def test_a_line_for_a_line_and_nothing_else(headlight: Command, data: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("das haus ||| the house\n\n ||| nothing\nklein ||| small\n")
+    code, said, complained = headlight("align", pairs, "--model", data / "model", *SETTINGS)
+    assert code == 0
+    lines = said.split("\n")
+    assert [bool(line) for line in lines] == [True, False, False, True, False]
+    assert complained == "note: 2 pairs without words on a side, and without links.\n"
+    assert set(lines[3].split()) == {"0-0"}
+
+
+def test_one_pair_can_be_given_itself(headlight: Command, data: Path) -> None:
+    asked = ("align", "das haus ||| the house", "--model", data / "model", *SETTINGS)
+    code, said, _ = headlight(*asked, "--output-format", "jsonl", "--scores")
+    assert code == 0
+    found = json.loads(said)
+    assert (found["source"], found["target"]) == (["das", "haus"], ["the", "house"])
+    assert all(0 <= score <= 1 for _, _, score in found["scores"])
+    assert {target for _, target in found["links"]} == {0, 1}
+
+
+def test_standard_input_is_two_texts_between_bars(
+    headlight: Command, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"haus ||| house\n")))
+    assert headlight("align", "-", "--model", data / "model", *SETTINGS)[:2] == (0, "0-0\n")
+
+
+def test_the_layer_that_is_used_is_told(headlight: Command, data: Path) -> None:
+    _, _, complained = headlight("align", data / "test.de-en", "--model", data / "model")
+    assert complained.startswith("note: layer ")
+    assert "its mean norm is the highest" in complained
+    refused = headlight.refused(
+        "align", data / "test.de-en", "--model", data / "model", "--step", "output", code=2
+    )
+    assert "name a layer" in refused
+
+
+def test_two_directions_are_put_together(headlight: Command, data: Path, tmp_path: Path) -> None:
+    found = {}
+    for method in ("intersection", "union"):
+        out = tmp_path / method
+        code, _, complained = headlight(
+            "align", data / "test.de", data / "test.en", "--model", data / "model",
+            "--reverse-model", data / "model", "--symmetrize", method, "--out", out,
+        )  # fmt: skip
+        assert code == 0, complained
+        assert "agrees best" in complained
+        found[method] = [links.sure for links in open_links(out)]
+    for both, either in zip(found["intersection"], found["union"], strict=True):
+        assert both <= either
+
+
+def test_a_page_shows_the_first_pairs(headlight: Command, data: Path, tmp_path: Path) -> None:
+    page = tmp_path / "soft.html"
+    code, said, _ = headlight(
+        "align", data / "test.de", data / "test.en", "--model", data / "model", *SETTINGS,
+        "--html", page, "--gold", data / "gold.talp",
+    )  # fmt: skip
+    assert (code, said) == (0, f"written: {page}\n")
+    text = page.read_text()
+    assert text.count("data:image/svg+xml") == len(example_data.TRANSLATIONS)
+    assert "The links that people made are framed" in text
+
+
+def test_measures_of_the_input_need_no_layer(headlight: Command, data: Path) -> None:
+    asked = ("align", data / "test.de-en", "--model", data / "model", "--measure", "difference")
+    code, said, complained = headlight(*asked)
+    assert (code, complained) == (0, "")
+    assert said.count("\n") == len(example_data.TRANSLATIONS)
+    assert "has no layers" in headlight.refused(*asked, "--layer", "0", code=2)
+
+
+def test_an_interrupted_file_is_gone_on_with(
+    headlight: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state is kept after every pair here; the same file in the end, and nothing beside it."""
+    monkeypatch.setattr("headlight.word_alignment.output.EVERY", 1)
+    monkeypatch.setattr("headlight.word_alignment.aligner.WINDOW", 1)
+    asked = ("align", data / "test.de-en", "--model", data / "model", *SETTINGS)
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert headlight(*asked, "--out", whole)[0] == 0
+
+    def stop(aligner: object, window: list[object], *, seen: list[int] = []) -> list[object]:  # noqa: B006
+        seen.append(1)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return original(aligner, window)
+
+    from headlight.word_alignment.aligner import Aligner
+
+    original = Aligner._align_window
+    with monkeypatch.context() as patched:
+        patched.setattr(Aligner, "_align_window", stop)
+        assert headlight(*asked, "--out", out)[0] != 0
+    assert not out.exists()
+    assert "half done" in headlight.refused(*asked, "--out", out, code=2)
+    other = ("--step", "output")
+    assert "other settings" in headlight.refused(*asked, *other, "--out", out, "--resume", code=1)
+    assert headlight(*asked, "--out", out, "--resume")[0] == 0
+    assert out.read_bytes() == whole.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
+    assert "is there already" in headlight.refused(*asked, "--out", out, code=2)
+    assert headlight(*asked, "--out", out, "--overwrite")[0] == 0
+
+
+def test_what_is_not_a_state_is_refused(tmp_path: Path) -> None:
+    file = LinkFile(tmp_path / "links", {"a": 1}, resume=True)
+    file.partial.write_text("0-0\n")
+    file.state.write_text("nonsense")
+    with pytest.raises(RunError, match="cannot be read"), file.opened():
+        pass
+    with pytest.raises(UsageError, match="there is no folder"):
+        LinkFile(tmp_path / "none" / "links", {}).check_free()
+    with pytest.raises(UsageError, match="choose one of the two"):
+        LinkFile(tmp_path / "links", {}, resume=True, overwrite=True).check_free()
+
+
+def test_wrong_requests(headlight: Command, data: Path, tmp_path: Path) -> None:
+    pairs, model = data / "test.de-en", data / "model"
+    refused = headlight.refused
+    assert "no cross layer 7" in refused("align", pairs, "-m", model, "--layer", "7", code=2)
+    assert "no head 9" in refused(
+        "align", pairs, "-m", model, "--layer", "1", "--head", "9", code=2
+    )
+    assert "name the layer" in refused("align", pairs, "-m", model, "--head", "1", code=2)
+    assert "--html" in refused("align", pairs, "-m", model, "--gold", data / "gold.talp", code=2)
+    assert "--out" in refused("align", pairs, "-m", model, "--resume", code=2)
+    assert "no place for scores" in refused(
+        "align", pairs, "-m", model, "--output-format", "talp", "--scores", code=2
+    )
+    bert = example_data.tiny_model(tmp_path)
+    assert "no decoder" in refused("align", pairs, "-m", bert, code=2)
