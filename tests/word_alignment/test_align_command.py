@@ -9,9 +9,15 @@ from types import SimpleNamespace
 import pytest
 
 import example_data
+from example_data import TRANSLATIONS
+from headlight.corpora import TranslationPair
 from headlight.errors import RunError, UsageError
 from headlight.links import open_links
+from headlight.measures import Scores
+from headlight.word_alignment.aligner import Aligner, collate_examples, encode
+from headlight.word_alignment.choose import choose_layer
 from headlight.word_alignment.output import LinkFile
+from headlight.word_alignment.settings import AlignerSettings
 from studies.command import Command
 from translators import FAMILIES
 
@@ -63,11 +69,45 @@ def test_standard_input_is_two_texts_between_bars(
 def test_the_layer_that_is_used_is_told(headlight: Command, data: Path) -> None:
     _, _, complained = headlight("align", data / "test.de-en", "--model", data / "model")
     assert complained.startswith("note: layer ")
-    assert "its mean norm is the highest" in complained
-    refused = headlight.refused(
-        "align", data / "test.de-en", "--model", data / "model", "--step", "output", code=2
-    )
-    assert "name a layer" in refused
+    assert "agrees best with what predictions lose" in complained
+
+
+def test_a_layer_of_a_model_without_predictions_is_chosen_by_its_norms() -> None:
+    made = FAMILIES["marian"].model()
+    pairs = [TranslationPair("a:1", source, target) for source, target, _ in TRANSLATIONS]
+    choice = choose_layer(made, AlignerSettings(), pairs)
+    norms = {}
+    for pair in pairs:
+        (example,) = encode(made, [pair], AlignerSettings())
+        with made.capture(made.sites_of("cross")) as recorder:
+            recorder.visit = lambda record: norms.setdefault(record.site.layer, []).append(
+                float(Scores(record).merged_norm.mean())
+            )
+            made.run(collate_examples(made, [example]))
+    means = {layer: sum(found) / len(found) for layer, found in norms.items()}
+    assert choice.layer == max(means, key=lambda layer: means[layer])
+    assert "mean norm is the highest" in choice.reason
+    with pytest.raises(UsageError, match="name a layer"):
+        choose_layer(made, AlignerSettings(step="output"), pairs)
+    assert choose_layer(made, AlignerSettings(), [TranslationPair("a:1", "", "")]).layer == 0
+
+
+def test_the_layer_is_the_one_that_agrees_with_what_predictions_lose() -> None:
+    made = FAMILIES["marian"].model(head=True)
+    pairs = [TranslationPair("a:1", source, target) for source, target, _ in TRANSLATIONS]
+    choice = choose_layer(made, AlignerSettings(), pairs)
+    judge = [a.links for a in Aligner(made, AlignerSettings(measure="difference")).align(pairs)]
+    rates = {}
+    for layer in (0, 1):
+        found = [a.links for a in Aligner(made, AlignerSettings(layer=layer)).align(pairs)]
+        counts = [
+            (len(one), len(other), len(one & other))
+            for one, other in zip(judge, found, strict=True)
+        ]
+        all_of_one, all_of_other, common = map(sum, zip(*counts, strict=True))
+        rates[layer] = 1 - 2 * common / (all_of_one + all_of_other)
+    assert rates[choice.layer] == min(rates.values())
+    assert f"{rates[choice.layer]:.1%}" in choice.reason
 
 
 def test_two_directions_are_put_together(headlight: Command, data: Path, tmp_path: Path) -> None:
@@ -120,8 +160,6 @@ def test_an_interrupted_file_is_gone_on_with(
         if len(seen) == 3:
             raise KeyboardInterrupt
         return original(aligner, window)
-
-    from headlight.word_alignment.aligner import Aligner
 
     original = Aligner._align_window
     with monkeypatch.context() as patched:

@@ -13,7 +13,7 @@ from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, T
 from headlight.cli.printing import complain, say, say_lines
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.corpus import Corpus
-from headlight.errors import UsageError
+from headlight.errors import MissingHeadError, UsageError
 from headlight.links import LinkFormat, LinkWriter, Symmetrization
 from headlight.word_alignment.settings import AlignerSettings
 
@@ -147,9 +147,16 @@ def align(
         "device": device,
         "dtype": dtype,
         "trust_remote_code": trust_remote_code,
-        "head": "none" if settings.of_attention else "language_model",
     }
-    forward = load_model(model or EMBEDDED_TRANSLATOR, tokenizer, revision=revision, **options)
+    needs_head = not settings.of_attention
+    predicts = needs_head or (settings.layer is None and reverse_model is None)
+    forward = _loaded(
+        model or EMBEDDED_TRANSLATOR,
+        tokenizer,
+        {"revision": revision, **options},
+        head="language_model" if predicts else "none",
+        needs_head=needs_head,
+    )
     backward = load_model(reverse_model, **options) if reverse_model else None
     job = Job(pairs, forward, backward, settings, symmetrize)
     if html is not None:
@@ -158,6 +165,20 @@ def align(
         _write(job, asked)
     elif html is None:
         say_lines(_texts(job.alignments(), writer))
+
+
+def _loaded(
+    name: str, tokenizer: str | None, options: dict[str, Any], *, head: str, needs_head: bool
+) -> "CapturedModel":
+    """The model with a head, without it if it has none and can do without."""
+    from headlight.capture import load_model
+
+    try:
+        return load_model(name, tokenizer, head=head, **options)
+    except MissingHeadError:
+        if needs_head:
+            raise
+        return load_model(name, tokenizer, **options)
 
 
 @dataclass(frozen=True)

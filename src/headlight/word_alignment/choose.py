@@ -19,6 +19,8 @@ from headlight.word_alignment.soft import mean_of_places, places
 
 SAMPLE = 200
 """Pairs that are looked at."""
+JUDGED = 25
+"""Pairs of which every source piece is erased in turn."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,11 @@ def choose_layer(
     """The layer whose links are probably the best.
 
     With a model for the other direction, it is the pair of layers whose links agree most (Chen et
-    al. 2020, Section 4.1); without, the layer with the highest mean norm, which was the best one in
-    all of the models of Kobayashi et al. (2020, Section 5), if a row stands for the word that the
-    decoder reads.
+    al. 2020, Section 4.1).  Without, it is the layer whose links agree most with what the model's
+    own predictions lose without a source piece (the measure ``difference``), on `JUDGED` pairs.
+    Of a model without predictions it is the layer with the highest mean norm, which was the best
+    one in all of the models of Kobayashi et al. (2020, Section 5), if a row stands for the word
+    that the decoder reads.
 
     Args:
         model: An encoder-decoder model.
@@ -56,18 +60,21 @@ def choose_layer(
         reverse_model: From the target language to the source.
 
     Raises:
-        UsageError: There is no reverse model, and a row stands for the predicted word; or no pair
-            has words.
+        UsageError: There is neither a reverse model nor a head that predicts, and a row stands for
+            the predicted word.
     """
     sample = [pair for pair in pairs if pair.source and pair.target][:SAMPLE]
     if not sample:
         return Choice(0, "no pair has words")
     if reverse_model is not None:
         return _agreeing(model, reverse_model, settings, sample)
+    if model.transformer.get_output_embeddings() is not None:
+        return _predicting(model, settings, sample[:JUDGED])
     if settings.step == "output":
         raise UsageError(
-            "no layer can be chosen for the step output without a model for the other direction; "
-            "name a layer, a reverse model, or take the step input."
+            f"{model.name} has no language-model head and there is no model for the other "
+            "direction, so that no layer can be chosen for the step output; name a layer, a "
+            "reverse model, or take the step input."
         )
     norms = mean_norms(model, settings, sample)
     best = max(norms, key=lambda layer: norms[layer])
@@ -94,6 +101,21 @@ def mean_norms(
             recorder.visit = visit
             model.run(batch)
     return found
+
+
+def _predicting(
+    model: CapturedModel, settings: AlignerSettings, sample: Sequence[TranslationPair]
+) -> Choice:
+    judge = Aligner(model, settings.replace(measure="difference", layer=None, head=None))
+    wanted = [found.links for found in judge.align(sample)]
+    by_layer = _links_by_layer(model, settings, sample)
+    rates = {layer: error_rate(wanted, found) for layer, found in by_layer.items()}
+    best = min(rates, key=lambda layer: rates[layer])
+    return Choice(
+        best,
+        "it agrees best with what predictions lose without a source word "
+        f"(AER {rates[best]:.1%} between the two, over {len(sample)} pairs)",
+    )
 
 
 def _agreeing(
