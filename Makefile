@@ -80,6 +80,7 @@ pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA
 pretrain-translator: $(VENV)/.installed-dev ## train the embedded translator: make pretrain-translator DATA=folder
 	@test -n "$(DATA)" || { echo "Name a folder of sentence pairs: make pretrain-translator DATA=folder"; exit 2; }
 	$(bin)/python scripts/pretrain_translator.py "$(DATA)" --out build/translator
+	$(bin)/python scripts/translator_card.py "$(DATA)" --run build/translator $(if $(GOLD),--gold "$(GOLD)")
 
 reproduction: $(VENV)/.installed-dev ## reproduce a paper and write its page: make reproduction PAPER=clark2019 DATA=folder
 	@test -n "$(PAPER)" -a -n "$(DATA)" || { echo "Name paper and data: make reproduction PAPER=clark2019 DATA=folder"; exit 2; }

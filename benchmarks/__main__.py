@@ -15,6 +15,7 @@ import torch
 import transformers
 
 from benchmarks import (
+    align,
     attribution,
     dependency,
     distances,
@@ -36,6 +37,7 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
     "norms": ("The study of norms", norms),
     "attribution": ("Hidden token attribution", attribution),
     "identity": ("Token identity", identity),
+    "align": ("Word alignment", align),
     "memory": ("Memory", memory),
     "startup": ("Starting", startup),
 }

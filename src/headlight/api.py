@@ -11,7 +11,7 @@ import xarray
 import headlight.accessor  # noqa: F401 - results can make their tables, pictures and pages
 from headlight.analysis.folder import RESULT, RunFolder
 from headlight.capture import CapturedModel, load_model
-from headlight.capture.loading import EMBEDDED, EMBEDDED_NAME
+from headlight.capture.loading import EMBEDDED_MODELS, EMBEDDED_NAME
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location, location
 from headlight.reports import write_report
@@ -70,7 +70,7 @@ def configuration(
 def _name_of_another(model: CapturedModel) -> str | None:
     """Where the tokenizer is from, if it did not come with the model."""
     named = str(getattr(model.tokenizer, "name_or_path", ""))
-    own = {"", model.name, *([str(EMBEDDED)] if model.name == EMBEDDED_NAME else [])}
+    own = {"", model.name, str(EMBEDDED_MODELS.get(model.name, ""))}
     return None if named in own else named
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,8 @@ DTYPES = {
 HEADS = ("none", "language_model")
 
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+
+SENTENCE_PIECE = "sentencepiece"
 
 _READ_AT_ONCE = 1 << 22
 
@@ -222,6 +225,8 @@ def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
 
 def _tokenizer_problem(source: str, problem: Exception) -> str:
     """Why there is none; nothing where there is simply no file of one."""
+    if isinstance(problem, ImportError) and SENTENCE_PIECE in str(problem).lower():
+        return f"its tokenizer needs the library {SENTENCE_PIECE}: pip install {SENTENCE_PIECE}"
     absent = isinstance(problem, OSError | ImportError)  # a gated repository, a library
     if not absent and (Path(source) / "tokenizer.json").exists():
         return f"its tokenizer.json cannot be read: {_first_sentence(problem)}"
@@ -312,7 +317,10 @@ def _quiet() -> Iterator[None]:
     log.set_verbosity_error()
     log.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            # Marian's tokenizer recommends what it does not use.
+            warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")
+            yield
     finally:
         log.set_verbosity(level)
         if bars:

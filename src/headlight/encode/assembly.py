@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
+from headlight.encode.boundary_marks import with_words
 from headlight.encode.categories import CLS, OTHER, SEP, Categories
 from headlight.encode.examples import Encoded
 from headlight.encode.pieces import Pieces, Tokenizer, require_fast
@@ -156,6 +157,7 @@ class Assembly:
         Raises:
             UsageError: The tokenizer is a slow one.
         """
+        tokenizer = with_words(tokenizer)
         require_fast(tokenizer)
         single = Template.of(tokenizer, pair=False)
         two_texts = decoder_start is None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, cast
 
+from headlight.encode.boundary_marks import with_words
 from headlight.encode.pieces import Tokenizer
 from headlight.vocabulary import CATEGORIES
 
@@ -37,7 +38,7 @@ class Categories:
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Categories":
         """Read off the tokenizer's special tokens and vocabulary."""
-        vocabulary = cast("Any", tokenizer).backend_tokenizer
+        vocabulary = cast("Any", with_words(tokenizer)).backend_tokenizer
         spellings = map("".join, product(BOUNDARIES, ".,", ENDINGS))
         punctuation = (vocabulary.token_to_id(piece) for piece in spellings)
         starts = _known(tokenizer.cls_token_id, tokenizer.bos_token_id)

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int64
 
+from headlight.encode.boundary_marks import with_words
 from headlight.errors import CorpusError, UsageError
 
 WORD = re.compile(r"\S+")
@@ -89,8 +90,9 @@ def require_fast(tokenizer: Tokenizer) -> None:
     """
     if not tokenizer.is_fast:
         raise UsageError(
-            f"the tokenizer {type(tokenizer).__name__} is a slow one, which does not tell "
-            "where its pieces are in the text; use a fast one (a model with a tokenizer.json)."
+            f"the tokenizer {type(tokenizer).__name__} is a slow one, which neither tells nor "
+            "marks where its pieces are in the text; use a fast one (a model with a "
+            "tokenizer.json)."
         )
 
 
@@ -121,6 +123,7 @@ def encodings(
     Raises:
         CorpusError: A text has no break between words for longer than `LONGEST_WORD`.
     """
+    tokenizer = with_words(tokenizer)
     short = iter(_encode(tokenizer, [text for text in texts if len(text) <= STRETCH], target))
     return [
         next(short) if len(text) <= STRETCH else _in_stretches(tokenizer, text, target)
