@@ -95,12 +95,7 @@ def alignment_table(folder: Path, model: Path) -> list[str]:
     ]
 
 
-CARD = """---
-license: cc-by-2.0
-language: [de, en]
----
-
-# headlight-translator
+CARD = """# headlight-translator
 
 A small translator from German to English, which comes with Headlight so that word alignment and
 cross-attention can be looked at without a network. It is no good translator.

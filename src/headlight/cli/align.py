@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from headlight.word_alignment.output import LinkFile
 
 BARS = " ||| "
+SAMPLE = Path(__file__).parents[1] / "assets" / "sample.de-en"
+"""Twelve short pairs, German and English; the links of ``sample.talp`` are theirs."""
 DRAWN = 20
 """Pairs on a page."""
 OUTPUT = "The links"
@@ -33,6 +35,8 @@ WHY = {"empty": "without words on a side", "too long": "longer than the model ta
 
 ALIGN_EXAMPLES = """
 [bold]Examples[/bold]
+
+  headlight align                                     [dim]embedded translator, sample pairs[/dim]
 
   headlight align "das haus ist klein . ||| the house is small ."
 
@@ -63,12 +67,13 @@ class Output:
 @takes_settings(settings=AlignerSettings)
 def align(
     source: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="Pairs: a file, folder or glob (source ||| target, TSV, CSV, JSON lines, TMX), "
-            "hf:NAME, - for standard input, or one pair itself; or the source sentences alone."
+            "hf:NAME, - for standard input, or one pair itself; or the source sentences alone. "
+            "Default: sample pairs."
         ),
-    ],
+    ] = None,
     target: Annotated[
         str | None, typer.Argument(help="The translations, if SOURCE holds the sources alone.")
     ] = None,
@@ -224,11 +229,13 @@ def _tell_choice(choice: "Choice") -> None:
 
 
 def _open(
-    source: str, target: str | None, format: str | None, columns: str | None
+    source: str | None, target: str | None, format: str | None, columns: str | None
 ) -> "Corpus[TranslationPair]":
     """The pairs; one that is given itself is a corpus of one."""
     from headlight.corpora import TranslationPair, open_parallel
 
+    if source is None:
+        return open_parallel(SAMPLE)
     if target is None and BARS in source and not Path(source).exists():
         first, _, second = source.partition(BARS)
         pair = TranslationPair.of("the command line", first, second)
