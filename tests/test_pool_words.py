@@ -232,3 +232,9 @@ def test_refusals():
     pair = WordPair(Words.of(word), Words.of(word[:, :4]))
     with pytest.raises(UsageError, match="have 5 keys, and the words are of 4 tokens; give"):
         pair.pool(BY_HAND)
+
+
+@pytest.mark.parametrize("how", ["mean", "first", "max"])
+def test_a_text_without_words_has_no_rows_and_no_columns(how):
+    words = Words.of(torch.tensor([[-1, -1]]), queries=how)
+    assert words.pool(torch.rand(1, 3, 2, 2)).shape == (1, 3, 0, 0)

@@ -120,7 +120,7 @@ def translator() -> CapturedModel:
     network = made.transformer
     network.train()
     optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3)
-    steps = 350
+    steps = 600
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 3e-3, total_steps=steps)
     for step in range(steps):
         some = [pair for pair, _ in pairs(64, seed=1000 + step)]

@@ -173,7 +173,7 @@ class Words:
         batch, heads, tokens, kinds = rows.shape
         starts = torch.arange(batch * heads, device=rows.device).view(batch, heads, 1) * tokens
         places = (starts + self._first[:, None]).flatten()
-        picked = rows.reshape(-1, kinds).index_select(0, places)
+        picked = rows.reshape(batch * heads * tokens, kinds).index_select(0, places)
         picked = picked.view(batch, heads, self.width, kinds)
         return picked.masked_fill_(~self.present[:, None, :, None], 0)
 
