@@ -128,7 +128,7 @@ def test_a_damaged_tokenizer_is_none_and_the_refusal_says_why(folder: Path, cont
     "problem",
     [
         OSError("You are trying to access a gated repo.\nMake sure to have access to it."),
-        ImportError("T5Tokenizer requires the SentencePiece library\nbut it was not found."),
+        ImportError("T5Tokenizer requires the protobuf library\nbut it was not found."),
     ],
 )
 def test_a_tokenizer_that_cannot_be_had_is_told_when_text_is_read(
