@@ -89,10 +89,10 @@ def floor(model: CapturedModel, texts: Batch, copies: int) -> Callable[[], None]
     return run
 
 
-def smoothgrad(model: CapturedModel, texts: Batch, copies: int) -> Callable[[], None]:
+def smoothgrad(model: CapturedModel, texts: Batch, copies: int) -> Callable[[], object]:
     """What is aligned by."""
     settings = InputMeasureSettings(samples=copies)
-    return lambda: input_matrix(model, texts, "smoothgrad", settings) and None
+    return lambda: input_matrix(model, texts, "smoothgrad", settings)
 
 
 def main(count: int = 5) -> list[tuple[str, str, str, str]]:
