@@ -3,10 +3,10 @@
     python scripts/pretrain_translator.py DATA --out build/translator --steps 20000
 
 DATA is a folder with the folders `PARTS` of sentence pairs, German and English.  ``--parts`` names
-those to train on: by default the two that may be published.  The last `HELD_OUT` pairs of each part
-are never trained on.  Run the same command again to go on from the last checkpoint; ``--steps``
-may change between runs, because the learning rate is constant until the last ``--decay`` share of
-the steps.
+those to train on: by default the two that may be published.  `HELD_OUT` pairs of each part, evenly
+spread, are never trained on.  Run the same command again to go on from the last checkpoint;
+``--steps`` may change between runs, because the learning rate is constant until the last
+``--decay`` share of the steps.
 
 Attention is left to itself: no alignment enters the loss, and nothing is initialised from one.
 What makes it learn in some tens of millions of tokens: a small lower-cased vocabulary shared by

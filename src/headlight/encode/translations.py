@@ -1,7 +1,7 @@
 """Translations as examples of an encoder-decoder model."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from headlight.corpora import TranslationPair
@@ -13,8 +13,6 @@ from headlight.settings import require_choice
 
 Overflow = Literal["skip", "error"]
 """What becomes of a pair that is too long; cut off, its words could not be aligned."""
-
-NO_SIZE = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +60,8 @@ def translations(
     """
     require_choice("way of dealing with long pairs", overflow, Overflow)
     assembly = Assembly.of(tokenizer, decoder_start)
-    assembly.room(max_length or NO_SIZE)
+    if max_length is not None:
+        assembly.room(max_length)
     lead = len(prefix.split())
 
     def make(counts: Counts) -> Iterator[EncodedTranslation]:
@@ -109,5 +108,4 @@ def _is_too_long(example: Encoded, max_length: int | None, overflow: str) -> boo
 def _without_prefix(example: Encoded, lead: int) -> Encoded:
     """The first words belong to no word of the sentence."""
     words = tuple(word - lead if word >= lead else SPECIAL_WORD for word in example.words)
-    values = {name: getattr(example, name) for name in Encoded.__slots__}
-    return Encoded(**(values | {"words": words}))
+    return replace(example, words=words)

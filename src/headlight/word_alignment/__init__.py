@@ -1,8 +1,8 @@
 """Which words of a sentence and its translation belong together, as a model sees it.
 
-`soft` makes matrices between target and source words of cross-attention, `input_measures` of
-gradients and of predictions without a word; `extract` makes links of them; `aligner` does all of it
-for a stream of pairs.
+`soft` makes matrices between target and source words of cross-attention, and links of them;
+`inputs` makes such matrices of gradients and of predictions without a word.  `aligner` does all of
+it for a stream of pairs, `directions` with one model or two, and `choose` finds a layer.
 """
 
 from headlight.word_alignment.settings import (

@@ -24,9 +24,8 @@ from headlight.word_alignment.soft import (
     WordMatrix,
     attention_links,
     head_matrices,
+    input_links,
     layer_matrix,
-    links_of_pieces,
-    links_of_words,
 )
 
 WINDOW = 256
@@ -153,7 +152,7 @@ def check_translates(model: CapturedModel) -> None:
     if not model.has_decoder_inputs:
         raise UsageError(
             f"{model.name} has no decoder that attends to a source; name a translation model, such "
-            "as Helsinki-NLP/opus-mt-de-en, or align by the similarity of an encoder's vectors."
+            "as Helsinki-NLP/opus-mt-de-en."
         )
 
 
@@ -174,17 +173,6 @@ def collate_examples(model: CapturedModel, examples: Sequence[EncodedTranslation
     """A batch on the device of the model."""
     padding = getattr(model.tokenizer, "pad_token_id", None)
     return collate(examples, pad_id=padding or 0, device=model.transformer.device)
-
-
-def input_links(
-    matrix: Tensor, sides: Sides, settings: AlignerSettings
-) -> tuple[LinkMatrix, WordMatrix]:
-    """Links of a measure of the input, and its matrix between words."""
-    words = sides.pairs["input"].pool(matrix)
-    null = settings.null or "exclude"
-    if settings.unit == "piece":
-        return links_of_pieces(matrix, sides, "input", null), words
-    return links_of_words(words, sides, null), words
 
 
 def _chosen_sites(model: CapturedModel, settings: AlignerSettings) -> list[AttentionSite]:

@@ -167,6 +167,17 @@ def _between_pieces(
     return scores.of("merged_norm") if measure == "norm" else scores.of(measure).mean(1)[:, None]
 
 
+def input_links(
+    matrix: Float[Tensor, "batch 1 target source"], sides: Sides, settings: LinkSettings
+) -> tuple[LinkMatrix, WordMatrix]:
+    """Links of a measure of the input, and its matrix between words."""
+    words = sides.pairs["input"].pool(matrix)
+    null = settings.null or "exclude"
+    if settings.unit == "piece":
+        return links_of_pieces(matrix, sides, "input", null), words
+    return links_of_words(words, sides, null), words
+
+
 def places(batch: Batch) -> Float[Tensor, "batch target source"]:
     """1 for every pair of places that are no padding."""
     assert batch.target_mask is not None  # noqa: S101 - only translations come here

@@ -21,8 +21,7 @@ from headlight.word_alignment.soft import (
     LinkMatrix,
     Sides,
     attention_links,
-    links_of_pieces,
-    links_of_words,
+    input_links,
     mean_of_places,
     places,
 )
@@ -173,14 +172,10 @@ class InputAlignmentObserver:
     def tally(self) -> Tally:
         """Counts of the batch by measure, sentences along the first axis."""
         settings, sides = self._settings, Sides.of(self._batch)
-        null = settings.null or "exclude"
         found = []
         for measure in settings.of_input:
             matrix = input_matrix(self._model, self._batch, measure, settings.inputs)
-            if settings.unit == "piece":
-                links = links_of_pieces(matrix, sides, "input", null)
-            else:
-                links = links_of_words(sides.pairs["input"].pool(matrix), sides, null)
+            links, _ = input_links(matrix, sides, settings)
             found.append(self._gold.counts(links)[:, 0])
         keys = np.array([example.index for example in self._examples], dtype=np.int64)
         rows = np.stack(found, 1)
