@@ -1,6 +1,12 @@
 """What attention does, as numbers: pure functions of captured tensors, and `Scores` over them."""
 
-from headlight.measures.divergence import distributions, divergence
+from headlight.measures.divergence import (
+    distributions,
+    divergence,
+    jensen_shannon,
+    kullback_leibler,
+    total_variation,
+)
 from headlight.measures.effective import Effective, effective
 from headlight.measures.entropy import entropy
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
@@ -17,9 +23,12 @@ __all__ = [
     "effective",
     "entropy",
     "input_norm",
+    "jensen_shannon",
+    "kullback_leibler",
     "merged_norm",
     "null_spaces",
     "register_measure",
+    "total_variation",
     "unregister_measure",
     "vector_norm",
     "weighted_norm",

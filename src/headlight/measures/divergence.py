@@ -1,7 +1,13 @@
-"""How differently heads attend: Jensen-Shannon divergences (Clark et al. 2019, Section 6)."""
+"""How far distributions are apart, and how differently heads attend (Clark et al. 2019, Section 6).
+
+`total_variation`, `kullback_leibler` and `jensen_shannon` compare rows with rows, and can be
+differentiated; `divergence` compares all pairs of heads, and is made for many.
+"""
+
+import math
 
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.errors import UsageError
@@ -21,6 +27,75 @@ TINY = 1e-30
 
 Rows = Float[Tensor, "head query key"]
 """Heads, of one layer or of several, on one text without padding."""
+
+Real = Bool[Tensor, "*#rows #key"]
+"""Which entries of rows are real, and not padding."""
+
+
+def total_variation(
+    p: Float[Tensor, "*rows key"], q: Float[Tensor, "*rows key"], real: Real | None = None
+) -> Float[Tensor, "*rows"]:
+    """½ Σ_j |p_j − q_j|: the largest difference between the probabilities of any event.
+
+    Of two classes that is |p_1 − q_1|; the released code of Wiegreffe and Pinter (2019) has half
+    of it.
+
+    Args:
+        p: distributions.
+        q: others of the same shape.
+        real: entries that count; by default all.  What stands in the others is not looked at.
+
+    Returns:
+        between 0 and 1 for each row; 0 for one without a real entry.
+    """
+    difference = _real(single(p), real) - _real(single(q), real)
+    return (difference.abs().sum(-1) / 2).clamp_max(1)
+
+
+def kullback_leibler(
+    p: Float[Tensor, "*rows key"], q: Float[Tensor, "*rows key"], real: Real | None = None
+) -> Float[Tensor, "*rows"]:
+    """KL(p ‖ q) = Σ_j p_j (ln p_j − ln q_j).
+
+    Where p_j is 0, the summand is 0.  Where q_j is 0 and p_j is not, the divergence is infinite;
+    here q_j counts as the smallest normal number of its type (in float32 1.2e-38), so that a loss
+    stays finite.  In gradients logarithms of zeros are constants, so that they are finite too.  For
+    the arguments see `total_variation`.
+
+    Returns:
+        nats for each row, not negative but for rounding.
+    """
+    p, q = _real(single(p), real), _real(single(q), real)
+    return (p * (_log(p) - _log(q))).sum(-1)
+
+
+def jensen_shannon(
+    p: Float[Tensor, "*rows key"], q: Float[Tensor, "*rows key"], real: Real | None = None
+) -> Float[Tensor, "*rows"]:
+    """½ KL(p ‖ m) + ½ KL(q ‖ m) with m = (p + q) / 2.  For the arguments see `total_variation`.
+
+    Returns:
+        nats between 0 and ln 2 for each row; symmetric.
+    """
+    p, q = _real(single(p), real), _real(single(q), real)
+    middle = _log((p + q) / 2)
+    found = (p * (_log(p) - middle) + q * (_log(q) - middle)).sum(-1) / 2
+    return found.clamp(0, math.log(2))
+
+
+def _real(row: Float[Tensor, "*rows key"], real: Real | None) -> Float[Tensor, "*rows key"]:
+    """Zeros where an entry is not real."""
+    return row if real is None else torch.where(real, row, 0)
+
+
+def _log(row: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows key"]:
+    """The logarithm; of numbers too small to be normal that of the smallest, with gradient 0.
+
+    The floor is on what goes into the logarithm: its gradient would be infinite at 0, and not a
+    number after that had been multiplied by 0.
+    """
+    tiny = torch.finfo(row.dtype).tiny
+    return torch.where(row < tiny, tiny, row).log()
 
 
 def distributions(scores: Rows) -> Rows:
