@@ -7,6 +7,7 @@ import xarray
 
 import headlight
 from headlight.analysis.folder import RunFolder
+from headlight.corpora import open_parallel
 from headlight.corpora.pairs.pair_corpus import open_sentence_pairs
 from headlight.corpora.pairs.sentence_pair import SentencePair
 from headlight.errors import UsageError
@@ -152,3 +153,30 @@ def test_contributions_are_those_of_one_kind():
 def test_all_kinds_of_a_model_that_reads_one_text():
     with pytest.raises(UsageError, match="all attention of marian needs two texts per example"):
         survey([SOURCE], FAMILIES["marian"].model(), SurveySettings(kind="all"), progress=False)
+
+
+def test_translations_are_read_from_any_of_their_files(tmp_path):
+    model = FAMILIES["marian"].model()
+    path = tmp_path / "pairs.txt"
+    path.write_text("".join(f"{source} ||| {target}\n" for source, target in TEXTS))
+    for kind in ("encoder", "cross"):
+        settings = SurveySettings(kind=kind, format="translations")
+        found = survey(path, model, settings, progress=False)
+        opened = survey(open_parallel(path), model, SurveySettings(kind=kind), progress=False)
+        xarray.testing.assert_equal(found, opened)
+        # The encoder reads the sources alone, and not their translations.
+        given = [texts[0] for texts in TEXTS] if kind == "encoder" else pairs()
+        agrees(found, survey(given, model, SurveySettings(kind=kind), progress=False))
+
+
+def test_the_sample_of_a_translator_is_translations():
+    model = FAMILIES["marian"].model()
+    found = survey(None, model, SurveySettings(kind="cross"), progress=False)
+    assert found.attrs["corpus"] == "the sample translations"
+    assert int(found.attrs["examples"]) == 12
+
+
+def test_translations_are_two_segments_already(tmp_path):
+    settings = SurveySettings(kind="cross", format="translations", pairs=True)
+    with pytest.raises(UsageError, match="translations are two segments already; leave out pairs"):
+        survey(tmp_path / "x", FAMILIES["marian"].model(), settings, progress=False)

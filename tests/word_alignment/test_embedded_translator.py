@@ -6,7 +6,7 @@ import pytest
 
 import headlight as root
 from headlight.capture.loading import EMBEDDED_MODELS
-from headlight.cli.align import SAMPLE
+from headlight.corpora import SAMPLE_TRANSLATIONS as SAMPLE
 from headlight.links import open_links, score_links
 from headlight.studies.catalogue import EMBEDDED_TRANSLATOR
 from studies.command import Command

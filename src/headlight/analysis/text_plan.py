@@ -13,18 +13,24 @@ from headlight.analysis.plan import (
 )
 from headlight.analysis.settings import TextSettings
 from headlight.capture import CapturedModel
-from headlight.corpora import Corpus, Source, open_corpus, open_sentence_pairs
+from headlight.corpora import (
+    OF_TWO_TEXTS,
+    SAMPLE_TEXT,
+    SAMPLE_TRANSLATIONS,
+    Corpus,
+    Source,
+    as_sentence_pairs,
+    open_corpus,
+    open_parallel,
+)
 from headlight.encode import Encoded, Examples, adjacent_segments, sentence_pairs, texts
 from headlight.errors import UsageError
 from headlight.kinds import ALL
 
-SAMPLE = Path(__file__).parents[1] / "assets" / "sample.txt"
 SAMPLE_NAME = "the sample corpus"
 SAMPLE_LENGTH = 256
 """Two paragraphs of the sample corpus."""
 PAIR_LENGTH = 128
-SENTENCE_PAIRS = "pairs"
-"""The format of sentence pairs."""
 
 NO_PAIR = (
     "a pair needs a document of two paragraphs or more, which are lines without a blank line "
@@ -33,7 +39,8 @@ NO_PAIR = (
 
 TextSource = Source | Corpus | Examples | None
 """A path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples made for the very model;
-None is the sample corpus that comes with the package."""
+None is a sample that comes with the package: texts, or for a decoder that reads them,
+translations."""
 
 S = TypeVar("S", bound=TextSettings)
 
@@ -69,11 +76,10 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
     """
     check_tokenizer(model)
     if source is None:
-        settings = _for_sample(settings, model)
+        source, settings = _sample(model, settings)
     whole = any(one.objective is not None for one in passes)
     opened = source if isinstance(source, Examples) else open_texts(source, settings)
-    two_texts = settings.pairs or isinstance(opened, Examples) or opened.kind == "pairs"
-    model = _part_that_runs(model, settings, two_texts=two_texts, whole=whole)
+    model = _part_that_runs(model, settings, opened, whole=whole)
     kind, sites = choose_sites(model, settings)
     return StudyPlan(
         name=name,
@@ -93,7 +99,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
     )
 
 
-def open_texts(source: Source | Corpus | None, settings: TextSettings) -> Corpus:
+def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
     """The corpus, opened as the settings say.
 
     Raises:
@@ -102,38 +108,47 @@ def open_texts(source: Source | Corpus | None, settings: TextSettings) -> Corpus
     """
     if isinstance(source, Corpus):
         return source
-    if source is None:
-        return open_corpus(SAMPLE)
-    if settings.format == SENTENCE_PAIRS:
+    if settings.format is not None and settings.format in OF_TWO_TEXTS:
         if settings.pairs:
             raise UsageError(
-                "sentence pairs are two segments already; leave out pairs, which joins adjacent "
-                "paragraphs."
+                f"{settings.format} are two segments already; leave out pairs, which joins "
+                "adjacent paragraphs."
             )
         if not isinstance(source, str | Path):
-            raise UsageError("sentence pairs are read from files; give a path, or open them first.")
-        return open_sentence_pairs(source)
+            raise UsageError(
+                f"{settings.format} are read from files; give a path, or open them first."
+            )
+        return OF_TWO_TEXTS[settings.format](str(source))
     return open_corpus(source, format=settings.format, column=settings.column)
 
 
-def _for_sample(settings: S, model: CapturedModel) -> S:
-    """What suits the sample corpus: two adjacent paragraphs per example."""
+def _sample(model: CapturedModel, settings: S) -> tuple[Corpus, S]:
+    """Translations for a decoder that reads them, else texts, two adjacent paragraphs together."""
+    if model.has_decoder_inputs and settings.kind != "encoder":
+        return open_parallel(SAMPLE_TRANSLATIONS), settings
     longest = min(SAMPLE_LENGTH, model.longest or SAMPLE_LENGTH)
-    return settings.replace(pairs=True, max_length=settings.max_length or longest)
+    settings = settings.replace(pairs=True, max_length=settings.max_length or longest)
+    return open_corpus(SAMPLE_TEXT), settings
 
 
 def _name(opened: Corpus | Examples) -> str:
     if isinstance(opened, Examples):
         return "examples"
-    return SAMPLE_NAME if opened.source == str(SAMPLE) else opened.source
+    samples = {str(SAMPLE_TEXT): SAMPLE_NAME, str(SAMPLE_TRANSLATIONS): "the sample translations"}
+    return samples.get(opened.source, opened.source)
 
 
 def _part_that_runs(
-    model: CapturedModel, settings: TextSettings, *, two_texts: bool, whole: bool
+    model: CapturedModel, settings: TextSettings, opened: Corpus | Examples, *, whole: bool
 ) -> CapturedModel:
-    """The model, or of an encoder-decoder the encoder, where its decoder is not needed."""
+    """The model, or of an encoder-decoder the encoder, where its decoder is not needed.
+
+    A translation is never read by the encoder, so there the model always runs whole.
+    """
+    translated = isinstance(opened, Corpus) and opened.kind == "parallel"
+    two_texts = settings.pairs or isinstance(opened, Examples) or opened.kind == "pairs"
     wants_decoder = two_texts and (whole or settings.kind != "encoder")
-    if not model.has_decoder_inputs or wants_decoder:
+    if not model.has_decoder_inputs or wants_decoder or translated:
         return model
     if whole:
         raise UsageError(f"the loss of {model.name} needs two texts per example; use pairs.")
@@ -147,9 +162,9 @@ def _part_that_runs(
 def _encode(corpus: Corpus, model: CapturedModel, settings: TextSettings) -> Examples:
     tokenizer: Any = model.tokenizer
     length = choose_length(model, settings.max_length, *([PAIR_LENGTH] if settings.pairs else []))
-    if corpus.kind == "pairs":
+    if corpus.kind in ("pairs", "parallel"):
         return sentence_pairs(
-            corpus,
+            corpus if corpus.kind == "pairs" else as_sentence_pairs(corpus),
             tokenizer,
             max_length=length,
             overflow=settings.overflow,

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from headlight.word_alignment.output import LinkFile
 
 BARS = " ||| "
-SAMPLE = Path(__file__).parents[1] / "assets" / "sample.de-en"
-"""Twelve short pairs, German and English; the links of ``sample.talp`` are theirs."""
 DRAWN = 20
 """Pairs on a page."""
 OUTPUT = "The links"
@@ -232,10 +230,10 @@ def _open(
     source: str | None, target: str | None, format: str | None, columns: str | None
 ) -> "Corpus[TranslationPair]":
     """The pairs; one that is given itself is a corpus of one."""
-    from headlight.corpora import TranslationPair, open_parallel
+    from headlight.corpora import SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
 
     if source is None:
-        return open_parallel(SAMPLE)
+        return open_parallel(SAMPLE_TRANSLATIONS)
     if target is None and BARS in source and not Path(source).exists():
         first, _, second = source.partition(BARS)
         pair = TranslationPair.of("the command line", first, second)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from headlight.corpora import OF_TWO_TEXTS
 from headlight.studies.catalogue import STUDIES
 
 LEFT_OUT: Mapping[str, str] = {
@@ -27,7 +28,7 @@ def notes(attributes: Mapping[str, Any]) -> Iterator[str]:
     """The notes about a result of a study, one sentence each."""
     reads = STUDIES[attributes["stage"]].reads
     settings = json.loads(attributes.get("settings", "{}"))
-    noun = "pair" if settings.get("format") == "pairs" else NOUNS[reads]
+    noun = "pair" if settings.get("format") in OF_TWO_TEXTS else NOUNS[reads]
     for name, meaning in LEFT_OUT.items():
         count = int(attributes.get(name, 0))
         intended = name == "truncated" and settings.get("pairs")  # pairs are made by cutting

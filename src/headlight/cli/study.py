@@ -166,10 +166,10 @@ def check_attribution(settings: Settings) -> None:
 def _check_source(study: Study, source: str | None, settings: Settings) -> None:
     """Complain about a corpus of which not even the beginning can be read."""
     from headlight.corpora import (
+        OF_TWO_TEXTS,
         open_coreference,
         open_corpus,
         open_parallel,
-        open_sentence_pairs,
         open_treebank,
     )
 
@@ -193,8 +193,8 @@ def _check_source(study: Study, source: str | None, settings: Settings) -> None:
     if source is None:
         if format is not None or column is not None:
             raise UsageError("the sample corpus has a format of its own; name a corpus.")
-    elif format == "pairs":
-        next(iter(open_sentence_pairs(source)))
+    elif format is not None and format in OF_TWO_TEXTS:
+        next(iter(OF_TWO_TEXTS[format](source)))
     else:
         next(iter(open_corpus(source, format=format, column=column)))
 

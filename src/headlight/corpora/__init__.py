@@ -12,22 +12,31 @@ from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
 from headlight.corpora.pairs.pair_corpus import open_sentence_pairs, pair_task
 from headlight.corpora.pairs.pair_rows import PAIR_FORMATS
 from headlight.corpora.pairs.sentence_pair import SentencePair
-from headlight.corpora.parallel.parallel_corpus import PARALLEL_FORMATS, open_parallel
+from headlight.corpora.parallel.parallel_corpus import (
+    PARALLEL_FORMATS,
+    as_sentence_pairs,
+    open_parallel,
+)
 from headlight.corpora.parallel.translation_pair import TranslationPair
+from headlight.corpora.samples import SAMPLE_TEXT, SAMPLE_TRANSLATIONS
 from headlight.corpora.text.document import Document
 from headlight.corpora.text.text_corpus import FORMATS, Source, open_corpus
 from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentence
 from headlight.corpora.trees.treebank import open_treebank
 from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS
+from headlight.corpora.two_texts import OF_TWO_TEXTS
 from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors
 
 __all__ = [
     "COREFERENCE_FORMATS",
     "FORMATS",
+    "OF_TWO_TEXTS",
     "PAIR_FORMATS",
     "PARALLEL_FORMATS",
     "PUNCTUATION_RELATION",
     "ROOT",
+    "SAMPLE_TEXT",
+    "SAMPLE_TRANSLATIONS",
     "TREEBANK_FORMATS",
     "UNKNOWN",
     "CoreferenceDocument",
@@ -43,6 +52,7 @@ __all__ = [
     "Source",
     "TranslationPair",
     "WordVectors",
+    "as_sentence_pairs",
     "open_coreference",
     "open_corpus",
     "open_parallel",

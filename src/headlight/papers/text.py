@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 import xarray
 
 from headlight.analysis.settings import TextSettings
-from headlight.analysis.text_plan import SAMPLE, SAMPLE_NAME
+from headlight.analysis.text_plan import SAMPLE_NAME
+from headlight.corpora import SAMPLE_TEXT
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.settings import SegmentIds
 
@@ -33,7 +34,7 @@ def segment_ids(reproduction: Reproduction) -> SegmentIds:
 
 def text_source(reproduction: Reproduction) -> str:
     """The text that is read."""
-    return reproduction.sources.text or str(SAMPLE)
+    return reproduction.sources.text or str(SAMPLE_TEXT)
 
 
 def text_name(reproduction: Reproduction) -> str:

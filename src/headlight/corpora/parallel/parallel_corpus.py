@@ -17,6 +17,7 @@ from headlight.corpora.corpus import (
 from headlight.corpora.files import files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.lines import Lines
+from headlight.corpora.pairs.sentence_pair import SentencePair
 from headlight.corpora.parallel.keys import Keys
 from headlight.corpora.parallel.line_formats import (
     BARS,
@@ -98,6 +99,16 @@ def open_parallel(
     return corpus_of_files(
         source, "parallel", lambda lines, counts: _pairs(lines, counts, format, wanted)
     )
+
+
+def as_sentence_pairs(corpus: Corpus[TranslationPair]) -> Corpus[SentencePair]:
+    """The same corpus, each translation as two sentences, for what reads sentence pairs."""
+
+    def read(counts: CorpusCounts) -> Iterator[SentencePair]:
+        for pair in corpus.read(counts):
+            yield SentencePair(pair.name, pair.source, pair.target, None)
+
+    return Corpus(corpus.source, read, "parallel", corpus.limit, corpus.once)
 
 
 def _of_two(
