@@ -72,6 +72,18 @@ class Repeated:
 REPEATED = Repeated()
 
 
+AUTO = "auto"
+"""None, in a config file and on the command line."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A number that is chosen where it is not given, for which ``auto`` may be written."""
+
+
+CHOSEN = Chosen()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Base of all settings: frozen, checked when made.
@@ -200,7 +212,7 @@ def _check_ranges(name: str, value: Any, notes: tuple[Any, ...]) -> None:
 
 def _converted(name: str, value: Any, hint: Any) -> Any:
     """A value of a config file as the type of its field."""
-    if value is None:
+    if value is None or (value == AUTO and CHOSEN in _notes(hint)):
         return None
     types = [each for each in _parts(hint) if isinstance(each, type) and each is not NoneType]
     nested = next((each for each in types if issubclass(each, Settings)), None)

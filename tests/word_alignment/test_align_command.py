@@ -203,3 +203,13 @@ def test_wrong_requests(headlight: Command, data: Path, tmp_path: Path) -> None:
     )
     bert = example_data.tiny_model(tmp_path)
     assert "no decoder" in refused("align", pairs, "-m", bert, code=2)
+
+
+def test_a_layer_may_be_asked_to_be_chosen(headlight: Command, data: Path) -> None:
+    asked = ("align", "das haus ||| the house", "--model", data / "model", "--layer")
+    assert headlight(*asked, "auto") == headlight(*asked[:-1])
+    code, _, complained = headlight(*asked, "last")
+    assert (code, complained) == (2, "error: --layer must be a number or auto, not 'last'.\n")
+    assert AlignerSettings.from_mapping({"layer": "auto"}) == AlignerSettings()
+    with pytest.raises(UsageError, match="layer must be at least 0, not -1"):
+        AlignerSettings.from_mapping({"layer": -1})

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 
 from headlight.errors import HeadlightError, UsageError
-from headlight.settings import REPEATED, Settings, choices
+from headlight.settings import AUTO, CHOSEN, REPEATED, Settings, choices
 from headlight.vocabulary import measure_names
 
 NUMBERS = re.compile(r"(-?[0-9]{1,4})(?:-([0-9]{1,4}))?")
@@ -60,6 +60,8 @@ class SettingOption:
             named = choices(self.hint)
             kind = Literal[named] if named else _single(self.hint)
         metavar = "LIST" if self.is_list and not self.is_repeated else None
+        if self.is_chosen:
+            kind, metavar = str, f"{_single(self.hint).__name__.upper()}|{AUTO}"
         option = typer.Option(*flags, help=self.help, metavar=metavar)
         return inspect.Parameter(
             self.name,
@@ -79,6 +81,11 @@ class SettingOption:
         return REPEATED in get_args(self.hint)
 
     @property
+    def is_chosen(self) -> bool:
+        """Whether the field is chosen where it is not given."""
+        return CHOSEN in get_args(self.hint)
+
+    @property
     def help(self) -> str:
         """What it means, which values there are, and the default."""
         text = re.sub(r"`+([^`]*)`+", r"\1", self.explanation)
@@ -90,6 +97,8 @@ class SettingOption:
             words.append("May be given more than once.")
         if self.default is not None and self.default is not False and self.default != ():
             words.append(f"Default: {_text(self.default)}.")
+        elif self.is_chosen:
+            words.append(f"Default: {AUTO}.")
         return " ".join(words).replace("[", r"\[")
 
     def parsed(self, value: Any) -> Any:
@@ -98,6 +107,8 @@ class SettingOption:
         Raises:
             UsageError: something between the commas is no number.
         """
+        if self.is_chosen and value != AUTO:
+            return self._chosen(value)
         if not self.is_list or not isinstance(value, str):
             return value
         parts = [part.strip() for part in value.split(",")]
@@ -106,6 +117,11 @@ class SettingOption:
         if float in _types(self.hint):
             return [self._number(value, part) for part in parts]
         return [part for part in parts if part]
+
+    def _chosen(self, value: str) -> int:
+        if not value.isdecimal():
+            raise UsageError(f"{self.flag} must be a number or {AUTO}, not {value!r}.")
+        return int(value)
 
     def _numbers(self, value: str, part: str) -> range:
         match = NUMBERS.fullmatch(part)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
 
 from headlight.errors import UsageError
-from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Range, Settings
+from headlight.settings import CHOSEN, NO_EFFECT, AtLeast0, AtLeast1, Range, Settings
 from headlight.vocabulary import NormPooling
 
 Step = Literal["input", "output"]
@@ -82,7 +82,7 @@ class AlignerSettings(LinkSettings):
             source word makes to its probability.
         step: the row of cross-attention: where the decoder reads the target word as ``input``, or
             where it predicts it as ``output``.
-        layer: of cross-attention, from 0; by default chosen without gold links.
+        layer: of cross-attention, from 0, or ``auto``: chosen without gold links.
         head: one head of the layer, from 0; by default all together.
         inputs: how gradients and differences are computed.
         prefix: what stands before every source, such as ``translate German to English:``.
@@ -92,7 +92,7 @@ class AlignerSettings(LinkSettings):
 
     measure: AlignmentMeasure = "norm"
     step: Step = "input"
-    layer: AtLeast0 | None = None
+    layer: Annotated[AtLeast0 | None, CHOSEN] = None
     head: AtLeast0 | None = None
     inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
     prefix: str = ""
