@@ -1,35 +1,56 @@
-"""Fine-tune a model on labelled sentence pairs, as a twin to compare the model with.
+"""Fine-tune a model on labelled texts or sentence pairs, as a twin or as a classifier.
 
-    python scripts/fine_tune.py PAIRS --out build/fine-tuned-cola --epochs 3
+    python scripts/fine_tune.py TEXTS --out build/fine-tuned-cola --epochs 3
+    python scripts/fine_tune.py stsa.binary.train --held-out stsa.binary.dev --out build/sst
 
-PAIRS is a file of MRPC, CoLA or MNLI.  The whole model is trained with a new classification head on
-[CLS]; what is saved is a model for `headlight reproduce brunner2020 --compare`.  The labels of the
-last tenth are predicted in the end, to show that something was learnt.
+TEXTS is whatever `headlight.corpora.open_sentence_pairs` reads: MRPC, CoLA, MNLI, SST, AG News and
+others.  The whole model is trained with a new classification head; what is saved is a model for
+`headlight reproduce brunner2020 --compare` and for the studies of classifiers.  In the end the
+labels of texts that were held out are predicted, by default of the last tenth, to show that
+something was learnt: beside the model stand the most frequent label and a bag of words.
 """
 
 import argparse
+from collections import Counter
 from pathlib import Path
 
 import torch
 from accelerate.utils import set_seed
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from headlight.capture.loading import EMBEDDED
 from headlight.corpora import SentencePair, open_sentence_pairs
 
+WARM_UP = 0.1
+"""Share of the steps in which the learning rate rises; then it falls to 0."""
+LONGEST_GRADIENT = 1.0
+POOLED = 20
+"""Batches whose texts are put in the order of their lengths."""
+
 
 def main() -> None:
     arguments = _arguments()
     set_seed(arguments.seed)
-    pairs = [pair for pair in open_sentence_pairs(arguments.pairs) if pair.label is not None]
-    labels = sorted({str(pair.label) for pair in pairs})
-    kept = len(pairs) // 10
-    training, held_out = pairs[:-kept], pairs[-kept:]
+    training, held_out = _split(arguments.texts, arguments.held_out)
+    labels = sorted({str(pair.label) for pair in training})
+    if len(labels) < 2:
+        raise SystemExit(f"all texts to learn from have the label {labels[0]!r}; shuffle the file.")
     tokenizer = AutoTokenizer.from_pretrained(arguments.model)
     model = AutoModelForSequenceClassification.from_pretrained(
-        arguments.model, num_labels=len(labels), dtype=torch.float32
+        arguments.model,
+        num_labels=len(labels),
+        id2label=dict(enumerate(labels)),
+        label2id={label: number for number, label in enumerate(labels)},
+        dtype=torch.float32,
     )
     optimiser = torch.optim.AdamW(model.parameters(), lr=arguments.learning_rate)
+    steps = arguments.epochs * -(-len(training) // arguments.batch)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: _rate((step + 1) / (steps + 1))
+    )
 
     def run(chosen: list[SentencePair]) -> tuple[torch.Tensor, torch.Tensor]:
         seconds = [pair.second for pair in chosen]
@@ -44,33 +65,82 @@ def main() -> None:
         wanted = torch.tensor([labels.index(str(pair.label)) for pair in chosen])
         return model(**inputs).logits, wanted
 
-    model.train()
     for epoch in range(arguments.epochs):
-        order = torch.randperm(len(training)).tolist()
+        model.train()
         total = 0.0
-        for start in range(0, len(order), arguments.batch):
-            logits, wanted = run([training[place] for place in order[start:][: arguments.batch]])
+        for batch in _batches(training, arguments.batch):
+            logits, wanted = run(batch)
             loss = torch.nn.functional.cross_entropy(logits, wanted)
             optimiser.zero_grad()
             loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), LONGEST_GRADIENT)
             optimiser.step()
+            schedule.step()
             total += float(loss.detach()) * len(wanted)
-        print(f"epoch {epoch + 1}: loss {total / len(order):.3f}", flush=True)
+        print(f"epoch {epoch + 1}: loss {total / len(training):.3f}", flush=True)
     model.eval()
+    right = 0
     with torch.inference_mode():
-        right = 0
-        for start in range(0, kept, arguments.batch):
+        for start in range(0, len(held_out), arguments.batch):
             logits, wanted = run(held_out[start:][: arguments.batch])
             right += int((logits.argmax(-1) == wanted).sum())
-    most = max(sum(pair.label == label for pair in held_out) for label in labels)
-    print(f"held out: {right / kept:.3f} right; the most frequent label {most / kept:.3f}")
+    most = Counter(pair.label for pair in held_out).most_common(1)[0][1]
+    print(
+        f"held out: {right / len(held_out):.3f} of {len(held_out)} right; a bag of words "
+        f"{bag_of_words(training, held_out):.3f}, the most frequent label "
+        f"{most / len(held_out):.3f}"
+    )
     model.save_pretrained(arguments.out)
     tokenizer.save_pretrained(arguments.out)
 
 
+def _batches(pairs: list[SentencePair], size: int) -> list[list[SentencePair]]:
+    """All pairs at random, but those of similar length together, so that little is padding."""
+    order = torch.randperm(len(pairs)).tolist()
+    found = []
+    for start in range(0, len(order), size * POOLED):
+        pool = [pairs[place] for place in order[start:][: size * POOLED]]
+        pool.sort(key=lambda pair: len(_joined(pair)))
+        found += [pool[at:][:size] for at in range(0, len(pool), size)]
+    return [found[place] for place in torch.randperm(len(found)).tolist()]
+
+
+def bag_of_words(training: list[SentencePair], held_out: list[SentencePair]) -> float:
+    """Accuracy of a logistic regression on the counts of words, which knows nothing of order."""
+    (texts, labels), (others, wanted) = (
+        ([_joined(pair) for pair in pairs], [pair.label for pair in pairs])
+        for pairs in (training, held_out)
+    )
+    counts = make_pipeline(CountVectorizer(), LogisticRegression(max_iter=1000))
+    return float(counts.fit(texts, labels).score(others, wanted))
+
+
+def _joined(pair: SentencePair) -> str:
+    return pair.first if pair.second is None else f"{pair.first} {pair.second}"
+
+
+def _split(texts: str, held_out: str | None) -> tuple[list[SentencePair], list[SentencePair]]:
+    """What is learnt from, and what is held out: a file of its own, or the last tenth."""
+    pairs = _labelled(texts)
+    if held_out is not None:
+        return pairs, _labelled(held_out)
+    kept = len(pairs) // 10
+    return pairs[:-kept], pairs[-kept:]
+
+
+def _labelled(texts: str) -> list[SentencePair]:
+    return [pair for pair in open_sentence_pairs(texts) if pair.label is not None]
+
+
+def _rate(done: float) -> float:
+    """The share of the learning rate, after a share of the steps."""
+    return min(done / WARM_UP, 1.0) * (1.0 - done)
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("pairs", help="labelled sentences or sentence pairs")
+    parser.add_argument("texts", help="labelled texts or sentence pairs")
+    parser.add_argument("--held-out", help="others to be tested on; default: the last tenth")
     parser.add_argument("--model", default=str(EMBEDDED), help="default: the embedded model")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--epochs", type=int, default=3)

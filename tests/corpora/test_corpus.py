@@ -11,9 +11,11 @@ from headlight.corpora import (
     Document,
     Sentence,
     SentencePair,
+    TaggedSentence,
     open_coreference,
     open_corpus,
     open_sentence_pairs,
+    open_tagged,
     open_treebank,
 )
 from headlight.errors import CorpusError, UsageError
@@ -35,14 +37,17 @@ KINDS = {
         "a.tsv",
         "sentence1\tsentence2\n" + "".join(f"a{n}\tb{n}\n" for n in range(5)),
     ),
+    "tagged": (open_tagged, "a.conll", "".join(f"w{n} NN\n\n" for n in range(5))),
 }
 IN_MEMORY = {
     "text": ["a", "b", "c"],
     "treebank": [Sentence("s", (word,), (0,)) for word in "abc"],
     "coreference": [CoreferenceDocument(name, (), ()) for name in "abc"],
     "pairs": [SentencePair("p", word, None, None) for word in "abc"],
+    "tagged": [TaggedSentence("s", (word,), tags=("NN",)) for word in "abc"],
 }
-NOTHING = {"text": "text", "treebank": "sentence", "coreference": "mention", "pairs": "sentence"}
+NOTHING = {"text": "text", "treebank": "sentence", "coreference": "mention", "pairs": "sentence",
+           "tagged": "sentence"}  # fmt: skip
 
 
 @pytest.fixture(params=KINDS)
@@ -105,7 +110,9 @@ def test_elements_in_memory_are_a_corpus_too(kind):
     assert list(corpus.take(2)) == list(corpus)[:2]
     assert opening(corpus) is corpus, "what is open stays as it is"
     with pytest.raises(UsageError, match="only files have a format"):
-        opening(given, format={"pairs": "tsv", "text": "lines"}.get(kind, "conllu"))
+        opening(
+            given, format={"pairs": "tsv", "text": "lines", "tagged": "columns"}.get(kind, "conllu")
+        )
     with pytest.raises(CorpusError, match="holds no"):
         list(opening([]))
 

@@ -243,8 +243,11 @@ def test_unknown_formats_and_missing_files(tmp_path):
 @pytest.mark.parametrize("format", PAIR_FORMATS)
 def test_a_format_can_be_named(tmp_path, format):
     text = {"mrpc": MRPC, "cola": COLA, "mnli": jsonl(*MNLI), "jsonl": jsonl(*MNLI),
-            "tsv": table(*MNLI), "csv": "first,second\na,b\n"}[format]  # fmt: skip
-    assert len(read(written(tmp_path / "a.data", text), format=format)) == (1 + (format != "csv"))
+            "tsv": table(*MNLI), "csv": "first,second\na,b\n", "sst": "1 a b\n0 c\n",
+            "ag_news": "a\tWorld\nb\tSports\n", "newsgroups": "From: me\n\na\n",
+            "imdb": jsonl(*({"text": "a", "label": "pos"},) * 2)}[format]  # fmt: skip
+    number = 1 if format in ("csv", "newsgroups") else 2
+    assert len(read(written(tmp_path / "a.data", text), format=format)) == number
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ values v(x), inputs x, which keys each query may see, and the site.  With
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.classes import Classes
 from headlight.capture.heads import default_objective
 from headlight.capture.loading import load_model
 from headlight.capture.objectives import (
@@ -36,6 +37,7 @@ __all__ = [
     "AttributionSettings",
     "CapturedModel",
     "CausalLanguageModel",
+    "Classes",
     "Kind",
     "LayerRecord",
     "MaskedLanguageModel",

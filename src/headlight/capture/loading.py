@@ -22,6 +22,7 @@ from transformers import (
 )
 
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.classes import CLASSIFIERS, task_of
 from headlight.capture.heads import LOADERS, head_of
 from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
 from headlight.capture.layers import check_layers
@@ -42,7 +43,9 @@ DTYPES = {
     "float64": torch.float64,
 }
 
-HEADS = ("none", "language_model")
+HEADS = ("none", "language_model", "classification")
+_HEAD_NAMES = {"language_model": "language-model head", "classification": "classification head"}
+_TRAINED_AS = {"language_model": "a language model", "classification": "a classifier"}
 
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
@@ -73,8 +76,9 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto`` for the best there is.
         dtype: precision of the weights: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
         trust_remote_code: run code that comes with the model. Off unless you ask for it.
-        head: ``none``, or ``language_model`` for the model with the head that it was trained with,
-            which gives a loss; see `default_objective`.
+        head: ``none``; ``language_model`` for the model with the head that it was trained with,
+            which gives a loss, see `default_objective`; or ``classification`` for a classifier of
+            texts or of their tokens, see `headlight.capture.Classes`.
         layers: those that will be looked at; one that the model cannot have is refused before its
             weights are read, which may take minutes.  Of a model in memory nothing is checked.
 
@@ -95,7 +99,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
                 f"this {type(model).__name__} is in memory already; change its device or precision "
                 "with its method `to`, and leave out how to load it."
             )
-        return _in_memory(unwrapped(model), tokenizer, with_head=head == "language_model")
+        return _in_memory(unwrapped(model), tokenizer, head)
     place = _device(device)
     label = EMBEDDED_NAME if model is None else str(model)
     is_embedded = label in EMBEDDED_MODELS and (model is None or not Path(label).exists())
@@ -107,7 +111,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     with _quiet(), torch.inference_mode(mode=False):
         config = _config(source, options)
         check_layers(config, layers, label)
-        network = _model(source, config, DTYPES[dtype], options, with_head=head != "none")
+        network = _model(source, config, DTYPES[dtype], options, head)
         if tokenizer is None:
             tokenizer, problem = _tokenizer(source, options)
     found = _revision(source, network, revision)
@@ -115,13 +119,13 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
 
 
 def _in_memory(
-    network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, *, with_head: bool
+    network: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, head: str
 ) -> CapturedModel:
     """A model that the caller has made, trained or loaded; nothing of it is copied or changed."""
     name = network.name_or_path or type(network).__name__
-    if with_head and head_of(network.config, type(network).__name__) is None:
+    if head != "none" and _loader_of(network.config, type(network).__name__, head) is None:
         raise MissingHeadError(
-            f"{name} is a {type(network).__name__}, which has no language-model head; make it with "
+            f"{name} is a {type(network).__name__}, which has no {_HEAD_NAMES[head]}; make it with "
             "a class of transformers that has one."
         )
     problem = "" if tokenizer else "a model in memory comes without one, give it beside the model"
@@ -146,11 +150,9 @@ def _config(source: str, options: dict[str, Any]) -> Any:
     return config
 
 
-def _model(
-    source: str, config: Any, dtype: torch.dtype, options: dict[str, Any], *, with_head: bool
-) -> Any:
+def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any], head: str) -> Any:
     try:
-        loader = _loader(source, config) if with_head else AutoModel
+        loader = AutoModel if head == "none" else _loader(source, config, head)
         model, report = loader.from_pretrained(
             source,
             config=config,
@@ -168,11 +170,11 @@ def _model(
         for name in report["missing_keys"]
         if not is_dispensable(name) and not _is_computed(model, name)
     )
-    headless = [name for name in missing if with_head and _is_of_head(name, model)]
+    headless = [name for name in missing if head != "none" and _is_of_head(name, model)]
     if headless and headless == missing:
         raise MissingHeadError(
-            f"{source} has no language-model head: its weights lack {headless[0]!r}; give a "
-            "checkpoint that was trained as a language model."
+            f"{source} has no {_HEAD_NAMES[head]}: its weights lack {headless[0]!r}; give a "
+            f"checkpoint that was trained as {_TRAINED_AS[head]}."
         )
     if missing:
         raise ModelError(
@@ -183,17 +185,26 @@ def _model(
     return model
 
 
-def _loader(source: str, config: Any) -> Any:
+def _loader(source: str, config: Any, head: str) -> Any:
     """The class that loads the head which the configuration says that the checkpoint holds."""
     architectures = getattr(config, "architectures", None) or []
-    heads = [head for name in architectures if (head := head_of(config, name))]
-    if not heads:
+    loaders = [made for name in architectures if (made := _loader_of(config, name, head))]
+    if not loaders:
         held = f"holds a {architectures[0]}" if architectures else "does not say what it holds"
         raise MissingHeadError(
-            f"{source} {held}, and so has no language-model head; give a checkpoint that was "
-            "trained as a language model."
+            f"{source} {held}, and so has no {_HEAD_NAMES[head]}; give a checkpoint that was "
+            f"trained as {_TRAINED_AS[head]}."
         )
-    return LOADERS[heads[0]]
+    return loaders[0]
+
+
+def _loader_of(config: Any, architecture: str, head: str) -> Any:
+    """The class that loads a head of this sort; None if the architecture has none."""
+    if head == "classification":
+        task = task_of(architecture)
+        return task and CLASSIFIERS[task]
+    found = head_of(config, architecture)
+    return found and LOADERS[found]
 
 
 def _is_computed(model: nn.Module, name: str) -> bool:

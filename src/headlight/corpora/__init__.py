@@ -1,9 +1,10 @@
 """Text on disk, or from elsewhere, as a stream of documents; gold annotations as a stream, too.
 
-`open_corpus` opens texts, `open_treebank` gold trees, `open_coreference` gold coreference and
-`open_sentence_pairs` sentences that are judged, `open_parallel` translations, each as a `Corpus`;
-`read_word_vectors` reads vectors.  A corpus streams: no file is ever held in memory as a whole, and
-a line, a sentence or a document that would not fit is refused.
+`open_corpus` opens texts, `open_treebank` gold trees, `open_coreference` gold coreference,
+`open_sentence_pairs` sentences that are judged, `open_tagged` sentences whose words have tags, and
+`open_parallel` translations, each as a `Corpus`; `read_word_vectors` reads vectors.  A corpus
+streams: no file is ever held in memory as a whole, and a line, a sentence or a document that would
+not fit is refused.
 """
 
 from headlight.corpora.coreference.coreference_corpus import COREFERENCE_FORMATS, open_coreference
@@ -19,6 +20,7 @@ from headlight.corpora.parallel.parallel_corpus import (
 )
 from headlight.corpora.parallel.translation_pair import TranslationPair
 from headlight.corpora.samples import SAMPLE_TEXT, SAMPLE_TRANSLATIONS
+from headlight.corpora.tagged.tagged_corpus import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text.document import Document
 from headlight.corpora.text.text_corpus import FORMATS, Source, open_corpus
 from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentence
@@ -37,6 +39,7 @@ __all__ = [
     "ROOT",
     "SAMPLE_TEXT",
     "SAMPLE_TRANSLATIONS",
+    "TAGGED_FORMATS",
     "TREEBANK_FORMATS",
     "UNKNOWN",
     "CoreferenceDocument",
@@ -50,6 +53,7 @@ __all__ = [
     "Sentence",
     "SentencePair",
     "Source",
+    "TaggedSentence",
     "TranslationPair",
     "WordVectors",
     "as_sentence_pairs",
@@ -57,6 +61,7 @@ __all__ = [
     "open_corpus",
     "open_parallel",
     "open_sentence_pairs",
+    "open_tagged",
     "open_treebank",
     "pair_task",
     "read_word_vectors",

@@ -15,14 +15,16 @@ from headlight.errors import CorpusError, UsageError
 from headlight.files import Location
 from headlight.settings import Range, require_range
 
-CorpusKind = Literal["text", "treebank", "coreference", "pairs", "parallel", "links"]
-"""What the elements are: documents, sentences, annotated documents, pairs, translations, links."""
+CorpusKind = Literal["text", "treebank", "coreference", "pairs", "tagged", "parallel", "links"]
+"""What the elements are: documents, sentences, annotated documents, pairs, tagged sentences,
+translations, links."""
 
 ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
     "text": ("text", "texts"),
     "treebank": ("sentence", "sentences"),
     "coreference": ("document", "documents"),
     "pairs": ("sentence", "pairs"),
+    "tagged": ("sentence", "tagged sentences"),
     "parallel": ("pair", "translation pairs"),
     "links": ("sentence", "word links"),
 }

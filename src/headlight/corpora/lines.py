@@ -34,11 +34,13 @@ class Lines:
     Attributes:
         name: The file, for messages.
         number: Number of the line that was read last, from 1; 0 before the first.
+        encoding: Of the file; whoever knows a format may change it before lines are read.
     """
 
     def __init__(self, stream: io.BufferedIOBase, name: str) -> None:
         self.name = name
         self.number = 0
+        self.encoding = "utf-8"
         self._stream = stream
         self._blank = 0
         self._waiting: str | None = None
@@ -117,7 +119,7 @@ class Lines:
                 "leave it out, or convert it first with 'iconv -f UTF-16 -t UTF-8'."
             )
         try:
-            return raw.decode("utf-8")
+            return raw.decode(self.encoding)
         except UnicodeDecodeError as error:
             raise CorpusError(
                 f"{place}: byte {error.start + 1} of the line is not UTF-8; "

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from headlight.corpora.archives import text_files
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory, corpus_of_files
@@ -31,11 +32,12 @@ def task_of(name: str) -> str | None:
 
 
 def open_sentence_pairs(
-    source: str | Location | Iterable[SentencePair],
+    source: str | Location | Iterable[Any],
     *,
     format: str | None = None,
     split: str | None = None,
     columns: Iterable[str] | None = None,
+    label: str | None = None,
 ) -> Corpus[SentencePair]:
     """Sentence pairs, or single sentences, from a file, a pattern, a folder or a data set.
 
@@ -46,19 +48,27 @@ def open_sentence_pairs(
     * ``cola``: four columns without a header, the sentence in the last; GLUE's the same;
     * ``mnli``: JSON lines with ``sentence1``, ``sentence2`` and ``gold_label``, or the same as
       columns, as GLUE has it.  A pair without a gold label (``-``) has the label None;
+    * ``sst``: the Stanford Sentiment Treebank as lines of a label, a blank and a sentence, in
+      Latin-1;
+    * ``ag_news``: a text, a tab, and the name of its class, without a header;
+    * ``imdb``: JSON lines with ``label``, ``file`` and ``text``, where ``<br />`` is a blank;
+    * ``newsgroups``: a folder or archive of messages in Latin-1, each in the folder of its group;
+      headers, quotations and signatures are left out;
     * ``tsv``, ``csv``, ``jsonl``: any other columns with a header, or keys.
 
     Blank lines are passed over; any other line that holds no pair is refused.
 
     Args:
         source: A path, a pattern, a folder, ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of
-            the library ``datasets``, such as ``hf:glue:mrpc:validation``, or pairs; an open corpus
-            of pairs stays as it is.
+            the library ``datasets``, such as ``hf:glue:mrpc:validation``, or pairs, which may also
+            be tuples of a text and its label, or of two texts and their label; an open corpus of
+            pairs stays as it is.
         format: One of `PAIR_FORMATS`; by default the suffix and the first line of a file say it.
         split: Of a data set the split, by default the validation split, else the test split, else
             the training split; of files those that have it in their names, by default all.
         columns: The name of the column with the sentence, or the names of two; by default they are
             found by the names that such data sets give them.
+        label: The name of the column with the label; by default it is found in the same way.
 
     Raises:
         UsageError: The format is unknown, or options do not go together.
@@ -70,22 +80,42 @@ def open_sentence_pairs(
     if wanted is not None and len(wanted) not in (1, 2):
         raise UsageError(f"sentences are in one column or two, not in {len(wanted)}.")
     if not isinstance(source, str | Location):
-        if split is not None or wanted is not None:
+        if split is not None or wanted is not None or label is not None:
             raise UsageError("only files have parts and columns; leave out split and columns.")
-        return corpus_in_memory(source, "pairs", "pairs", element=SentencePair, format=format)
+        return corpus_in_memory(source, "pairs", "pairs", format=format, read=_given)
     text = str(source)
     if text.startswith(PREFIX):
-        return _of_hub(text, format, split, wanted)
+        return _of_hub(text, format, split, wanted, label)
 
     def read(lines: Lines, _: CorpusCounts) -> Iterator[SentencePair]:
         chosen = format or guess(lines.suffix, lines, wanted)
-        return _pairs(PAIR_FORMATS[chosen](lines), wanted)
+        return _pairs(PAIR_FORMATS[chosen](lines), wanted, label)
 
     return corpus_of_files(text, "pairs", read, split)
 
 
+def _given(pairs: Iterable[Any]) -> Iterator[SentencePair]:
+    """What is there already: pairs, or tuples that end in a label."""
+    for index, pair in enumerate(pairs):
+        if isinstance(pair, SentencePair):
+            yield pair
+        elif isinstance(pair, tuple | list) and len(pair) in (2, 3):
+            sentences = ("first", "second")[: len(pair) - 1]
+            row = dict(zip((*sentences, "label"), pair, strict=True))
+            yield PairColumns(sentences, "label").pair(row, f"pair {index}")
+        else:
+            raise UsageError(
+                f"pair {index} must be a text or two and a label, and {pair!r:.60} is not; give "
+                "tuples such as (text, label), or the path of a file."
+            )
+
+
 def _of_hub(
-    source: str, format: str | None, split: str | None, columns: tuple[str, ...] | None
+    source: str,
+    format: str | None,
+    split: str | None,
+    columns: tuple[str, ...] | None,
+    column_of_labels: str | None,
 ) -> Corpus[SentencePair]:
     if format is not None:
         raise UsageError(f"{source!r} has a format of its own; leave out the format {format!r}.")
@@ -99,7 +129,8 @@ def _of_hub(
 
     def read(_: CorpusCounts) -> Iterator[SentencePair]:
         rows = hub_rows(chosen, label, PREFERRED_SPLITS)
-        return _pairs(((f"{label}[{index}]", row) for index, row in enumerate(rows)), columns)
+        named = ((f"{label}[{index}]", row) for index, row in enumerate(rows))
+        return _pairs(named, columns, column_of_labels)
 
     return Corpus(label, read, "pairs")
 
@@ -127,8 +158,10 @@ def _look(source: str) -> str:
     return OTHER
 
 
-def _pairs(rows: Iterable[Row], wanted: tuple[str, ...] | None) -> Iterator[SentencePair]:
+def _pairs(
+    rows: Iterable[Row], wanted: tuple[str, ...] | None, label: str | None
+) -> Iterator[SentencePair]:
     columns = None
     for place, row in rows:
-        columns = columns or PairColumns.of(list(row), wanted, place)
+        columns = columns or PairColumns.of(list(row), wanted, place, label)
         yield columns.pair(row, place)

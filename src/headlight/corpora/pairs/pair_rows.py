@@ -3,6 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from headlight.corpora.lines import Lines
+from headlight.corpora.pairs.labelled_rows import (
+    guess_labelled,
+    messages,
+    news,
+    reviews,
+    treebank_sentences,
+)
 from headlight.corpora.pairs.sentence_pair import sentence_columns
 from headlight.corpora.text.tables import CommaSeparated, json_object, table_rows
 from headlight.errors import CorpusError
@@ -89,6 +96,10 @@ PAIR_FORMATS: dict[str, Callable[[Lines], Iterator[Row]]] = {
     "tsv": tab_rows,
     "csv": comma_rows,
     "jsonl": json_rows,
+    "sst": treebank_sentences,
+    "ag_news": news,
+    "imdb": reviews,
+    "newsgroups": messages,
 }
 """The formats that a file of sentence pairs may have."""
 
@@ -99,6 +110,9 @@ def guess(suffix: str, lines: Lines, columns: tuple[str, ...] | None) -> str:
     Raises:
         CorpusError: It looks like none of them.
     """
+    known = guess_labelled(lines) if columns is None else None
+    if known:
+        return known
     first = lines.first()
     format = SUFFIXES.get(suffix) or ("jsonl" if first.startswith("{") else "tsv")
     if format == "csv" or not first.strip():
@@ -115,8 +129,8 @@ def guess(suffix: str, lines: Lines, columns: tuple[str, ...] | None) -> str:
         )
     if "#1 String" in fields:
         return "mrpc"
-    known = "sentence1" in fields and any(name in fields for name in ONLY_MNLI)
-    return "mnli" if known else format
+    inference = "sentence1" in fields and any(name in fields for name in ONLY_MNLI)
+    return "mnli" if inference else format
 
 
 def _fields(line: str) -> list[str]:

@@ -63,7 +63,11 @@ class PairColumns:
 
     @classmethod
     def of(
-        cls, available: Sequence[str], wanted: tuple[str, ...] | None, place: str
+        cls,
+        available: Sequence[str],
+        wanted: tuple[str, ...] | None,
+        place: str,
+        label: str | None = None,
     ) -> "PairColumns":
         """Those asked for, or those that are known by their names.
 
@@ -71,7 +75,8 @@ class PairColumns:
             CorpusError: There is none of them.
         """
         names = ", ".join(map(repr, available)) or "none"
-        missing = [name for name in wanted or () if name not in available]
+        asked = (*(wanted or ()), *([label] if label is not None else []))
+        missing = [name for name in asked if name not in available]
         if missing:
             raise CorpusError(
                 f"{place}: there is no column {missing[0]!r}; name those there are: {names}."
@@ -82,7 +87,7 @@ class PairColumns:
                 f"{place}: no column is known to hold sentences (there are: {names}); name one "
                 "or two of them."
             )
-        label = next((name for name in LABELS if name in available), None)
+        label = label or next((name for name in LABELS if name in available), None)
         return cls(sentences, label if label not in sentences else None)
 
     def pair(self, row: Mapping[str, object], place: str) -> SentencePair:

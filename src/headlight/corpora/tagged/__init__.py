@@ -1,0 +1,1 @@
+"""Sentences of which every word has a tag."""
