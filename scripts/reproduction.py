@@ -23,6 +23,7 @@ from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import open_reproduction
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
+from headlight.studies.catalogue import EMBEDDED_TRANSLATOR
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -30,7 +31,10 @@ LONGEST = 40
 """Rows of a table that is still small."""
 DRAWN = {
     "clark2019": ("figure-2", "figure-3", "figure-4", "figure-6"),
-    "kobayashi2020": ("figure-3", "figure-4", "figure-6"),
+    "kobayashi2020": (
+        *("figure-3", "figure-4", "figure-6"),
+        *("figure-7", "figure-8", "head-aer", "table-3"),
+    ),
     "brunner2020": ("figure-1", "figure-2", "figure-4", "figure-5"),
 }
 """Exhibits whose pictures are shown: told best by a picture, and without the text of a corpus."""
@@ -55,7 +59,12 @@ def main() -> None:
     settings = paper.resolve(ReproductionSettings())
     with reproduction_folder(arguments.out, resume=True).opened():
         reproduction = open_reproduction(
-            None, sources, settings, arguments.out, compared=arguments.compare
+            None,
+            sources,
+            settings,
+            arguments.out,
+            compared=arguments.compare,
+            translates=any("translator" in spec.needs for spec in paper.exhibits),
         )
         command = f"python scripts/reproduction.py {paper.name} DATA"
         reproduce(paper, reproduction, on_exhibit=tell, command=command)
@@ -80,11 +89,13 @@ def _page(
     title: str, name: str, made: list[Exhibit], missing: list[ExhibitSpec], *, compared: str | None
 ) -> Iterator[str]:
     make, option = (" COMPARE=fine-tuned", " --compare fine-tuned") if compared else ("", "")
+    translates = any("translator" in spec.needs for spec in find_paper(name).exhibits)
+    translator = f" and the embedded translator, `{EMBEDDED_TRANSLATOR}`" if translates else ""
     yield f"# {title}, on the embedded model\n"
     yield (
         f"Written by `make reproduction PAPER={name} DATA=folder{make}`, which is "
         f"`headlight reproduce {name} --data folder{option}` with the embedded model, "
-        f"`{EMBEDDED_NAME}`. "
+        f"`{EMBEDDED_NAME}`{translator}. "
         "Every number of ours was measured in that run. Heads are named as in the paper, layer "
         "and head from 1.\n"
     )

@@ -410,6 +410,16 @@ class TestLinesBoxesDensity:
         assert {0.0, 0.2} <= {round(float(value), 6) for value in band[:, 1]}
         assert (axes.get_xlabel(), axes.get_ylabel()) == ("layer", "value")
 
+    def test_points_without_a_line_over_whole_numbers(self):
+        x, y = np.array([1, 2, 4]), np.array([0.3, 0.1, 0.2])
+        line = Line("a", x, y, marked=True, joined=False)
+        (axes,) = lines([LinePanel("A", [line], whole=True)]).axes
+        drawn = line_named(axes, "a")
+        assert_allclose(points(drawn), np.c_[x, y])
+        assert drawn.get_linestyle() == "None"
+        assert drawn.get_marker() not in ("", "None")
+        assert all(tick == int(tick) for tick in axes.get_xticks())
+
     def test_logarithmic_axes_have_plain_ticks(self):
         x = np.geomspace(1, 1e5, 9)
         figure = lines([LinePanel("A", [Line("a", x, 1 / x)], x_log=True, y_log=True)])

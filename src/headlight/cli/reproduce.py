@@ -16,6 +16,7 @@ from headlight.papers import PaperName, find_paper
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
+from headlight.papers.translations import languages_of
 
 if TYPE_CHECKING:
     from headlight.papers.exhibit import ExhibitSpec, Paper
@@ -36,6 +37,9 @@ REPRODUCE_EXAMPLES = """
 
   headlight reproduce kobayashi2020 --model Helsinki-NLP/opus-mt-de-en --text wiki/ --kind cross
 
+  headlight reproduce kobayashi2020 --only table-3,figure-7 --translator Helsinki-NLP/opus-mt-de-en
+      --translations test.de --translations-target test.en --gold gold.talp
+
   headlight reproduce brunner2020 --pairs hf:glue:mrpc:validation --compare ./fine-tuned
 """
 
@@ -50,12 +54,20 @@ def reproduce(
         typer.Option(
             help="Folder of data, whose folders say by their names what they hold: wikipedia… or "
             "text… (text), ud_…, treebank… or ptb… (treebanks), …coref…, glove… or word2vec…, "
-            "…mrpc…, …cola…, …mnli… or pairs… (sentence pairs)."
+            "…mrpc…, …cola…, …mnli… or pairs… (sentence pairs), align… and parallel… "
+            "(translations, with and without links of words)."
         ),
     ] = None,
     compare: Annotated[
         str | None,
         typer.Option(help="A second model, such as the first one after fine-tuning."),
+    ] = None,
+    translator: Annotated[
+        str | None,
+        typer.Option(
+            help="A translation model, of kobayashi2020. Default: --model if it is one, else the "
+            "embedded translator from German to English."
+        ),
     ] = None,
     only: Annotated[
         str | None, typer.Option(help="Exhibits, such as table-1,figure-3. Default: all.")
@@ -94,7 +106,9 @@ def reproduce(
     folder = reproduction_folder(place, resume=resume, overwrite=overwrite)
     if not listed:
         folder.check_free()
-    found = sources if data is None else sources.or_else(Sources.found_in(data))
+    found = sources
+    if data is not None:
+        found = sources.or_else(Sources.found_in(data, languages_of(translator or model)))
     chosen = find_paper(paper)  # which imports torch
     if listed:
         _list_exhibits(chosen)
@@ -114,6 +128,8 @@ def reproduce(
             resolved,
             place,
             compared=compare,
+            translator=translator,
+            translates="translator" in needs,
             revision=revision,
             device=device,
             dtype=dtype,

@@ -19,7 +19,7 @@ from headlight.corpora.parallel.parallel_corpus import (
     open_parallel,
 )
 from headlight.corpora.parallel.translation_pair import TranslationPair
-from headlight.corpora.samples import SAMPLE_TEXT, SAMPLE_TRANSLATIONS
+from headlight.corpora.samples import SAMPLE_LINKS, SAMPLE_TEXT, SAMPLE_TRANSLATIONS
 from headlight.corpora.tagged.tagged_corpus import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text.document import Document
 from headlight.corpora.text.text_corpus import FORMATS, Source, open_corpus
@@ -37,6 +37,7 @@ __all__ = [
     "PARALLEL_FORMATS",
     "PUNCTUATION_RELATION",
     "ROOT",
+    "SAMPLE_LINKS",
     "SAMPLE_TEXT",
     "SAMPLE_TRANSLATIONS",
     "TAGGED_FORMATS",

@@ -6,4 +6,6 @@ _ASSETS = Path(__file__).parents[1] / "assets"
 
 SAMPLE_TEXT = _ASSETS / "sample.txt"
 SAMPLE_TRANSLATIONS = _ASSETS / "sample.de-en"
-"""Twelve short pairs, German and English; the links of ``sample.talp`` are theirs."""
+"""Twelve short pairs, German and English."""
+SAMPLE_LINKS = _ASSETS / "sample.talp"
+"""The links of their words."""

@@ -40,8 +40,17 @@ class Claim:
         return Comparison(self.rule, "yes", "yes" if self.holds else "no", note=self.ours)
 
 
-def claims_content(writer: ExhibitWriter, claims: Sequence[Claim], notes: Sequence[str]) -> Content:
-    """The claims as a table, and without their rules as a picture."""
+def claims_content(
+    writer: ExhibitWriter, claims: Sequence[Claim], notes: Sequence[str], about: str = "BERT"
+) -> Content:
+    """The claims as a table, and without their rules as a picture.
+
+    Args:
+        writer: of the exhibit.
+        claims: each judged.
+        notes: see `Content`.
+        about: the paper's model.
+    """
     frame = pandas.DataFrame(
         {
             "finding": [each.claim for each in claims],
@@ -54,7 +63,7 @@ def claims_content(writer: ExhibitWriter, claims: Sequence[Claim], notes: Sequen
     count = f"{sum(each.holds for each in claims)} of {len(claims)} hold."
     shown = frame[["finding", "published", "ours", "here"]]
     return Content(
-        "The conclusions that the paper draws about BERT, asked of this model. The "
+        f"The conclusions that the paper draws about {about}, asked of this model. The "
         "rules by which a finding holds are ours, since the paper gives none.",
         pictures=[writer.picture(table_picture(shown), count, count)],
         tables=[writer.table(frame, "Findings, rules and numbers")],

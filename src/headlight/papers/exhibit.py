@@ -16,6 +16,8 @@ NEEDS = {
     "cola": "no sentences of CoLA were given (--pairs)",
     "mnli": "no sentence pairs of MNLI were given (--pairs)",
     "compared": "no second model was given (--compare)",
+    "translator": "no translation model is loaded (--translator)",
+    "aligned": "no translations with gold links were given (--translations and --gold)",
     "gradient": "the model has no language-model head, or gradient is not among --measures",
 }
 """What an exhibit may need besides text, and what is said where it is missing."""
@@ -63,6 +65,8 @@ class ExhibitSpec:
             "cola": "cola" in sources.tasks,
             "mnli": "mnli" in sources.tasks,
             "compared": reproduction.compared is not None,
+            "translator": reproduction.translator is not None,
+            "aligned": bool(sources.translations and sources.gold),
             "gradient": reproduction.wants_gradient,
         }
         return next((NEEDS[need] for need in self.needs if not have[need]), None)

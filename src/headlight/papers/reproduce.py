@@ -85,12 +85,13 @@ def _facts(reproduction: Reproduction) -> list[tuple[str, str]]:
         "treebanks": sources.dependency,
         "coreference": sources.coreference,
         "sentence pairs": sources.pairs,
+        "translations": [sources.translations] if sources.translations else [],
         "word vectors": [sources.word_vectors] if sources.word_vectors else ["the model's own"],
     }
-    compared = [("compared with", reproduction.compared.name)] if reproduction.compared else []
+    others = {"compared with": reproduction.compared, "translator": reproduction.translator}
     return [
         ("model", reproduction.model.name),
-        *compared,
+        *((label, model.name) for label, model in others.items() if model is not None),
         *(
             (label, ", ".join(Path(name).name for name in names))
             for label, names in named.items()
@@ -101,11 +102,10 @@ def _facts(reproduction: Reproduction) -> list[tuple[str, str]]:
 
 def _attributes(reproduction: Reproduction) -> dict[str, object]:
     settings = {**asdict(reproduction.settings), **asdict(reproduction.sources)}
-    if reproduction.compared:
-        settings |= {
-            "compared": reproduction.compared.name,
-            "compared_revision": reproduction.compared.revision,
-        }
+    others = {"compared": reproduction.compared, "translator": reproduction.translator}
+    for name, model in others.items():
+        if model is not None:
+            settings |= {name: model.name, f"{name}_revision": model.revision}
     return {
         "model": reproduction.model.name,
         "revision": reproduction.model.revision,

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.result import calculated_with, load, save
 from headlight.settings import Settings
-from headlight.studies.catalogue import find_study
+from headlight.studies.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.vocabulary import GRADIENT
+from headlight.word_alignment.aligner import check_translates
 
 SIGNATURE = "signature.json"
 
@@ -38,6 +39,8 @@ class Reproduction:
             the caller's, see `headlight.papers.folder`.
         progress: show bars on standard error.
         compared: a second model with the same vocabulary, such as the first one after fine-tuning.
+        translator: an encoder-decoder model with its language-model head, of which word alignments
+            are taken.
     """
 
     model: CapturedModel
@@ -47,6 +50,7 @@ class Reproduction:
     folder: Path
     progress: bool = True
     compared: CapturedModel | None = None
+    translator: CapturedModel | None = None
     _results: dict[str, xarray.Dataset] = field(default_factory=dict, repr=False)
 
     @property
@@ -84,7 +88,7 @@ class Reproduction:
     def unchanged(self) -> Iterator[None]:
         """Within the block nobody changes the weights of a model, which are then read only once."""
         with ExitStack() as stack:
-            for model in (self.model, self.language_model, self.compared):
+            for model in (self.model, self.language_model, self.compared, self.translator):
                 if model is not None:
                     stack.enter_context(model.unchanged())
             yield
@@ -194,6 +198,8 @@ def open_reproduction(
     folder: Path,
     *,
     compared: str | Path | None = None,
+    translator: str | Path | None = None,
+    translates: bool = False,
     **loading: Any,
 ) -> Reproduction:
     """Load the model, with its language-model head if it has one and the gradient is asked for.
@@ -204,11 +210,15 @@ def open_reproduction(
         settings: see `ReproductionSettings`.
         folder: where results are kept.
         compared: name or folder of a second model, such as the first one after fine-tuning.
+        translator: name or folder of a translation model; by default the model itself if it is one,
+            else the embedded translator.
+        translates: whether a translation model is needed.
         loading: see `headlight.capture.load_model`.
 
     Raises:
         ModelError: there is no such model.
-        UsageError: it has no tokenizer, or the second model has another vocabulary.
+        UsageError: it has no tokenizer, the second model has another vocabulary, or the translator
+            does not translate.
     """
     language_model = None
     if GRADIENT in settings.measures:
@@ -218,10 +228,21 @@ def open_reproduction(
             language_model = None
     captured = language_model.base() if language_model else load_model(model, **loading)
     captured.require_tokenizer("a paper's data is text")
+    translating = None
+    if translates:
+        translating = _load_translator(translator, model, language_model or captured, loading)
     if captured.has_decoder_inputs and settings.kind in (None, "encoder"):
         captured, language_model = captured.encoder(), None
     twin = None if compared is None else _load_compared(compared, captured, loading)
-    return Reproduction(captured, language_model, sources, settings, folder, compared=twin)
+    return Reproduction(
+        captured,
+        language_model,
+        sources,
+        settings,
+        folder,
+        compared=twin,
+        translator=translating,
+    )
 
 
 def _load_compared(
@@ -237,6 +258,25 @@ def _load_compared(
             "compared; name a model that was made from it with --compare."
         )
     return twin
+
+
+def _load_translator(
+    name: str | Path | None,
+    model: str | Path | None,
+    first: CapturedModel,
+    loading: dict[str, Any],
+) -> CapturedModel:
+    """The model of that name; else the first one if it translates and predicts, else our own."""
+    if name is None and first.has_decoder_inputs:
+        if first.transformer.get_output_embeddings() is not None:
+            return first
+        with suppress(MissingHeadError):
+            return load_model(model, head="language_model", **loading)
+    own = {**loading, "revision": None, "tokenizer": None}
+    found = load_model(name or EMBEDDED_TRANSLATOR, head="language_model", **own)
+    check_translates(found)
+    found.require_tokenizer("translations are text")
+    return found
 
 
 def _vocabulary(captured: CapturedModel) -> dict[str, int]:

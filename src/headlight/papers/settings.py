@@ -41,6 +41,13 @@ class ReproductionSettings(Settings):
         mlp_folds: as many of them for MLPs, which take ten times as long as linear maps.
         solver: of the linear maps that identify tokens: ``adam``, as in the paper, or ``ridge``,
             which is much quicker.
+        samples: noisy copies of a sentence whose gradients SmoothGrad averages, of kobayashi2020;
+            30 in the papers.
+        max_gradients: translations of which gradients and differences of predictions are taken,
+            from the first one on.
+        max_parallel: pairs of parallel text from which other aligners learn; 0 trains none.
+        drawn: translations of which soft alignments are drawn: the ``sample`` of the package, from
+            German to English, or the first short ones of the ``corpus`` that has gold links.
     """
 
     measures: Annotated[tuple[str, ...], Measure] = MEASURES  # checked below, one by one
@@ -58,6 +65,10 @@ class ReproductionSettings(Settings):
     folds: AtLeast1 = 10
     mlp_folds: AtLeast1 = 2
     solver: Literal["adam", "ridge"] = "adam"
+    samples: AtLeast1 = 10
+    max_gradients: AtLeast1 = 100
+    max_parallel: AtLeast0 = 5000
+    drawn: Literal["sample", "corpus"] = "sample"
 
     def __post_init__(self) -> None:
         super().__post_init__()

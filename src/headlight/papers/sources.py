@@ -1,4 +1,4 @@
-"""What a reproduction reads: text, annotated corpora and word vectors, and where they lie."""
+"""What a reproduction reads: text, annotated corpora, translations, and where they lie."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
@@ -10,6 +10,7 @@ from headlight.corpora import (
     Corpus,
     open_coreference,
     open_corpus,
+    open_parallel,
     open_sentence_pairs,
     open_treebank,
 )
@@ -18,6 +19,8 @@ from headlight.corpora.files import COMPANIONS
 from headlight.corpora.pairs.pair_corpus import pair_task, task_of
 from headlight.corpora.state import source_state
 from headlight.errors import CorpusError
+from headlight.links import open_links
+from headlight.papers.translations import AlignedPairs, Languages, read_aligned, translations_in
 from headlight.settings import REPEATED, Settings
 from headlight.studies.norms.settings import RANKS_WITHOUT_FILE
 
@@ -31,6 +34,12 @@ TREEBANK_NAMES = ("ud_", "treebank", "dependency", "ptb")
 PAIR_NAMES = ("pairs",)
 PAIR_PARTS = ("dev", "valid", "test", "train")
 VECTOR_NAMES = ("glove", "word2vec", "word_vectors", "fasttext")
+
+BELONG_TO = {
+    "translations": ("translations_target", "gold", "links"),
+    "parallel": ("parallel_target",),
+}
+"""What would be out of place beside other translations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +59,15 @@ class Sources(Settings):
             ``ids``, the order of its vocabulary; by default ``corpus``, counted in the text.
         pairs: sentence pairs (MRPC, CoLA, MNLI, TSV, CSV, JSON lines), each a file, folder or
             hf:NAME, such as ``hf:glue:mrpc``.
+        translations: sentences of which the words are linked to those of their translations (pairs
+            as ``source ||| target``, TSV, CSV, TMX; or the sentences alone), in the direction of
+            the translator.
+        translations_target: their translations, line for line, if they are in a file of their own.
+        gold: the links that people made between their words (talp, Pharaoh, NAACL).
+        links: those that other aligners made, a file each.
+        parallel: more translations, from which other aligners learn on the spot; read as
+            ``translations`` are.
+        parallel_target: of these the translations, if they are in a file of their own.
     """
 
     text: str | None = None
@@ -59,9 +77,15 @@ class Sources(Settings):
     word_vectors: str | None = None
     frequency_ranks: str | None = None
     pairs: Annotated[tuple[str, ...], REPEATED] = ()
+    translations: str | None = None
+    translations_target: str | None = None
+    gold: str | None = None
+    links: Annotated[tuple[str, ...], REPEATED] = ()
+    parallel: str | None = None
+    parallel_target: str | None = None
 
     @classmethod
-    def found_in(cls, folder: Path | str) -> "Sources":
+    def found_in(cls, folder: Path | str, languages: Languages = ("de", "en")) -> "Sources":
         """What the names of the folders inside a folder promise.
 
         A folder that begins with ``wikipedia`` or ``text`` is text; with ``ud_``, ``treebank``,
@@ -71,7 +95,11 @@ class Sources(Settings):
         sentence pairs.  Files named ``train`` are for training, ``dev`` (else ``test``, else all
         others) for evaluation; of sentence pairs one file is read, and where there is none for
         evaluation, that for training.  Where there are several, the first by name is text and word
-        vectors, and the first treebank trains the probes.
+        vectors, and the first treebank trains the probes.  Translations: see `translations_in`.
+
+        Args:
+            folder: in which the folders lie.
+            languages: from which and into which the translator translates.
 
         Raises:
             CorpusError: there is no such folder, or nothing in it is named so.
@@ -87,12 +115,13 @@ class Sources(Settings):
             coreference=_for_evaluation(_children(place, lambda name: "coref" in name)),
             word_vectors=_first(_vectors(place)),
             pairs=_pairs(place),
+            **translations_in(place, languages),
         )
         if found == cls():
             raise CorpusError(
                 f"{place} holds no folder whose name says what it is (wikipedia…, ud_…, …coref…, "
-                "glove…, …mrpc…); name the files with --text, --dependency, --coreference, "
-                "--word-vectors and --pairs."
+                "glove…, …mrpc…, align…); name the files with --text, --dependency, --coreference, "
+                "--word-vectors, --pairs, --translations and --gold."
             )
         return found
 
@@ -126,13 +155,38 @@ class Sources(Settings):
         ]
         for corpus in opened:
             next(iter(corpus))
+        if "aligned" in needs:
+            self._check_aligned()
         ranks = self.frequency_ranks
         for source in (self.word_vectors, None if ranks in RANKS_WITHOUT_FILE else ranks):
             if source:
                 source_state(source)
 
+    @cached_property
+    def aligned(self) -> AlignedPairs | None:
+        """The translations with their gold links; None where either is missing.
+
+        Raises:
+            CorpusError: they cannot be read, or do not fit each other.
+        """
+        if not (self.translations and self.gold):
+            return None
+        return read_aligned(self.translations, self.translations_target, self.gold)
+
+    def _check_aligned(self) -> None:
+        """Complain of links of other aligners that do not fit, and of text that is not there."""
+        if self.aligned is not None:
+            sentences = len(self.aligned.pairs)
+            for path in self.links:
+                list(open_links(path, sentences=sentences))
+        if self.parallel:
+            next(iter(open_parallel(self.parallel, self.parallel_target)))
+
     def or_else(self, other: "Sources") -> "Sources":
-        """These, and those of another where these are missing; treebanks go together."""
+        """These, and those of another where these are missing.
+
+        Treebanks go together, and so do translations and what is said of them.
+        """
         missing = {
             field.name: getattr(other, field.name)
             for field in fields(self)
@@ -140,6 +194,10 @@ class Sources(Settings):
         }
         if self.dependency:  # a training part of some other treebank would be out of place
             missing.pop("dependency_train", None)
+        for first in ("translations", "parallel"):
+            if getattr(self, first):
+                for name in BELONG_TO[first]:
+                    missing.pop(name, None)
         return self.replace(**missing)
 
 

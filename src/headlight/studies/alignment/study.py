@@ -80,6 +80,7 @@ def run(
     corpus = open_parallel(source, settings.target, format=settings.format, columns=columns)
     corpus = check_repeatable(corpus)
     gold = _gold_of(corpus, settings.gold, settings)
+    corpus = corpus.take(settings.max_pairs)
     start = model.decoder_start
     assert start is not None  # noqa: S101 - it has a decoder
     pairs = _Swapped(corpus) if settings.swap else corpus

@@ -15,6 +15,7 @@ from headlight.views.pictures.links import LinkDrawing, attention_lines
 from headlight.views.pictures.maps import HeadMap, head_map
 from headlight.views.pictures.save import save_picture, svg_text
 from headlight.views.pictures.sheet import table_picture
+from headlight.views.pictures.theme import ordered_colours
 from headlight.views.pictures.trees import dendrogram
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "embedding",
     "head_map",
     "lines",
+    "ordered_colours",
     "points_by_layer",
     "save_picture",
     "svg_text",

@@ -135,6 +135,13 @@ def logarithmic(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def whole_numbers(axis: Any) -> None:
+    """Ticks at whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True))
+
+
 def refer_to(axes: Axes, references: Sequence[Reference]) -> None:
     """Dashed lines across a panel, each with its name at the right end."""
     for reference in references:

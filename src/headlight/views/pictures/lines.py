@@ -16,12 +16,14 @@ from headlight.views.pictures.canvas import (
     refer_to,
     share_range,
     values_up,
+    whole_numbers,
 )
 from headlight.views.pictures.legends import name_lines
 from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, picture
 from headlight.views.scale import Number
 
 SIZE = (3.75, 2.85)
+_WHOLE, _DASHED = "-", (0, (4, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Line:
         colour: A name of the palette, ``#rrggbb``, or empty.
         dashed: Whether the line is dashed.
         marked: Whether each point has a marker.
+        joined: Whether there is a line; without it, points with markers alone.
     """
 
     label: str
@@ -47,11 +50,15 @@ class Line:
     colour: str = ""
     dashed: bool = False
     marked: bool = False
+    joined: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class LinePanel:
-    """What one panel shows: lines, the names of its axes, and whether these are logarithmic."""
+    """What one panel shows: lines, the names of its axes, and whether these are logarithmic.
+
+    A horizontal axis of whole numbers, such as layers, has ticks at these alone.
+    """
 
     title: str
     series: Sequence[Line]
@@ -60,6 +67,7 @@ class LinePanel:
     percent: bool = False
     x_log: bool = False
     y_log: bool = False
+    whole: bool = False
     limits: tuple[Number, Number] | None = None
     references: Sequence[Reference] = ()
 
@@ -84,6 +92,8 @@ def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str
         ]
         values_up(axes, percent=panel.percent, limits=panel.limits)
         _logarithms(axes, panel)
+        if panel.whole:
+            whole_numbers(axes.xaxis)
         refer_to(axes, panel.references)
         finish(axes, panel.title, panel.x_label, panel.y_label)
         named.append((axes, drawn))
@@ -101,7 +111,7 @@ def _draw(axes: Axes, one: Line, place: int) -> Any:
         one.x,
         one.y,
         color=colour,
-        dashes=(4, 2) if one.dashed else (None, None),
+        linestyle=(_DASHED if one.dashed else _WHOLE) if one.joined else "none",
         marker=marker_of(one.colour, place) if one.marked else "",
         markersize=4.6,
         markeredgecolor=PAPER,

@@ -1,0 +1,104 @@
+"""Error rates by layer (Figure 7)."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.kobayashi2020 import published
+from headlight.papers.kobayashi2020.alignment.results import (
+    LABELS,
+    STEPS,
+    alignment_notes,
+    best_layer,
+    load_attention,
+)
+from headlight.papers.naming import layer_names
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.writer import ExhibitWriter
+from headlight.views.exhibits import Comparison
+from headlight.views.pictures import Line, LinePanel, lines
+
+MEASURES = ("weight", "norm")
+
+
+@exhibit(
+    "figure-7",
+    "Alignment error rates by layer",
+    "Kobayashi et al. (2020), Figure 7 and Section 5",
+    ("translator", "aligned"),
+)
+def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Weights against norms, layer by layer."""
+    found = load_attention(reproduction)
+    panels = [
+        LinePanel(
+            f"{name}: the step that {does} the word",
+            list(_lines(found, step)),
+            x_label="layer",
+            y_label="AER",
+            percent=True,
+            whole=True,
+        )
+        for step, name, does in (("input", "AWI", "reads"), ("output", "AWO", "predicts"))
+    ]
+    best = [
+        f"{LABELS[measure]}, {name}: layer {layer + 1}, {rate}"
+        for step, name in STEPS.items()
+        for measure in MEASURES
+        for layer, rate in [best_layer(found, measure, step)]
+    ]
+    note = f"Best layers, AER in percent with its interval: {'; '.join(best)}."
+    return Content(
+        "The alignment error rate of each layer of cross-attention, by the mean weight of its "
+        "heads and by the norm of what they move together; bands are intervals of 95%. Dashed: the "
+        "paper's first version, drawn beside AWI, where later runs of its authors have the same "
+        "course; it does not say itself which step it means.",
+        pictures=[
+            writer.picture(lines(panels, columns=2), "Error rates of weights and norms.", note)
+        ],
+        tables=[
+            writer.table(_frame(found), "Alignment error rates in percent, by layer", formats=".1f")
+        ],
+        comparisons=list(_comparisons(found)),
+        notes=[note, *alignment_notes(reproduction)],
+    )
+
+
+def _lines(found: xarray.Dataset, step: str) -> Iterator[Line]:
+    order = found["layer"].values + 1
+    for measure in MEASURES:
+        cell = found.sel(measure=measure, step=step)
+        rate, low, high = (cell[f"error_rate{bound}"].values for bound in ("", "_low", "_high"))
+        yield Line(LABELS[measure], order, rate, low, high, colour=measure, marked=True)
+    if step == "input":
+        for measure, numbers in published.FIGURE_7.items():
+            there = np.array(numbers) / 100
+            yield Line(
+                f"{LABELS[measure]}, published",
+                np.arange(1, len(there) + 1),
+                there,
+                colour=measure,
+                dashed=True,
+            )
+
+
+def _frame(found: xarray.Dataset) -> pandas.DataFrame:
+    columns: dict[str, Sequence[object]] = {"layer": layer_names(found)}
+    for step, name in STEPS.items():
+        for measure, label in LABELS.items():
+            cell = found["error_rate"].sel(measure=measure, step=step)
+            columns[f"{label}, {name}"] = list(100 * cell.values)
+    return pandas.DataFrame(columns)
+
+
+def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
+    for measure, numbers in published.FIGURE_7.items():
+        ours = 100 * found["error_rate"].sel(measure=measure, step="input").values
+        for layer in range(max(len(numbers), len(ours))):
+            there, here = (
+                float(each[layer]) if layer < len(each) else None for each in (numbers, ours)
+            )
+            yield Comparison(f"{LABELS[measure]}, layer {layer + 1}", there, here, note="ours: AWI")

@@ -1,0 +1,173 @@
+"""The results that the exhibits of Section 5 share, each made once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from headlight.capture import CapturedModel
+from headlight.corpora.state import source_state
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.text import model_name
+from headlight.papers.translations import AlignedPairs
+from headlight.studies.alignment.settings import AlignmentSettings
+from headlight.word_alignment.settings import ATTENTION_MEASURES, InputMeasureSettings
+
+STEPS = {"input": "AWI", "output": "AWO"}
+"""The row of cross-attention that speaks for a target word: of the step that reads it, or of that
+which predicts it; as the paper abbreviates them."""
+
+LABELS = {"weight": "weights", "norm": "norms", "effective": "effective attention"}
+
+
+@dataclass(frozen=True)
+class InputMethod:
+    """A way to link words by the input of the whole model.
+
+    Attributes:
+        measure: ``difference``, ``gradient`` or ``smoothgrad``.
+        form: of gradients, see `InputMeasureSettings`; empty where there are none.
+        label: what it is called.
+    """
+
+    measure: str
+    form: str
+    label: str
+
+
+SMOOTHGRADS = (
+    InputMethod("smoothgrad", "size", "SmoothGrad (Li et al. 2016)"),
+    InputMethod("smoothgrad", "input", "SmoothGrad (Ding et al. 2019)"),
+)
+INPUT_METHODS = (
+    InputMethod("gradient", "size", "gradient (Li et al. 2016)"),
+    InputMethod("gradient", "input", "gradient × input (Ding et al. 2019)"),
+    *SMOOTHGRADS,
+    InputMethod("difference", "", "prediction difference (Li et al. 2019)"),
+)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """An alignment error rate in percent, with its interval of 95%."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, cell: xarray.Dataset, prefix: str = "") -> "Rate":
+        """That of one cell of a result."""
+        found = (float(cell[f"{prefix}error_rate{bound}"]) for bound in ("", "_low", "_high"))
+        return cls(*(100 * each for each in found))
+
+    def is_below(self, other: "Rate") -> bool:
+        """Whether its interval lies below that of another."""
+        return self.high < other.low
+
+    def __str__(self) -> str:
+        """``44.7 (43.2 to 46.0)``."""
+        return f"{self.value:.1f} ({self.low:.1f} to {self.high:.1f})"
+
+
+def translator_of(reproduction: Reproduction) -> CapturedModel:
+    """The translation model, which is there if an exhibit that needs one is made."""
+    found = reproduction.translator
+    assert found is not None  # noqa: S101 - the exhibits need it
+    return found
+
+
+def aligned_of(reproduction: Reproduction) -> AlignedPairs:
+    """The translations and their gold links, which are there by then too."""
+    found = reproduction.sources.aligned
+    assert found is not None  # noqa: S101 - the exhibits need it
+    return found
+
+
+def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> xarray.Dataset:
+    """Weights, norms and effective attention of every layer and head, in one pass."""
+    name = "alignment" if max_pairs is None else "alignment-first"
+    return _load(reproduction, name, measures=ATTENTION_MEASURES, max_pairs=max_pairs)
+
+
+def load_inputs(reproduction: Reproduction, method: InputMethod) -> Rate:
+    """The error rate of a measure of the input.
+
+    Of gradients as Ding et al. link: each piece of the target to one of the source, words by all
+    links of their pieces.
+    """
+    settings: dict[str, Any] = {
+        "measures": (method.measure,),
+        "max_pairs": max_gradients(reproduction),
+    }
+    if method.form:
+        inputs = InputMeasureSettings(form=method.form)  # type: ignore[arg-type]
+        if method.measure == "smoothgrad":
+            asked = reproduction.settings
+            inputs = inputs.replace(samples=asked.samples, seed=asked.seed)
+        settings |= {"inputs": inputs, "unit": "piece"}
+    name = "-".join(filter(None, ("alignment", method.measure, method.form)))
+    found = _load(reproduction, name, **settings)
+    return Rate.of(found.sel(input_measure=method.measure), "input_")
+
+
+def max_gradients(reproduction: Reproduction) -> int | None:
+    """The translations of which gradients are taken; None for all."""
+    most = reproduction.settings.max_gradients
+    every = len(aligned_of(reproduction).pairs)
+    return most if most < every else None
+
+
+def _load(reproduction: Reproduction, name: str, **settings: Any) -> xarray.Dataset:
+    sources = reproduction.sources
+    read = (sources.translations, sources.translations_target, sources.gold)
+    asked = AlignmentSettings(
+        target=sources.translations_target,
+        gold=sources.gold,
+        seed=reproduction.settings.seed,
+        **settings,
+    )
+    return reproduction.run(
+        "alignment",
+        sources.translations,
+        asked,
+        reads=[source_state(path) for path in read if path],
+        name=name,
+        model=translator_of(reproduction),
+    )
+
+
+def best_layer(found: xarray.Dataset, measure: str, step: str) -> tuple[int, Rate]:
+    """The layer with the lowest error rate by the gold links, from 0, and that rate."""
+    cell = found.sel(measure=measure, step=step)
+    place = int(cell["error_rate"].argmin("layer"))
+    best = cell.isel(layer=place)
+    return int(best["layer"]), Rate.of(best)
+
+
+def mean_of_layers(found: xarray.Dataset, measure: str, step: str) -> float:
+    """The mean error rate of all layers, in percent."""
+    return 100 * float(found["error_rate"].sel(measure=measure, step=step).mean())
+
+
+def alignment_notes(reproduction: Reproduction) -> list[str]:
+    """Where translator and translations differ from the paper's."""
+    translator = translator_of(reproduction)
+    layers = translator.sites_of("cross")
+    notes = [
+        f"Translator: {model_name(translator.name)}, {len(layers)} decoder layers of "
+        f"{layers[0].heads} heads; the paper's has 6 of 8 (those at EMNLP 6 of 4), trained on "
+        "millions of sentence pairs."
+    ]
+    if reproduction.sources.translations and reproduction.sources.gold:
+        aligned = aligned_of(reproduction)
+        sure = sum(len(each.sure) for each in aligned.gold)
+        possible = sum(len(each.possible) for each in aligned.gold)
+        name = Path(reproduction.sources.translations)
+        notes.append(
+            f"The gold links are {sure:,} sure ones and {possible - sure:,} that are only "
+            f"possible, of {len(aligned.pairs):,} pairs from {name.parent.name or name.name}; the "
+            "paper's are of 508 pairs of Europarl (Vilar et al. 2006)."
+        )
+    return notes

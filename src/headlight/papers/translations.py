@@ -1,0 +1,126 @@
+"""Translations with links between their words: where they lie in a folder, and whether they fit."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headlight.corpora import TranslationPair, open_parallel
+from headlight.links import Gold, demand_words, open_links
+
+Languages = tuple[str, str]
+"""From which and into which is translated, as in ``("de", "en")``."""
+
+ALIGNED_NAMES = ("align",)
+PARALLEL_NAMES = ("parallel",)
+HELD_OUT = ("val", "dev", "test")
+GOLD = "gold."
+
+_IN_A_NAME = re.compile(r"(?:^|[^a-z])([a-z]{2,3})-([a-z]{2,3})$")
+
+
+@dataclass(frozen=True)
+class AlignedPairs:
+    """Sentences, their translations, and the gold links of their words."""
+
+    pairs: list[TranslationPair]
+    gold: list[Gold]
+
+    @property
+    def words(self) -> list[tuple[list[str], list[str]]]:
+        """The words of either side, in small letters, as aligners compare them."""
+        return [(pair.source.lower().split(), pair.target.lower().split()) for pair in self.pairs]
+
+
+def read_aligned(source: str, target: str | None, gold: str) -> AlignedPairs:
+    """The pairs that are aligned, and their gold links.
+
+    Args:
+        source: the pairs, or the sentences alone.
+        target: their translations, if they are in a file of their own.
+        gold: the file of their links.
+
+    Raises:
+        CorpusError: there is no such file, or they do not fit each other.
+    """
+    pairs = list(open_parallel(source, target))
+    found = list(open_links(gold, sentences=len(pairs)))
+    demand_words(found, [(len(each.source.split()), len(each.target.split())) for each in pairs])
+    return AlignedPairs(pairs, found)
+
+
+def languages_of(model: str | None) -> Languages:
+    """What a model translates by its name, such as ``opus-mt-de-en``; else German to English."""
+    found = _IN_A_NAME.search(Path(model or "").name.lower())
+    return (found[1], found[2]) if found else ("de", "en")
+
+
+def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
+    """What the names in a folder promise of translations between two languages.
+
+    Of the folders that begin with ``align`` and hold two files with the names of the languages as
+    suffixes, and one named ``gold.…``, that with most text; the links of other aligners are all
+    files in folders that begin so whose names begin with that of the chosen folder and a period.
+    Of those that begin with ``parallel`` the first two files of such names, wherever within.
+
+    Args:
+        folder: in which the folders lie.
+        languages: from which and into which is translated.
+    """
+    found: dict[str, Any] = {}
+    aligned = _folders(folder, ALIGNED_NAMES)
+    sets = [
+        (place, sides, gold)
+        for place in aligned
+        for sides in list(_sides(place, languages))[:1]
+        for gold in sorted(place.glob(f"{GOLD}*"))[:1]
+    ]
+    if sets:
+        chosen, (source, target), gold = max(sets, key=lambda each: each[1][0].stat().st_size)
+        links = (path for place in aligned for path in sorted(place.rglob("*")))
+        found |= {
+            "translations": str(source),
+            "translations_target": str(target),
+            "gold": str(gold),
+            "links": tuple(
+                str(path)
+                for path in links
+                if path.is_file() and path.name.startswith(f"{chosen.name}.")
+            ),
+        }
+    for place in _folders(folder, PARALLEL_NAMES):
+        for source, target in _sides(place, languages):
+            if not source.name.lower().startswith(HELD_OUT) and "parallel" not in found:
+                found |= {"parallel": str(source), "parallel_target": str(target)}
+    return found
+
+
+def _folders(folder: Path, beginnings: tuple[str, ...]) -> list[Path]:
+    return [
+        child
+        for child in sorted(folder.iterdir())
+        if child.is_dir() and child.name.lower().startswith(beginnings)
+    ]
+
+
+def _sides(place: Path, languages: Languages) -> Iterator[tuple[Path, Path]]:
+    """Two files whose names differ in the language alone, as ``test.de.xz`` and ``test.en.xz``."""
+    for source in sorted(place.rglob("*")):
+        first, *rest = source.name.split(".")
+        if languages[0] in rest and source.is_file():
+            at = rest.index(languages[0])
+            target = source.with_name(".".join([first, *rest[:at], languages[1], *rest[at + 1 :]]))
+            if target.is_file():
+                yield source, target
+
+
+def link_file_name(path: str) -> tuple[str, str]:
+    """Which aligner's links a file holds, and which of them.
+
+    ``fastalign`` and ``forward`` of ``fastalign/test.forward.pharaoh``; of a name without a middle
+    the name itself, and nothing.
+    """
+    name = Path(path).name.split(".")
+    between = ".".join(name[1:-1])
+    return (Path(path).parent.name, between) if between else (Path(path).name, "")

@@ -1,0 +1,294 @@
+"""Section 5 of Kobayashi et al.: a tiny translator, the embedded one, and results made by hand."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+import xarray
+
+from example_data import TRANSLATIONS, pairs_and_links
+from headlight.capture import load_model
+from headlight.errors import UsageError
+from headlight.papers import find_paper
+from headlight.papers.kobayashi2020.alignment import claims
+from headlight.papers.kobayashi2020.alignment.aligners import OtherAligner, trained_on_the_spot
+from headlight.papers.kobayashi2020.alignment.heads import highest_head, highest_layer, spearman
+from headlight.papers.kobayashi2020.alignment.results import SMOOTHGRADS, Rate
+from headlight.papers.reproduction import Reproduction, open_reproduction
+from headlight.papers.settings import ReproductionSettings
+from headlight.papers.sources import Sources
+from headlight.studies.alignment import study as alignment
+from headlight.studies.alignment.settings import AlignmentSettings
+from papers.material import reproduced, saved_model
+from translators import FAMILIES
+
+SECTION_5 = "figure-7,figure-8,figure-13,head-aer,table-3,findings-5"
+FEW = ("--samples", 2, "--max-gradients", 2)
+
+
+@pytest.fixture(scope="module")
+def translations(tmp_path_factory) -> Path:
+    """Named as `--data` wants."""
+    folder = tmp_path_factory.mktemp("data")
+    for name in ("align_ours", "align_outputs", "parallel"):
+        (folder / name).mkdir()
+    pairs_and_links(folder / "align_ours")
+    links = [
+        " ".join(
+            f"{int(i) - 1}-{int(j) - 1}" for i, j in (link.split("-") for link in line.split())
+        )
+        for _, _, line in TRANSLATIONS
+        for line in [line.replace("p", "-")]
+    ]
+    text = "".join(f"{line}\n" for line in links)
+    for name in ("fast_align", "giza"):
+        (folder / "align_outputs" / name).mkdir()
+        (folder / "align_outputs" / name / "align_ours.forward.pharaoh").write_text(text)
+    for side, language in enumerate(("de", "en")):
+        lines = [f"{each[side]}\n" for each in TRANSLATIONS] * 3
+        (folder / "parallel" / f"more.{language}").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory) -> Path:
+    return FAMILIES["marian"].saved(tmp_path_factory.mktemp("models") / "tiny-de-en", head=True)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory, translations, translator) -> Path:
+    """All of Section 5 at once, as a user would."""
+    folder = tmp_path_factory.mktemp("out") / "kobayashi"
+    reproduced(
+        "kobayashi2020", "--model", translator, "--data", translations, "--out", folder, "--only",
+        SECTION_5, "--max-parallel", 0, *FEW,
+    )  # fmt: skip
+    return folder
+
+
+def opened(folder: Path, data: Path, **settings: int | str) -> Reproduction:
+    """One with the embedded translator."""
+    asked = ReproductionSettings(**settings)  # type: ignore[arg-type]
+    return open_reproduction(None, Sources.found_in(data), asked, folder, translates=True)
+
+
+@pytest.mark.slow
+def test_every_exhibit_is_a_section_with_files_of_its_own(out):
+    page = (out / "index.html").read_text()
+    for name in SECTION_5.split(","):
+        assert f'id="{name}"' in page
+        assert list(out.glob(f"{name}*.svg")), name
+    assert "none was asked for (--max-parallel)" in page
+    assert "those of the first 2 pairs" in page
+    assert "tiny-de-en, 2 decoder layers of 4 heads" in page
+
+
+@pytest.mark.slow
+def test_the_table_holds_what_the_study_finds(out, translations, translator):
+    frame = pandas.read_csv(out / "table-3.csv").set_index("method")
+    place = translations / "align_ours"
+    settings = AlignmentSettings(target=str(place / "test.en"), gold=str(place / "gold.talp"))
+    found = alignment.run(place / "test.de", load_model(translator), settings, progress=False)
+    rates = 100 * found["error_rate"].sel(measure="norm")
+    for step, name in (("input", "AWI"), ("output", "AWO")):
+        row = frame.loc[f"norms, {name}"]
+        assert row["AER"] == pytest.approx(float(rates.sel(step=step).min()))
+        assert row["mean of layers"] == pytest.approx(float(rates.sel(step=step).mean()))
+        assert row["low"] <= row["AER"] <= row["high"]
+    perfect = frame.loc["fast_align"]
+    assert perfect["AER"] == 0, "these are the gold links"
+    layers = pandas.read_csv(out / "figure-7.csv")
+    np.testing.assert_allclose(layers["norms, AWO"], rates.sel(step="output"))
+    assert list(layers["layer"]) == [1, 2]
+
+
+@pytest.mark.slow
+def test_gradients_are_those_of_the_first_pairs(out):
+    frame = pandas.read_csv(out / "table-3.csv").set_index("method")
+    for name in ("alignment-smoothgrad-size", "alignment-gradient-input", "alignment-difference"):
+        result = xarray.load_dataset(out / "results" / f"{name}.nc", engine="h5netcdf")
+        assert result.attrs["sentences"] == 2
+    rate = float(result["input_error_rate"].item())
+    assert frame.loc["prediction difference (Li et al. 2019)", "AER"] == pytest.approx(100 * rate)
+
+
+def test_a_pass_of_few_pairs_is_that_of_a_short_file(tmp_path, translations, translator):
+    place, few = translations / "align_ours", 2
+    for name in ("test.de", "test.en", "gold.talp"):
+        lines = (place / name).read_text().splitlines()[:few]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+
+    def found(folder: Path, **more: int) -> xarray.Dataset:
+        settings = AlignmentSettings(
+            target=str(folder / "test.en"), gold=str(folder / "gold.talp"), **more
+        )
+        model = load_model(translator)
+        return alignment.run(folder / "test.de", model, settings, progress=False)
+
+    xarray.testing.assert_identical(
+        found(place, max_pairs=few).drop_attrs(), found(tmp_path).drop_attrs()
+    )
+
+
+@pytest.mark.slow
+def test_what_is_made_is_not_made_again(out, translations, translator, monkeypatch):
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("made again")
+
+    monkeypatch.setattr(alignment, "run", never)
+    reproduced(
+        "kobayashi2020", "--model", translator, "--data", translations, "--out", out, "--resume",
+        "--only", "table-3,findings-5", "--max-parallel", 0, *FEW,
+    )  # fmt: skip
+
+
+def test_without_translations_the_sample_is_drawn_by_the_embedded_translator(
+    headlight, tmp_path, translator
+):
+    only = ("--only", "figure-7,figure-8")
+    model = saved_model(tmp_path / "bert")
+    code, _, said = headlight("reproduce", "kobayashi2020", "--model", model, "--out",
+                              tmp_path / "out", *only)  # fmt: skip
+    assert code == 0, said
+    assert "figure-7: left out" in said
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "no translations with gold links were given (--translations and --gold)" in page
+    assert "headlight-translator, 4 decoder layers" in page
+    assert (tmp_path / "out" / "figure-8-layer-2-1.png").exists()
+    assert "the old house stands by the river" in page
+
+
+def test_the_translator_is_the_model_itself_or_one_that_is_named(tmp_path, translator):
+    def found(model: Path | None, **more: object) -> Reproduction:
+        settings = ReproductionSettings(measures=("norm",))
+        return open_reproduction(model, Sources(), settings, tmp_path, **more)
+
+    own = found(translator, translates=True).translator
+    assert own is not None
+    assert own.name == str(translator)
+    assert own.transformer.get_output_embeddings() is not None
+    named = found(None, translator=translator, translates=True).translator
+    assert named is not None
+    assert named.name == str(translator)
+    assert found(translator).translator is None
+    bert = saved_model(tmp_path / "bert")
+    with pytest.raises(UsageError, match="no decoder that attends to a source"):
+        found(None, translator=bert, translates=True)
+
+
+def test_the_corpus_can_be_drawn(tmp_path, translations):
+    made = opened(tmp_path, translations, drawn="corpus")
+    (figure,) = find_paper("kobayashi2020").select(["figure-8"])
+    content = figure.create(made)
+    assert "das alte haus ist klein" in content.pictures[0].caption
+
+
+def test_aligners_learn_on_the_spot(tmp_path, translations):
+    pytest.importorskip("thot", reason="sil-thot is not installed (the extra align)")
+    found, notes = trained_on_the_spot(opened(tmp_path, translations))
+    named = {(each.name, each.links): each for each in found}
+    assert ("ibm4, trained here", "reverse") in named
+    assert named["fast_align, trained here", "forward"].published == "fast_align"
+    assert all(0 <= each.rate.value <= 100 for each in found)
+    assert any("eflomal" in note for note in notes)
+    assert len(list((tmp_path / "results").glob("aligner-*.nc"))) >= 6
+
+
+def test_aligners_that_are_not_installed_are_named(tmp_path, translations, monkeypatch):
+    for name in ("thot", "thot.alignment"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setenv("PATH", "")
+    found, notes = trained_on_the_spot(opened(tmp_path, translations))
+    assert found == []
+    assert any("ibm1 is missing" in note and "pip install" in note for note in notes)
+    assert any("eflomal is missing" in note for note in notes)
+    made = opened(tmp_path, translations)
+    made.sources = made.sources.replace(parallel=None)
+    assert "no parallel text was given (--parallel)" in trained_on_the_spot(made)[1][0]
+
+
+# ------------------------------------------------------------ results made by hand
+
+
+def planted(
+    norm: list[float], weight: list[float], output: float = 0.6, half: float = 0.01
+) -> xarray.Dataset:
+    """Error rates by layer of the step input; those of the step output are all the same."""
+    layers, heads = len(norm), 2
+    rates = np.array([[weight, [output + 0.1] * layers], [norm, [output] * layers]])
+    by_head = np.repeat(rates[..., None], heads, axis=-1)
+    axes = ("measure", "step", "layer")
+    mean = np.linspace(1.0, 2.0, layers)
+    return xarray.Dataset(
+        {
+            "error_rate": (axes, rates),
+            "error_rate_low": (axes, rates - half),
+            "error_rate_high": (axes, rates + half),
+            "head_error_rate": ((*axes, "head"), by_head),
+            "head_error_rate_low": ((*axes, "head"), by_head - half),
+            "head_error_rate_high": ((*axes, "head"), by_head + half),
+            "mean_norm": ("layer", mean),
+            "head_mean_norm": (("layer", "head"), np.stack([mean, mean + 0.5], 1)),
+        },
+        coords={
+            "measure": ["weight", "norm"],
+            "step": ["input", "output"],
+            "layer": range(layers),
+            "head": range(heads),
+        },
+    )
+
+
+HELD = planted(norm=[0.4, 0.2, 0.5], weight=[0.7, 0.6, 0.5])
+
+
+def test_norms_must_be_clearly_better_than_weights():
+    assert [each.holds for each in claims.norms_above_weights(HELD)] == [True, True]
+    close = planted(norm=[0.4, 0.49, 0.5], weight=[0.7, 0.41, 0.5])
+    first, second = claims.norms_above_weights(close)
+    assert (first.holds, second.holds) == (False, True)
+    assert first.ours == "AER 40.0 (39.0 to 41.0); of weights 41.0 (40.0 to 42.0)"
+
+
+def test_the_step_that_reads_must_be_clearly_better():
+    assert claims.input_above_output(HELD).holds
+    assert not claims.input_above_output(planted([0.4], [0.4], output=0.41)).holds
+
+
+def test_the_second_layer_is_counted_from_one():
+    assert claims.second_layer(HELD).holds
+    other = claims.second_layer(planted([0.1, 0.2], [0.3, 0.3]))
+    assert (other.holds, other.ours) == (False, "layer 1 of 2")
+
+
+def test_competitive_with_fast_align_is_not_clearly_worse():
+    def judged(*low_and_high: float, links: str = "forward") -> list[bool]:
+        rate = Rate(sum(low_and_high) / 2, *low_and_high)
+        others = [OtherAligner("fastalign", links, rate)]
+        return [each.holds for each in claims.as_good_as_fast_align(HELD, others)]
+
+    assert judged(18.0, 19.5) == [True]
+    assert judged(17.0, 18.9) == [False]
+    assert judged(25.0, 26.0) == [True]
+    assert judged(17.0, 18.9, links="union") == []
+
+
+def test_norms_must_be_clearly_better_than_either_gradient():
+    first, second = SMOOTHGRADS
+    rates = {first: Rate(30.0, 29.0, 31.0), second: Rate(20.0, 18.0, 22.0)}
+    assert [each.holds for each in claims.norms_above_gradients(HELD, rates)] == [True, False]
+
+
+def test_the_layer_and_the_heads_of_the_highest_norm():
+    assert highest_layer(HELD)[0] == 2
+    assert not claims.norm_finds_layer(HELD).holds
+    falling = planted([0.4, 0.3, 0.2], [0.5, 0.5, 0.5])
+    assert claims.norm_finds_layer(falling).holds
+    assert highest_head(falling, "input") == ("3-2", Rate(20.0, 19.0, 21.0))
+    assert spearman(falling, "input") < -0.8
+    assert not claims.norms_of_heads(falling).holds, "nothing speaks of AWO"
+    rising = falling.copy(deep=True)
+    rising["head_error_rate"].loc[{"measure": "norm", "step": "output"}] += rising["head_mean_norm"]
+    assert claims.norms_of_heads(rising).holds
