@@ -147,6 +147,9 @@ def test_translations_are_known_by_their_languages(tmp_path: Path) -> None:
     )
     assert found.parallel == str(folder / "parallel_x/web/train.de.xz")
     assert found.parallel_target == str(folder / "parallel_x/web/train.en.xz")
+    folder.joinpath("align_b").rename(folder / "align_b_de-en")
+    turned = Sources.found_in(folder, ("en", "de"))
+    assert turned.translations == str(folder / "align_a/test.en"), "links of b are from de to en"
     french = Sources.found_in(folder, ("fr", "en"))
     assert french.translations == str(folder / "align_c/test.fr")
     assert (french.links, french.parallel) == ((), None)

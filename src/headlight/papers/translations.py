@@ -60,9 +60,11 @@ def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
     """What the names in a folder promise of translations between two languages.
 
     Of the folders that begin with ``align`` and hold two files with the names of the languages as
-    suffixes, and one named ``gold.…``, that with most text; the links of other aligners are all
-    files in folders that begin so whose names begin with that of the chosen folder and a period.
-    Of those that begin with ``parallel`` the first two files of such names, wherever within.
+    suffixes, and one named ``gold.…``, that with most text; not one whose name has the languages in
+    the other order (``en-de``), since its links have.  The links of other aligners are all files in
+    folders that begin so whose names begin with that of the chosen folder and a period.  Of those
+    that begin with ``parallel`` the first two files of such names, wherever within, that are not
+    held out by their names (``val…``, ``dev…``, ``test…``).
 
     Args:
         folder: in which the folders lie.
@@ -73,6 +75,7 @@ def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
     sets = [
         (place, sides, gold)
         for place in aligned
+        if "-".join(reversed(languages)) not in place.name.lower()
         for sides in list(_sides(place, languages))[:1]
         for gold in sorted(place.glob(f"{GOLD}*"))[:1]
     ]
