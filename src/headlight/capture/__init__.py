@@ -6,6 +6,7 @@ with its output projection, found by tracing.  ``with model.capture(sites) as re
 values v(x), inputs x, which keys each query may see, and the site.  With
 ``model.run_backward(batch, objective)`` a record also has ∂L/∂α, of the loss of the objective.
 ``with attention_replaced(model, …)`` the model works with attention matrices of the caller.
+``with attention_with_graph(model) as attention`` a model can be trained by its attention.
 ``attribute(model, batch)`` is what input tokens contribute to hidden ones.
 """
 
@@ -13,6 +14,7 @@ from headlight.attribution_settings import AttributionSettings
 from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.classes import Classes
+from headlight.capture.graph import attention_with_graph
 from headlight.capture.heads import default_objective
 from headlight.capture.loading import load_model
 from headlight.capture.objectives import (
@@ -51,6 +53,7 @@ __all__ = [
     "Replacements",
     "SequenceToSequence",
     "attention_replaced",
+    "attention_with_graph",
     "attribute",
     "default_objective",
     "load_model",

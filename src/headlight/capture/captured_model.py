@@ -136,6 +136,16 @@ class CapturedModel:
             UsageError: the model is in training mode, or a site is not one of its `sites`.
         """
         self._check_evaluation()
+        wanted = self.numbers_of(sites)
+        with recording(self.transformer, self.sites, wanted) as recorder:
+            yield recorder
+
+    def numbers_of(self, sites: Iterable[AttentionSite] | None) -> frozenset[int]:
+        """The places of these among all `sites`; of None all places.
+
+        Raises:
+            UsageError: a site is not one of them.
+        """
         order = {site: number for number, site in enumerate(self.sites)}
         asked = self.sites if sites is None else list(sites)
         if any(site not in order for site in asked):
@@ -143,9 +153,7 @@ class CapturedModel:
                 f"a site to capture belongs to another model or trace; take it from the sites of "
                 f"{self.name} itself."
             )
-        wanted = frozenset(order[site] for site in asked)
-        with recording(self.transformer, self.sites, wanted) as recorder:
-            yield recorder
+        return frozenset(order[site] for site in asked)
 
     def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
         """What the forward pass takes, for a batch of texts padded on `side`.

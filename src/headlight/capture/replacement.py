@@ -193,7 +193,7 @@ class Replacer:
         if weight.requires_grad and not changed.requires_grad:
             changed = changed + 0 * weight  # so that a loss can be differentiated by them
         self._used.add(site)
-        return _context(changed, arguments[2]).reshape(context.shape), changed
+        return context_of(changed, arguments[2]).reshape(context.shape), changed
 
     def note_used(self, inner: "Replacer") -> None:
         """What ran while another one stood in for this one."""
@@ -214,7 +214,7 @@ class Replacer:
             )
 
 
-def _context(weight: Weight, value: Value) -> Tensor:
+def context_of(weight: Weight, value: Value) -> Tensor:
     """A V, as ``batch query head head_dim``; grouped heads share values."""
     repeats = weight.shape[1] // value.shape[1]
     repeated = value.repeat_interleave(repeats, dim=1) if repeats > 1 else value

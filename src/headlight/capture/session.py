@@ -72,11 +72,13 @@ class Recorder:
         sites: list[AttentionSite],
         wanted: frozenset[int],
         own: dict[nn.Module, AttentionFunction],
+        function_of: Callable[[nn.Module], AttentionFunction] = eager_function,
     ) -> None:
         self.visit: Callable[[LayerRecord], object] | None = None
         self._sites = sites
         self._wanted = wanted
         self._own = own
+        self._function_of = function_of
         self._next = 0
         self._inputs: dict[nn.Module, Tensor] = {}
         self._tape: Tape | None = None
@@ -129,7 +131,7 @@ class Recorder:
             return self._own[module](module, *arguments, **options)
         if self._tape is not None:
             arguments = self._tape.rooted(arguments)
-        context, weight = eager_function(module)(module, *arguments, **options)
+        context, weight = self._function_of(module)(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
         record = self._record(self._sites[index], weight, arguments, options)
         place = (record.site.kind, record.site.layer)
@@ -175,11 +177,21 @@ def recorder_of(model: nn.Module) -> Recorder:
 
 @contextmanager
 def recording(
-    model: nn.Module, sites: list[AttentionSite], wanted: frozenset[int]
+    model: nn.Module,
+    sites: list[AttentionSite],
+    wanted: frozenset[int],
+    function_of: Callable[[nn.Module], AttentionFunction] = eager_function,
 ) -> Iterator[Recorder]:
-    """Record the sites numbered `wanted` in every forward pass of the block."""
+    """Record the sites numbered `wanted` in every forward pass of the block.
+
+    Args:
+        model: what runs.
+        sites: all of its attention, in order.
+        wanted: which of them.
+        function_of: the function that computes the attention of a module that is recorded.
+    """
     own = {site.module: own_function(site.module) for site in sites}
-    recorder = Recorder(sites, wanted, own)
+    recorder = Recorder(sites, wanted, own, function_of)
     sources = [source for source in {sites[index].source for index in wanted} if source]
     hooks: list[Registration] = [
         (model.register_forward_pre_hook, recorder.begin),
