@@ -37,6 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "measures": ["weight"],
         "training": {"epochs": 1},
     },
+    "permutation": {"bootstrap": 2, "shuffles": 1, "by": ["all", "layer", "head"]},
 }
 ALIGNMENT = {"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]}
 SIZES = ("layers", "attention_heads", "ffn_dim")
@@ -66,7 +67,10 @@ def all_results(folder: Path) -> dict[str, xarray.Dataset]:
     """One result of every study, of a tiny model on files in the folder."""
     example_data = runpy.run_path(str(ROOT / "tests" / "example_data.py"))
     example_data["write"](folder)
-    models = {"parallel": translator(folder / "translator")}
+    models = {
+        "parallel": translator(folder / "translator"),
+        "labelled": example_data["tiny_classifier"](folder / "classifier"),
+    }
     model = example_data["tiny_model"](folder)
     settings = {**SETTINGS, "alignment": {"gold": str(folder / "gold.talp"), **ALIGNMENT}}
     return {

@@ -35,6 +35,7 @@ SOURCES = {
     "treebank": "en_ewt-ud-dev.conllu",
     "coreference": "litbank",
     "parallel": "test.de-en",
+    "labelled": "reviews.tsv",
 }
 """Of what `write` makes, the file or folder for a study, by what it reads."""
 
@@ -59,6 +60,10 @@ def write(folder: Path) -> None:
     header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
     (folder / "msr_paraphrase_test.txt").write_text("\n".join([header, *rows]), encoding="utf-8")
     pairs_and_links(folder)
+    moods = ("positive", "negative")
+    rows = [f"{moods[at % 3 > 0]}\t{text}" for at, text in enumerate(texts[:12])]
+    (folder / "reviews.tsv").write_text("\n".join(["label\ttext", *rows]), encoding="utf-8")
+    (folder / "chunks.txt").write_text(tagged(sentences[:6]), encoding="utf-8")
     (folder / "first").mkdir()
     (folder / "first" / "config.yaml").write_text("source: wiki/\n", encoding="utf-8")
 
@@ -116,6 +121,31 @@ def document() -> str:
     for at, (word, mark) in enumerate(marked):
         lines.append("\t".join(["text", "0", str(at), word, *["-"] * 8, mark]))
     return "\n".join([*lines, "", "#end document", ""])
+
+
+def tagged(sentences: list[list[str]]) -> str:
+    """Words and parts of speech in columns."""
+    rows = [
+        "\n".join(f"{word} {kind}" for word, (kind, _, _) in zip(words, TREE, strict=True))
+        for words in sentences
+    ]
+    return "\n\n".join(rows) + "\n"
+
+
+def tiny_classifier(folder: Path, layers: int = 2) -> Path:
+    """The same as `tiny_model`, with a head for two classes; its attention is not uniform."""
+    folder.mkdir(exist_ok=True)
+    tiny_model(folder, layers)
+    config = transformers.BertConfig.from_pretrained(folder)
+    config.id2label = {0: "negative", 1: "positive"}
+    torch.manual_seed(1)
+    made = transformers.BertForSequenceClassification(config)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(20)
+    made.save_pretrained(folder)
+    return folder
 
 
 def tiny_model(folder: Path, layers: int = 2) -> Path:

@@ -627,6 +627,8 @@ def test_every_study_leaves_a_page_and_tables(headlight, tmp_path, name):
     if STUDIES[name].reads == "parallel":
         model = FAMILIES["marian"].saved(tmp_path / "model")
         few[name] = ("--gold", str(tmp_path / "gold.talp"), "--model", str(model))
+    if STUDIES[name].reads == "labelled":
+        few[name] = ("--model", str(example_data.tiny_classifier(tmp_path / "model")))
     out = tmp_path / "out"
     code, said, complained = headlight(
         name.replace("_", "-"),

@@ -33,11 +33,13 @@ HOSTILE = "\x1b[2J\x9b31m\x07"
 COMMANDS = sorted(get_command(app).commands)
 SOURCES = {
     "text": "corpus", "treebank": "dev.conllu", "coreference": "litbank", "parallel": "pairs",
+    "labelled": "reviews",
 }  # fmt: skip
 FEW = {
     "token-identity": ("--maps", "naive", "--solver", "ridge", "--folds", "2"),
     "contributions": ("--exact", "1", "--max-examples", "2", "--max-length", "16"),
     "parser-probes": ("--probes", "right_branching"),
+    "permutation": ("--shuffles", "2", "--max-examples", "4"),
 }
 
 
@@ -53,6 +55,9 @@ def data(tmp_path_factory) -> Path:
     pairs = (folder / "pairs.txt").read_text().replace("hund", f"hund{HOSTILE}")
     (folder / f"pairs{HOSTILE}.txt").write_text(pairs)
     FAMILIES["marian"].saved(folder / f"translator{HOSTILE}")
+    reviews = (folder / "reviews.tsv").read_text().replace("cat", f"cat{HOSTILE}")
+    (folder / f"reviews{HOSTILE}.tsv").write_text(reviews)
+    example_data.tiny_classifier(folder / f"classifier{HOSTILE}")
     model = folder / f"model{HOSTILE}"
     model.mkdir()
     example_data.tiny_model(model)
@@ -93,8 +98,11 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
     name = SOURCES[study.reads]
     source = next(path for path in data.iterdir() if path.name.startswith(f"{name}{HOSTILE}"))
     out = runs / f"{command}{HOSTILE}"
-    if study.reads == "parallel":
-        model = [*translator, "--gold", str(data / "gold.talp")]
+    own = {
+        "parallel": [*translator, "--gold", str(data / "gold.talp")],
+        "labelled": ["--model", str(data / f"classifier{HOSTILE}")],
+    }
+    model = own.get(study.reads, model)
     return [command, str(source), *model, "--out", str(out), *FEW.get(command, ())]
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         norms as norms,
         open as open,
         parser_probes as parser_probes,
+        permutation as permutation,
         survey as survey,
         token_identity as token_identity,
     )
@@ -47,6 +48,7 @@ _HOMES = {
     "norms": "headlight.api",
     "open": "headlight.api",
     "parser_probes": "headlight.api",
+    "permutation": "headlight.api",
     "survey": "headlight.api",
     "token_identity": "headlight.api",
 }
@@ -66,6 +68,7 @@ __all__ = [
     "norms",
     "open",
     "parser_probes",
+    "permutation",
     "survey",
     "token_identity",
 ]

@@ -1,4 +1,4 @@
-"""The studies as users meet them: eleven functions of one shape, and every result opened."""
+"""The studies as users meet them: functions of one shape, and every result opened."""
 
 import inspect
 from collections.abc import Iterable, Mapping
@@ -75,7 +75,9 @@ def _name_of_another(model: CapturedModel) -> str | None:
 
 
 def required_head(study: Study, settings: Settings) -> str:
-    """The head that a model needs for a study: a loss has to be computed for gradients."""
+    """The head that a model needs for a study: of a classifier, or to compute a loss."""
+    if study.reads == "labelled":
+        return "classification"
     measures = getattr(settings, "measures", ())
     wanted = study.name == "importance" or {GRADIENT, *INPUT_MEASURES} & {*measures}
     return "language_model" if wanted else "none"
@@ -423,6 +425,37 @@ def alignment(
     """
     folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
     return _study("alignment", source, model, folder, progress, settings)
+
+
+def permutation(
+    source: Any,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """What a classifier's answers lose when its attention is permuted, uniform, or on one token.
+
+    Args:
+        source: labelled texts, or for a tagger sentences with tags (a path, a glob, ``hf:NAME``, an
+            open corpus, tuples of a text and its label, or of words and tags).
+        model: a classifier of texts or of tokens: its name or folder, a `Model` that was loaded
+            with ``head="classification"``, or a model of transformers in memory (then with
+            ``tokenizer=``).  The embedded model is none.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.permutation.settings.PermutationSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("permutation", source, model, folder, progress, settings)
 
 
 _GIVEN_TO_ALL = ("model", "tokenizer", "out", "resume", "overwrite", "progress")

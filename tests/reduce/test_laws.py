@@ -18,6 +18,7 @@ from headlight.reduce import (
     Moments,
     Pearson,
     RankCorrelation,
+    ResampledMean,
     Sample,
     Tally,
 )
@@ -75,6 +76,12 @@ CASES = {
     "pearson, one number": Case(lambda: Pearson(), lambda n, g: (numbers(n, g), numbers(n, g))),
     "bootstrap": Case(
         lambda: Bootstrap((2, 3), replicates=5), lambda n, g: (keys(n, g), counts(n, g, 2, 3))
+    ),
+    "resampled mean": Case(
+        lambda: ResampledMean((2, 3), replicates=5), lambda n, g: (keys(n, g), numbers(n, g, 2, 3))
+    ),
+    "resampled mean, one number": Case(
+        lambda: ResampledMean(replicates=5), lambda n, g: (keys(n, g), numbers(n, g))
     ),
     "bootstrap, a few at a time": Case(
         lambda: Bootstrap((2,), replicates=5, held=3), lambda n, g: (keys(n, g), counts(n, g, 2))

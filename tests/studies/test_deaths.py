@@ -22,6 +22,7 @@ from studies.test_coreference_heads import documents
 from studies.test_dependency import trees
 from studies.test_gradient import with_head
 from studies.test_parser_probes import bank
+from studies.test_permutation import classifier, labelled
 from translators import FAMILIES
 
 pytestmark = needs_fork
@@ -44,9 +45,12 @@ class Victim:
     source: Callable[[], Any] = lambda: texts(14, longest=8)
     with_head: bool = False
     translates: bool = False
+    classifies: bool = False
 
     @property
     def model(self) -> CapturedModel:
+        if self.classifies:
+            return classifier()
         if self.translates:
             return FAMILIES["marian"].model(head=True)
         return with_head("bert") if self.with_head else model("bert")
@@ -79,6 +83,11 @@ VICTIMS = {
         {"bootstrap": 5, "measures": ["weight", "norm", "difference"]},
         lambda: [pair for pair, _ in translations(14)],
         translates=True,
+    ),
+    "permutation": Victim(
+        {"bootstrap": 5, "shuffles": 2, "by": ["all", "head"], "sample": 5},
+        lambda: labelled(14),
+        classifies=True,
     ),
     "parser_probes": Victim(
         {"probes": ["attention", "random_attention_and_words"], "measures": ["weight", "norm"],

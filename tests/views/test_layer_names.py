@@ -30,6 +30,7 @@ SETTINGS = {
     },
     "dependency": {"bootstrap": 2},
     "alignment": {"bootstrap": 2},
+    "permutation": {"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2},
     "coreference": {"bootstrap": 2},
     "parser_probes": {"probes": ["attention"], "training": {"epochs": 1}},
 }
@@ -45,6 +46,7 @@ def data(tmp_path_factory) -> Path:
     example_data.write(folder)
     (folder / "model").mkdir()
     example_data.tiny_model(folder / "model", layers=4)
+    example_data.tiny_classifier(folder / "classifier", layers=4)
     return folder
 
 
@@ -59,7 +61,8 @@ def uneven_translator() -> Model:
 
 def uneven(data: Path, head: str | None = None) -> Model:
     """Four layers of two heads, but for the last, which has one of twice the size."""
-    made = headlight.load(data / "model", head=head)
+    kind = "classifier" if head == "classification" else "model"
+    made = headlight.load(data / kind, head=head)
     attention = made.transformer.base_model.encoder.layer[3].attention.self
     attention.num_attention_heads, attention.attention_head_size = 1, 16
     attention.scaling = 16**-0.5
@@ -70,7 +73,8 @@ def uneven(data: Path, head: str | None = None) -> Model:
 def result(request, data) -> xr.Dataset:
     study = find_study(request.param)
     few = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}.get(study.reads, {})
-    model = uneven(data, "language_model" if study.name == "importance" else None)
+    head = {"importance": "language_model", "permutation": "classification"}.get(study.name)
+    model = uneven(data, head)
     if study.reads == "parallel":
         model, few = uneven_translator(), {"gold": str(data / "gold.talp")}
     return getattr(headlight, study.name)(

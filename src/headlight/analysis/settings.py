@@ -138,3 +138,32 @@ class BootstrapSettings(Settings):
 
     bootstrap: AtLeast0 = 200
     seed: AtLeast0 = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierSettings(BootstrapSettings, ModelSettings):
+    """How the texts of a classifier, or the sentences of a tagger, are read.
+
+    Attributes:
+        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
+            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``, ``mrpc``,
+            ``mnli``; sentences of a tagger: ``columns``.
+        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger the
+            numbers, from 1, of the columns of word and tag. By default the usual names, and the
+            first and the last column.
+        label_column: name of the column or key that holds the label; by default ``label``.
+        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+            default the model's own names, or numbers from 0.
+        kind: which attention; by default the first that the model has.
+        max_length: tokens per example, special ones included; by default what the model takes, at
+            most 512. Texts that are longer are cut.
+        max_examples: stop after so many.
+    """
+
+    format: str | None = None
+    columns: tuple[str, ...] | None = None
+    label_column: str | None = None
+    class_names: tuple[str, ...] | None = None
+    kind: Kind | None = None
+    max_length: AtLeast1 | None = None
+    max_examples: AtLeast1 | None = None

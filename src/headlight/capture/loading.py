@@ -191,9 +191,10 @@ def _loader(source: str, config: Any, head: str) -> Any:
     loaders = [made for name in architectures if (made := _loader_of(config, name, head))]
     if not loaders:
         held = f"holds a {architectures[0]}" if architectures else "does not say what it holds"
+        names = (name for name, place in EMBEDDED_MODELS.items() if str(place) == source)
         raise MissingHeadError(
-            f"{source} {held}, and so has no {_HEAD_NAMES[head]}; give a checkpoint that was "
-            f"trained as {_TRAINED_AS[head]}."
+            f"{next(names, source)} {held}, and so has no {_HEAD_NAMES[head]}; give a checkpoint "
+            f"that was trained as {_TRAINED_AS[head]}."
         )
     return loaders[0]
 

@@ -51,6 +51,11 @@ _LINES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("test.de --target test.en --gold gold.talp --measures norm,difference", ""),
         ("pairs.tsv --gold links.naacl --model Helsinki-NLP/opus-mt-de-en", ""),
     ),
+    "permutation": (
+        ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
+        ("reviews.tsv --model ./my-classifier --by head --changes uniform", "each head alone"),
+        ("chunks.txt --model ./my-tagger --keep-special", "words and tags in columns"),
+    ),
 }
 
 

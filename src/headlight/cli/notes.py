@@ -20,7 +20,8 @@ LEFT_OUT: Mapping[str, str] = {
 MUCH = 0.1
 """The share of tokens that a tokenizer may not know without a word about it."""
 
-NOUNS = {"text": "document", "treebank": "sentence", "coreference": "document", "parallel": "pair"}
+NOUNS = {"text": "document", "treebank": "sentence", "coreference": "document", "parallel": "pair",
+         "labelled": "text"}  # fmt: skip
 """What is counted, by what a study reads."""
 
 

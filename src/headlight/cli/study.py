@@ -30,6 +30,8 @@ READS: Mapping[str, str] = {
     "treebank": "Treebank: file, folder or glob (CoNLL-U, CoNLL-X, columns).",
     "parallel": "Sentence pairs: file, folder, glob, hf:NAME or - (source ||| target, TSV, CSV, "
     "JSON lines, TMX), or the source sentences, with --target.",
+    "labelled": "Labelled texts: file, folder, glob or hf:NAME (TSV, CSV, JSON lines, SST, AG "
+    "News, IMDB, newsgroups, MRPC, CoLA, MNLI); for a tagger words and tags in columns.",
     "coreference": "Coreference: file, folder or glob (CoNLL-2012, LitBank, CorefUD).",
 }
 
@@ -165,25 +167,34 @@ def check_attribution(settings: Settings) -> None:
 
 def _check_source(study: Study, source: str | None, settings: Settings) -> None:
     """Complain about a corpus of which not even the beginning can be read."""
-    from headlight.corpora import (
-        OF_TWO_TEXTS,
-        open_coreference,
-        open_corpus,
-        open_parallel,
-        open_treebank,
-    )
+    from headlight.corpora import open_coreference, open_parallel, open_treebank
 
     if source == STANDARD_INPUT:
         standard_input()  # of which nothing is read yet: it can be read only once
-        return
-    if study.reads == "parallel":
+    elif study.reads == "parallel":
         wanted = {name: getattr(settings, name, None) for name in ("target", "format", "columns")}
         next(iter(open_parallel(str(source), **wanted)))
-        return
-    if study.reads != "text":
+    elif study.reads == "labelled":
+        _check_labelled(str(source))
+    elif study.reads != "text":
         opened: Any = {"treebank": open_treebank, "coreference": open_coreference}[study.reads]
         next(iter(opened(source)))
-        return
+    else:
+        _check_texts(source, settings)
+
+
+def _check_labelled(source: str) -> None:
+    """What is to be found in the files depends on the model; they must be there."""
+    from headlight.corpora.files import files
+    from headlight.corpora.hub import PREFIX
+
+    if not source.startswith(PREFIX):
+        files(source)
+
+
+def _check_texts(source: str | None, settings: Settings) -> None:
+    from headlight.corpora import OF_TWO_TEXTS, open_corpus
+
     if getattr(settings, "tags", None) is not None:
         raise UsageError(
             "parts of speech are known of treebank sentences, and a command reads text; leave out "

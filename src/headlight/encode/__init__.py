@@ -8,7 +8,7 @@ from headlight.encode.adjacent_segments import adjacent_segments
 from headlight.encode.assembly import unknown_id
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
 from headlight.encode.marks import special_tokens
-from headlight.encode.sentence_pairs import sentence_pairs
+from headlight.encode.sentence_pairs import EncodedPair, sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.spans import EncodedSpan, documents, windows
 from headlight.encode.texts import encode_one, texts
@@ -17,6 +17,7 @@ from headlight.encode.translations import EncodedTranslation, translations
 __all__ = [
     "Counts",
     "Encoded",
+    "EncodedPair",
     "EncodedSentence",
     "EncodedSpan",
     "EncodedTranslation",

@@ -1,18 +1,29 @@
 """Sentence pairs as examples."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from headlight.corpora import SentencePair
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, groups
+from headlight.encode.examples import Counts, Encoded, Examples, annotate, groups
 from headlight.encode.pieces import Pieces, Tokenizer, tokenise
 from headlight.errors import CorpusError, UsageError
 from headlight.settings import require_choice
 
 Overflow = Literal["truncate", "skip", "error"]
 """What becomes of a pair that is too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPair(Encoded):
+    """One or two sentences as an example.
+
+    Attributes:
+        label: As the source writes it; None where it has none.
+    """
+
+    label: str | None = field(kw_only=True)
 
 
 def sentence_pairs(
@@ -22,7 +33,7 @@ def sentence_pairs(
     max_length: int,
     overflow: str = "truncate",
     decoder_start: int | None = None,
-) -> Examples:
+) -> Examples[EncodedPair]:
     """Every pair as one example of two segments, and every single sentence as one of one.
 
     A pair with a sentence in which the tokenizer finds nothing is left out.  `Examples.counts` says
@@ -47,7 +58,7 @@ def sentence_pairs(
     require_choice("way of dealing with long pairs", overflow, Overflow)
     encoder = _PairEncoder.of(Assembly.of(tokenizer, decoder_start), max_length, overflow)
 
-    def make(counts: Counts) -> Iterator[Encoded]:
+    def make(counts: Counts) -> Iterator[EncodedPair]:
         for group in groups(pairs, _texts):
             firsts = tokenise(tokenizer, [pair.first for pair in group])
             given = [pair.second for pair in group if pair.second is not None]
@@ -55,7 +66,8 @@ def sentence_pairs(
             for pair, first in zip(group, firsts, strict=True):
                 second = None if pair.second is None else next(seconds)
                 counts.documents += 1
-                yield from encoder.examples(pair.name, first, second, counts)
+                for example in encoder.examples(pair.name, first, second, counts):
+                    yield annotate(example, EncodedPair, label=pair.label)
 
     return Examples(make, encoder.assembly.unknown)
 

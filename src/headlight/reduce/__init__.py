@@ -8,6 +8,7 @@ from headlight.reduce.histogram import Histogram
 from headlight.reduce.moments import Moments
 from headlight.reduce.pearson import Pearson
 from headlight.reduce.rank import RankCorrelation
+from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.tally import ACCUMULATORS, Tally
 
@@ -21,6 +22,7 @@ __all__ = [
     "Moments",
     "Pearson",
     "RankCorrelation",
+    "ResampledMean",
     "Sample",
     "Tally",
     "share",

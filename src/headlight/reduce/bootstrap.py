@@ -118,7 +118,7 @@ class Bootstrap(Accumulator):
         """Turn the clusters that wait into sums, in parts; exact, and mostly quick, in float32."""
         for start in range(0, len(self.keys), HELD):
             part = slice(start, start + HELD)
-            taken, rows = self._taken(self.keys[part]), self.rows[part]
+            taken, rows = resampled(self.keys[part], self.replicates, self.seed), self.rows[part]
             largest = int(rows.max(initial=0)) * taken.sum(axis=0).max(initial=0)
             exact = np.dtype(np.float32 if largest < 2**24 else np.float64)
             flat = rows.reshape(-1, math.prod(self.shape)).astype(exact)
@@ -136,13 +136,16 @@ class Bootstrap(Accumulator):
     def _nothing(self) -> Array:
         return np.zeros((self.replicates + 1, *self.shape), dtype=np.int32)
 
-    def _taken(self, keys: Int64[np.ndarray, " n"]) -> Float32[np.ndarray, "n sample"]:
-        """How often each cluster is in the sample itself, which is once, and in each resample."""
-        taken = np.ones((len(keys), self.replicates + 1), dtype=np.float32)
-        for row, key in zip(taken, keys.astype(np.uint64), strict=True):
-            seeded = np.array([self.seed, key], dtype=np.uint64)
-            row[1:] = np.random.Generator(np.random.Philox(key=seeded)).poisson(1.0, len(row) - 1)
-        return taken
+
+def resampled(
+    keys: Int64[np.ndarray, " n"], replicates: int, seed: int
+) -> Float32[np.ndarray, "n sample"]:
+    """How often each cluster is in the sample itself, which is once, and in each resample."""
+    taken = np.ones((len(keys), replicates + 1), dtype=np.float32)
+    for row, key in zip(taken, keys.astype(np.uint64), strict=True):
+        seeded = np.array([seed, key], dtype=np.uint64)
+        row[1:] = np.random.Generator(np.random.Philox(key=seeded)).poisson(1.0, len(row) - 1)
+    return taken
 
 
 def share(

@@ -10,6 +10,7 @@ from headlight.reduce.base import Accumulator, Array
 from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.grouped import PLAIN, Grouped
 from headlight.reduce.rank import RankCorrelation
+from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 
 ACCUMULATORS: Mapping[str, type[Accumulator]] = {
@@ -17,6 +18,7 @@ ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     Grouped.kind: Grouped,
     Bootstrap.kind: Bootstrap,
     RankCorrelation.kind: RankCorrelation,
+    ResampledMean.kind: ResampledMean,
     Sample.kind: Sample,
 }
 """Every accumulator, by the name that files know it by."""

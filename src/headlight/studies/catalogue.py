@@ -32,7 +32,7 @@ class Study:
 
     name: str
     title: str
-    reads: Literal["text", "treebank", "coreference", "parallel"]
+    reads: Literal["text", "treebank", "coreference", "parallel", "labelled"]
     settings_name: str
     source: str
     folder: str = ""
@@ -147,6 +147,13 @@ STUDIES: dict[str, Study] = {
             "parallel",
             "AlignmentSettings",
             "Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
+        ),
+        Study(
+            "permutation",
+            "what a classifier's answers lose with other attention",
+            "labelled",
+            "PermutationSettings",
+            "Jain and Wallace 2019, Section 4.2.1; Wiegreffe and Pinter 2019, Section 3.1",
         ),
     )
 }

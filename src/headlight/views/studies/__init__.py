@@ -37,6 +37,7 @@ STUDIES = (
     "parser_probes",
     "token_identity",
     "alignment",
+    "permutation",
 )
 """The attribute ``stage`` of the results that can be shown."""
 

@@ -1,0 +1,52 @@
+"""Settings of a study that replaces the attention of a classifier."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headlight.analysis.settings import ClassifierSettings
+from headlight.errors import UsageError
+from headlight.settings import AtLeast1
+
+Change = Literal["permuted", "uniform", "largest", "random"]
+"""What attention becomes; see `headlight.studies.permutation.changes`."""
+
+Scope = Literal["all", "layer", "head"]
+"""Whose attention is replaced at once: of all layers, of one layer, of one head."""
+
+Rows = Literal["all", "first", "last"]
+"""Whose rows: of every token, of the first one ([CLS]), of the last one."""
+
+CHANGES: tuple[Change, ...] = ("permuted", "uniform", "largest", "random")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermutationSettings(ClassifierSettings):
+    """Everything that the result depends on besides model and texts.
+
+    Attributes:
+        changes: what attention is replaced by: its own weights ``permuted`` over the keys that a
+            query sees; ``uniform`` weights; all weight on the key that has the ``largest``, or on a
+            ``random`` one.
+        by: whose attention is replaced at once: of ``all`` layers that are looked at, of each
+            ``layer``, of each ``head``. Heads take many passes: those of ``layer`` once for each.
+        rows: whose rows are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
+            ``last``.
+        keep_special: the weights of special tokens ([CLS], [SEP]) stay as they are, and only the
+            rest is moved.
+        shuffles: permutations of each text, of whose changes the median is taken.
+        sample: texts (largest weight, change) that are kept for pictures.
+    """
+
+    changes: tuple[Change, ...] = CHANGES
+    by: tuple[Scope, ...] = ("all", "layer")
+    rows: Rows = "all"
+    keep_special: bool = False
+    shuffles: AtLeast1 = 10
+    sample: AtLeast1 = 2_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("changes", "by"):
+            given = getattr(self, name)
+            if not given or len(set(given)) < len(given):
+                raise UsageError(f"{name} is {given!r}; name at least one, and each of them once.")

@@ -1,0 +1,228 @@
+"""The study of permutation: what a classifier's answers lose with other attention."""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from headlight.views.exhibits import Table
+from headlight.views.pictures import Box, BoxPanel, boxes, head_map, points_by_layer
+from headlight.views.studies.parts import (
+    Drawing,
+    Figure,
+    Section,
+    Summary,
+    layer_panel,
+    map_of_heads,
+    percentages,
+    rounded,
+)
+
+NAMES = {
+    "permuted": "permuted",
+    "uniform": "uniform",
+    "largest": "all on the largest",
+    "random": "all on a random one",
+}
+EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Of the bins of the largest weight, as in the paper."""
+JAIN = "Jain and Wallace (2019), {}"
+SHARES = ("TVD", "low", "high", "same answer", "right")
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """Accuracy as it is, and how far answers move by what attention is replaced by."""
+    found: Summary = {"accuracy": float(result["own_accuracy"])}
+    prefix = _widest(result)
+    for name in map(str, result["change"].values):
+        cell = result.sel(change=name)
+        found[f"{name}_tvd"] = float(cell[f"{prefix}tvd"].mean())
+        found[f"{name}_agreement"] = float(cell[f"{prefix}agreement"].mean())
+    return rounded(found)
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Changes of answers as a whole, by layer and by head, and against the largest weight."""
+    found = [_changes(result)] if "tvd" in result else []
+    if "layer_tvd" in result:
+        found.append(_layers(result))
+    if "head_tvd" in result:
+        found.append(_heads(result))
+    return [*found, _largest(result)]
+
+
+def _widest(result: xr.Dataset) -> str:
+    return next(prefix for prefix in ("", "layer_", "head_") if f"{prefix}tvd" in result)
+
+
+def _settings(result: xr.Dataset) -> str:
+    """What was asked for, in words."""
+    settings = json.loads(str(result.attrs.get("settings", "{}")))
+    rows = {"all": "all tokens", "first": "the first token", "last": "the last token"}
+    kept = (
+        "the weights of special tokens stay as they are"
+        if settings.get("keep_special")
+        else "special tokens take part like all others"
+    )
+    return (
+        f"Rows of {rows[settings.get('rows', 'all')]} are replaced; {kept}; of "
+        f"{settings.get('shuffles', 1)} permutations of a text the median counts."
+    )
+
+
+def _named(result: xr.Dataset) -> dict[str, str]:
+    return {name: NAMES[name] for name in map(str, result["change"].values)}
+
+
+def _changes(result: xr.Dataset) -> Section:
+    frame = pd.DataFrame(
+        {
+            "attention": list(_named(result).values()),
+            "TVD": result["tvd"].values,
+            "low": result["tvd_low"].values,
+            "high": result["tvd_high"].values,
+            "same answer": result["agreement"].values,
+            "right": result["accuracy"].values,
+        }
+    )
+    own = float(result["own_accuracy"])
+    largest = float(result["largest_weight"])
+    return Section(
+        "changes",
+        "Other attention in all layers at once",
+        "The total variation distance (TVD) of the classes' probabilities with and without the "
+        "model's own attention: 0 where nothing changes, 1 where all probability goes to other "
+        f"classes. With its own attention the model is right in {own:.1%}; the mean largest weight "
+        f"of a row is {largest:.2f}. {_settings(result)} The model was not trained again. "
+        "Intervals: 95%, bootstrap over texts.",
+        JAIN.format("Section 4.2.1"),
+        tables=[Table("changes", "Means over texts", frame, percentages(frame, *SHARES))],
+    )
+
+
+def _layers(result: xr.Dataset) -> Section:
+    named = _named(result)
+    values = {label: result["layer_tvd"].sel(change=name) for name, label in named.items()}
+    columns = {label: each.values for label, each in values.items()}
+    frame = pd.DataFrame({"layer": result["layer"].values, **columns})
+    frame["largest weight"] = result["layer_largest_weight"].values
+    same = {label: result["layer_agreement"].sel(change=name) for name, label in named.items()}
+    second = pd.DataFrame({"layer": result["layer"].values}).assign(
+        **{label: each.values for label, each in same.items()}
+    )
+
+    def draw() -> Figure:
+        panels = [
+            layer_panel("How far the answer moves", values, y_label="TVD"),
+            layer_panel("Answers that stay the same", same, percent=True),
+        ]
+        return points_by_layer(panels)
+
+    return Section(
+        "layers",
+        "Other attention in one layer",
+        "The same with the attention of one layer alone replaced, while all others compute theirs "
+        f"from what reaches them. {_settings(result)}",
+        JAIN.format("Section 4.2.1"),
+        [Drawing("layers", "", "Change of the answers by layer.", draw)],
+        [
+            Table("layers", "TVD by layer", frame),
+            Table("layer-answers", "Answers that stay the same", second, percentages(second)),
+        ],
+    )
+
+
+def _heads(result: xr.Dataset) -> Section:
+    named = _named(result)
+    tvd = result["head_tvd"]
+    there = tvd.isel(change=0).notnull().values
+    rows, columns = np.nonzero(there)
+    frame = pd.DataFrame(
+        {
+            "layer": result["layer"].values[rows],
+            "head": result["head"].values[columns],
+            **{label: tvd.sel(change=name).values[there] for name, label in named.items()},
+            "largest weight": result["head_largest_weight"].values[there],
+        }
+    )
+
+    def draw() -> Figure:
+        return head_map(
+            [map_of_heads(label, tvd.sel(change=name)) for name, label in named.items()]
+        )
+
+    return Section(
+        "heads",
+        "Other attention in one head",
+        "TVD with the attention of one head alone replaced. Dark heads are those on whose weights "
+        "the answer depends.",
+        JAIN.format("Section 4.2.1"),
+        [Drawing("heads", "", "Change of the answers by head.", draw)],
+        [Table("heads", "TVD by head", frame)],
+    )
+
+
+def _largest(result: xr.Dataset) -> Section:
+    change = NAMES[str(result["change"].values[0])]
+    places = [name for name in map(str, result["place"].values) if "H" not in name]
+    places = places or list(map(str, result["place"].values[:1]))
+    frames = {name: _binned(result["points"].sel(place=name).values) for name in places}
+    frame = pd.concat([each.assign(attention=_place(name)) for name, each in frames.items()])
+    frame = frame[["attention", *frame.columns[:-1]]].reset_index(drop=True)
+
+    def draw() -> Figure:
+        panels = [
+            BoxPanel(_place(name), _boxes(result["points"].sel(place=name).values),
+                     "largest weight", "TVD")
+            for name in places
+        ]  # fmt: skip
+        return boxes(panels)
+
+    return Section(
+        "largest",
+        "Does the answer move more where attention is sharp?",
+        "Texts by the mean, over the rows that are replaced, of the largest weight. If attention "
+        "that is sharp mattered more, boxes would rise from left to right. Boxes are quartiles, "
+        f"whiskers the 5th and 95th percentile; attention is {change}.",
+        JAIN.format("Figures 6 and 7"),
+        [Drawing("largest", "", "Change of the answers by the largest weight.", draw)],
+        [Table("largest", f"TVD by the largest weight; attention is {change}", frame)],
+    )
+
+
+def _place(name: str) -> str:
+    return "all layers" if name == "all" else name
+
+
+def _in_bins(points: NDArray[np.float64]) -> list[tuple[str, NDArray[np.float64]]]:
+    """The changes of texts by the bin of their largest weight."""
+    largest, changes = points[:, 0], points[:, 1]
+    numbers = np.clip(np.digitize(largest, EDGES) - 1, 0, len(EDGES) - 2)
+    return [
+        (f"{low:g}–{high:g}", changes[numbers == at])
+        for at, (low, high) in enumerate(pairwise(EDGES))
+    ]
+
+
+def _binned(points: NDArray[np.float64]) -> pd.DataFrame:
+    rows = [
+        {"largest weight": label, "texts": len(seen), **_quartiles(seen)}
+        for label, seen in _in_bins(points)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _quartiles(seen: NDArray[np.float64]) -> dict[str, float]:
+    names = ("lower quartile", "median", "upper quartile")
+    values: Sequence[float] = (
+        np.percentile(seen, [25, 50, 75]).tolist() if len(seen) else [np.nan] * 3
+    )
+    return dict(zip(names, values, strict=True))
+
+
+def _boxes(points: NDArray[np.float64]) -> list[Box]:
+    return [Box.of(label, seen) for label, seen in _in_bins(points)]
