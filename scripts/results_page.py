@@ -73,7 +73,7 @@ def all_results(folder: Path) -> dict[str, xarray.Dataset]:
     }
     model = example_data["tiny_model"](folder)
     settings = {**SETTINGS, "alignment": {"gold": str(folder / "gold.talp"), **ALIGNMENT}}
-    return {
+    found = {
         name: getattr(headlight, name)(
             folder / example_data["SOURCES"][study.reads],
             model=models.get(study.reads, model),
@@ -82,6 +82,10 @@ def all_results(folder: Path) -> dict[str, xarray.Dataset]:
         )
         for name, study in STUDIES.items()
     }
+    pairs = folder / example_data["SOURCES"]["parallel"]
+    gold = settings["alignment"]["gold"]
+    encoded = headlight.alignment(pairs, model=model, progress=False, gold=gold, bootstrap=2)
+    return found | {"alignment_of_encoders": encoded}
 
 
 def translator(folder: Path) -> Path:

@@ -78,7 +78,7 @@ def required_head(study: Study, settings: Settings) -> str:
     """The head that a model needs for a study: of a classifier, or to compute a loss."""
     if study.reads == "labelled":
         return "classification"
-    measures = getattr(settings, "measures", ())
+    measures = getattr(settings, "measures", ()) or ()
     wanted = study.name == "importance" or {GRADIENT, *INPUT_MEASURES} & {*measures}
     return "language_model" if wanted else "none"
 

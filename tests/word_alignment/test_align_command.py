@@ -202,7 +202,7 @@ def test_wrong_requests(headlight: Command, data: Path, tmp_path: Path) -> None:
         "align", pairs, "-m", model, "--output-format", "talp", "--scores", code=2
     )
     bert = example_data.tiny_model(tmp_path)
-    assert "no decoder" in refused("align", pairs, "-m", bert, code=2)
+    assert "no decoder" in refused("align", pairs, "-m", bert, "--measure", "norm", code=2)
 
 
 def test_a_layer_may_be_asked_to_be_chosen(headlight: Command, data: Path) -> None:

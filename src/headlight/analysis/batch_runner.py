@@ -59,7 +59,7 @@ class BatchRunner(Generic[E]):
     """Runs the model on a batch and observes it; a context manager, since it holds a capture open.
 
     The first suitable example is traced before it is observed, so that Eq. 3 is verified on real
-    input in every run.
+    input in every run in which attention is observed.
 
     Args:
         model: the model.
@@ -112,7 +112,7 @@ class BatchRunner(Generic[E]):
 
     def __call__(self, examples: Sequence[E]) -> Tally:
         """What is seen in one batch."""
-        if not self._verified:
+        if self._sites and not self._verified:
             self._verify(examples)
         batch = self._batch(examples)
         if self._objective is not None:

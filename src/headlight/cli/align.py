@@ -15,7 +15,7 @@ from headlight.cli.setting_options import takes_settings
 from headlight.corpora.corpus import Corpus
 from headlight.errors import MissingHeadError, UsageError
 from headlight.links import LinkFormat, LinkWriter, Symmetrization
-from headlight.word_alignment.settings import AlignerSettings
+from headlight.word_alignment.settings import INPUT_MEASURES, AlignerSettings, AlignmentMeasure
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
@@ -84,8 +84,12 @@ def align(
         ),
     ] = None,
     symmetrize: Annotated[
-        Symmetrization, typer.Option(help="How, with --reverse-model.")
-    ] = "grow-diag-final-and",
+        Symmetrization | None,
+        typer.Option(
+            help="How two directions are put together: those of two models (default: "
+            "grow-diag-final-and), or of one encoder, in place of --extraction."
+        ),
+    ] = None,
     format: Annotated[
         str | None, typer.Option(help="Of the pairs: bars, tsv, csv, jsonl or tmx.")
     ] = None,
@@ -100,7 +104,8 @@ def align(
         bool,
         typer.Option(
             "--scores",
-            help="Write how much of the row of its target word each link has.",
+            help="Write how much of the row of its target word each link has; of an encoder, how "
+            "similar the two words are.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -132,7 +137,7 @@ def align(
     *,
     settings: AlignerSettings,
 ) -> None:
-    """Link the words of sentences and their translations, as a translation model sees them.
+    """Link the words of sentences and their translations, as a translator or an encoder sees them.
 
     A line of links for each pair, in order, words counted from 0; nothing else goes to standard
     output. For how good links are see headlight aer and headlight alignment.
@@ -151,8 +156,9 @@ def align(
         "dtype": dtype,
         "trust_remote_code": trust_remote_code,
     }
-    needs_head = not settings.of_attention
-    predicts = needs_head or (settings.layer is None and reverse_model is None)
+    needs_head = settings.measure in INPUT_MEASURES
+    chosen = settings.of_attention and settings.layer is None and reverse_model is None
+    predicts = needs_head or chosen
     forward = _loaded(
         model or EMBEDDED_TRANSLATOR,
         tokenizer,
@@ -161,6 +167,7 @@ def align(
         needs_head=needs_head,
     )
     backward = load_model(reverse_model, **options) if reverse_model else None
+    settings = settings.for_model(forward.name, translates=forward.has_decoder_inputs)
     job = Job(pairs, forward, backward, settings, symmetrize)
     if html is not None:
         _draw(job, html, gold)
@@ -192,7 +199,7 @@ class Job:
     model: "CapturedModel"
     reverse_model: "CapturedModel | None"
     settings: AlignerSettings
-    symmetrization: Symmetrization
+    symmetrization: Symmetrization | None
 
     def alignments(
         self, pairs: "Iterable[TranslationPair] | None" = None, start: int = 0
@@ -218,7 +225,7 @@ class Job:
             "settings": self.settings.signature(),
             "model": self.model.identity(),
             "reverse_model": None if other is None else other.identity(),
-            "symmetrization": None if other is None else self.symmetrization,
+            "symmetrization": self.symmetrization,
         }
 
 
@@ -310,7 +317,7 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
     shown = list(islice(job.pairs, DRAWN))
     made = _gold(gold, len(shown))
     soft = _measures(job, shown)
-    chosen = job.settings.measure
+    chosen = _measure(job.settings)
     drawn = [
         DrawnAlignment(
             pair.name,
@@ -331,11 +338,18 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
 def _measures(job: Job, shown: "Sequence[TranslationPair]") -> "dict[str, list[Alignment]]":
     """Alignments by weight, to compare with, and by the chosen measure."""
     settings = job.settings
-    compared = ["weight"] if settings.of_attention and settings.measure != "weight" else []
+    chosen = _measure(settings)
+    compared = ["weight"] if settings.of_attention and chosen != "weight" else []
     return {
         measure: list(replace(job, settings=settings.replace(measure=measure)).alignments(shown))
-        for measure in (*compared, settings.measure)
+        for measure in (*compared, chosen)
     }
+
+
+def _measure(settings: AlignerSettings) -> AlignmentMeasure:
+    """That of settings `for_model`."""
+    assert settings.measure is not None  # noqa: S101
+    return settings.measure
 
 
 def _gold(path: str | None, count: int) -> "list[Links] | None":

@@ -136,7 +136,7 @@ class Assembly:
     Attributes:
         single: What it puts around one text.
         pair: What it puts around two texts.
-        target: What it puts around a text for the decoder.
+        target: What it puts around a text of the target language.
         categories: The categories of its vocabulary.
         decoder_start: The id with which the decoder begins; None if there is no decoder that
             takes a text of its own.
@@ -164,7 +164,7 @@ class Assembly:
         return cls(
             single=single,
             pair=Template.of(tokenizer, pair=True) if two_texts else single,
-            target=single if two_texts else Template.of(tokenizer, pair=False, target=True),
+            target=Template.of(tokenizer, pair=False, target=True),
             categories=Categories.of(tokenizer),
             decoder_start=decoder_start,
             unknown=unknown_id(tokenizer),
@@ -209,6 +209,17 @@ class Assembly:
             return self._translate(name, first, second, self.decoder_start)
         return self._encoded(name, self.pair.frame(first, second))
 
+    def apart(self, name: str, first: Pieces, second: Pieces) -> Encoded:
+        """Two texts, each as an encoder reads it by itself; the second is `Encoded.target`."""
+        source = self._encoded(name, self.single.frame(first))
+        target = self._encoded(name, self.target.frame(second))
+        return replace(
+            source,
+            target=target.ids,
+            target_categories=target.categories,
+            target_words=target.words,
+        )
+
     def marks(self) -> Encoded:
         """The special tokens around a text, and around one for the decoder, without a text."""
         nothing = Pieces((), (), 0)
@@ -223,11 +234,10 @@ class Assembly:
     def _translate(self, name: str, first: Pieces, second: Pieces, start: int) -> Encoded:
         # The decoder is given the labels moved by one place: while it reads token i it predicts
         # token i + 1, so that the last is never given.
-        source = self._encoded(name, self.single.frame(first))
-        labels = self._encoded(name, self.target.frame(second))
+        labels = self.apart(name, first, second)
         return replace(
-            source,
-            target=(start, *labels.ids[:-1]),
-            target_categories=(CLS, *labels.categories[:-1]),
-            target_words=(SPECIAL_WORD, *labels.words[:-1]),
+            labels,
+            target=(start, *labels.target[:-1]),
+            target_categories=(CLS, *labels.target_categories[:-1]),
+            target_words=(SPECIAL_WORD, *labels.target_words[:-1]),
         )

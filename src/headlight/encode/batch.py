@@ -48,6 +48,35 @@ class Batch:
     target_lengths: Int64[Tensor, " batch"] | None = None
     names: tuple[str, ...] = ()
 
+    def source_alone(self) -> "Batch":
+        """The same without the target."""
+        return replace(
+            self,
+            target_ids=None,
+            target_mask=None,
+            target_category=None,
+            target_word=None,
+            target_lengths=None,
+        )
+
+    def target_alone(self) -> "Batch":
+        """The targets as texts of their own, padded on the right, all of one segment.
+
+        Raises:
+            UsageError: There are none.
+        """
+        if self.target_ids is None:
+            raise UsageError("this batch has no targets; make its examples of two texts.")
+        return Batch(
+            input_ids=self.target_ids,
+            attention_mask=self.target_mask,  # type: ignore[arg-type]  # all of them, or none
+            token_type_ids=torch.zeros_like(self.target_ids),
+            category=self.target_category,  # type: ignore[arg-type]
+            word=self.target_word,  # type: ignore[arg-type]
+            lengths=self.target_lengths,  # type: ignore[arg-type]
+            names=self.names,
+        )
+
 
 def collate(
     examples: Sequence[Encoded],

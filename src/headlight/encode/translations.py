@@ -1,4 +1,4 @@
-"""Translations as examples of an encoder-decoder model."""
+"""Translations as examples of an encoder-decoder model, or of an encoder."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ Overflow = Literal["skip", "error"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedTranslation(Encoded):
-    """A sentence and its translation, as an encoder and its decoder read them.
+    """A sentence and its translation, as an encoder and its decoder, or one encoder, read them.
 
     Attributes:
         index: Which pair of the corpus it is, from 0.
@@ -34,7 +34,7 @@ def translations(
     pairs: Iterable[TranslationPair],
     tokenizer: Tokenizer,
     *,
-    decoder_start: int,
+    decoder_start: int | None,
     max_length: int | None = None,
     overflow: str = "skip",
     prefix: str = "",
@@ -49,7 +49,8 @@ def translations(
         pairs: Usually of `headlight.corpora.open_parallel`.
         tokenizer: A fast Hugging Face tokenizer; what it puts around a source and a target belongs
             to no word, and neither does the prefix.
-        decoder_start: The id with which the decoder begins.
+        decoder_start: The id with which the decoder begins; None if an encoder reads both, each
+            text by itself.
         max_length: Tokens on either side at most, special tokens included; None for no limit.
         overflow: What becomes of a longer pair: it is left out (``skip``), or an ``error``.
         prefix: What stands before every source, as T5 wants it: ``translate German to English:``.
@@ -60,6 +61,7 @@ def translations(
     """
     require_choice("way of dealing with long pairs", overflow, Overflow)
     assembly = Assembly.of(tokenizer, decoder_start)
+    together = assembly.apart if decoder_start is None else assembly.two
     if max_length is not None:
         assembly.room(max_length)
     lead = len(prefix.split())
@@ -67,15 +69,15 @@ def translations(
     def make(counts: Counts) -> Iterator[EncodedTranslation]:
         numbered = enumerate(pairs)
         for group in groups(numbered, lambda item: (item[1].source, item[1].target)):
-            together = [pair for _, pair in group]
-            sources = tokenise(tokenizer, [_led(prefix, pair.source) for pair in together])
-            targets = tokenise(tokenizer, [pair.target for pair in together], target=True)
+            texts = [pair for _, pair in group]
+            sources = tokenise(tokenizer, [_led(prefix, pair.source) for pair in texts])
+            targets = tokenise(tokenizer, [pair.target for pair in texts], target=True)
             for (index, pair), source, target in zip(group, sources, targets, strict=True):
                 counts.documents += 1
                 if not (pair.source.strip() and len(source) and len(target)):
                     counts.empty += 1
                     continue
-                example = assembly.two(pair.name, source, target)
+                example = together(pair.name, source, target)
                 if _is_too_long(example, max_length, overflow):
                     counts.too_long += 1
                     continue

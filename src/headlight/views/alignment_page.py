@@ -25,7 +25,8 @@ class DrawnAlignment:
         name: Where it is from.
         source: Its words.
         target: The words of the translation.
-        soft: By measure, the share of each source word (column) in the row of a target word.
+        soft: By measure, the share of each source word (column) in the row of a target word; or
+            how similar the two are, from 0 to 1.
         links: Those that were found.
         gold: Those that people made, which are framed; without them, those that were found are.
     """
@@ -53,12 +54,20 @@ def alignment_picture(drawn: DrawnAlignment) -> Figure:
             row_label="target",
             column_label="source",
             scale=measure if measure in ("weight", "norm", "effective", "gradient") else "weight",
-            limits=(0.0, 1.0),
+            limits=_limits(measure, values),
             framed=[(target, source) for source, target in sorted(framed)],
         )
         for measure, values in drawn.soft.items()
     ]
     return head_map(maps, annotate=False)
+
+
+def _limits(
+    measure: str, values: Float[np.ndarray, "target_word source_word"]
+) -> tuple[float, float]:
+    """Of shares all that there can be; similarities, even of unlike words, are all large."""
+    least, most = float(np.min(values)), float(np.max(values))
+    return (least, most) if measure == "similarity" and least < most else (0.0, 1.0)
 
 
 def alignment_page(
@@ -76,12 +85,20 @@ def alignment_page(
     return exhibits_page(
         ExhibitsPage(
             title="Word alignment",
-            introduction=f"{model}. Every row is a target word, and shows its shares of the source "
-            f"words; what special tokens have is not shown. {framed} are framed. {note}".strip(),
+            introduction=f"{model}. {_shown(drawn)} {framed} are framed. {note}".strip(),
             exhibits=[_exhibit(number, each) for number, each in enumerate(drawn, 1)],
             command=command,
             kind="alignment",
         )
+    )
+
+
+def _shown(drawn: Sequence[DrawnAlignment]) -> str:
+    if any("similarity" in each.soft for each in drawn):
+        return "Every row is a target word, and shows how similar the source words are to it."
+    return (
+        "Every row is a target word, and shows its shares of the source words; what special tokens "
+        "have is not shown."
     )
 
 

@@ -1,5 +1,6 @@
 """Align a stream of sentence pairs with one model, or with one for each direction."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -42,7 +43,8 @@ class Alignment:
         pair: The sentences.
         links: Numbers of a source word and of a target word, from 0, as blanks separate them.
         soft: What the measure says of every target word (row) and source word: its share of the
-            row, special tokens included, of signed measures of the sum of sizes.
+            row, special tokens included, of signed measures of the sum of sizes; of hidden states
+            how good a link it would be, from 0 to 1.
         omitted: Why the pair has no links, where it was left out: ``empty`` or ``too long``.
     """
 
@@ -53,31 +55,24 @@ class Alignment:
 
     @property
     def scores(self) -> dict[tuple[int, int], float]:
-        """The share of every link in the row of its target word."""
+        """What `soft` says of every link."""
         if self.soft is None:
             return {}
         return {(i, j): float(self.soft[j, i]) for i, j in sorted(self.links)}
 
 
-class Aligner:
-    """Finds links with the attention or the gradients of one model.
+class PairAligner(ABC):
+    """Aligns pairs one window after the other.
 
     Args:
-        model: An encoder-decoder model; with its language-model head, if the measure is one of the
-            input.
-        settings: See `AlignerSettings`; a measure of attention needs its layer.
-
-    Raises:
-        UsageError: The model has no cross-attention, no such layer or head, or no tokenizer.
+        model: That reads them.
+        settings: See `AlignerSettings`.
     """
 
     def __init__(self, model: CapturedModel, settings: AlignerSettings) -> None:
-        check_translates(model)
         model.require_tokenizer("words are aligned")
         self.model = model
         self.settings = settings
-        self._sites = _chosen_sites(model, settings)
-        self._verified = False
 
     def align(self, pairs: Iterable[TranslationPair]) -> Iterator[Alignment]:
         """One alignment for every pair, in their order; memory holds `WINDOW` pairs.
@@ -93,12 +88,40 @@ class Aligner:
         found = [Alignment(pair, omitted=_why_omitted(pair)) for pair in window]
         examples = list(encode(self.model, window, self.settings))
         for chosen in length_batches(examples, self.settings.batch_tokens):
-            batch_examples = [examples[at] for at in chosen]
-            links, soft = self._batch(batch_examples)
-            for row, example in enumerate(batch_examples):
-                place = example.index
-                found[place] = _alignment(window[place], example, links[row, 0], soft[row, 0])
+            together = [examples[at] for at in chosen]
+            for example, (links, soft) in zip(together, self._found(together), strict=True):
+                pair = window[example.index]
+                found[example.index] = Alignment(pair, links, soft)
         return found
+
+    @abstractmethod
+    def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
+        """The links and the soft matrix of each example of a batch."""
+
+
+class Aligner(PairAligner):
+    """Finds links with the attention or the gradients of one model.
+
+    Args:
+        model: An encoder-decoder model; with its language-model head, if the measure is one of the
+            input.
+        settings: See `AlignerSettings`; a measure of attention needs its layer.
+
+    Raises:
+        UsageError: The model has no cross-attention, no such layer or head, or no tokenizer.
+    """
+
+    def __init__(self, model: CapturedModel, settings: AlignerSettings) -> None:
+        check_translates(model)
+        super().__init__(model, settings.for_model(model.name, translates=True))
+        self._measure = self.settings.measure or "norm"
+        self._sites = _chosen_sites(model, settings)
+        self._verified = False
+
+    def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
+        links, soft = self._batch(examples)
+        for row, example in enumerate(examples):
+            yield word_links(links[row, 0], example), _shares(soft[row, 0], example)
 
     def _batch(self, examples: Sequence[EncodedTranslation]) -> tuple[LinkMatrix, WordMatrix]:
         if not self._verified:
@@ -108,7 +131,7 @@ class Aligner:
         if self.settings.of_attention:
             return self._by_attention(batch, sides)
         return input_links(
-            input_matrix(self.model, batch, self.settings.measure, self.settings.inputs),
+            input_matrix(self.model, batch, self._measure, self.settings.inputs),
             sides,
             self.settings,
         )
@@ -133,7 +156,7 @@ class Aligner:
         return found[0]
 
     def _of_record(self, scores: Scores, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
-        measure, step, head = self.settings.measure, self.settings.step, self.settings.head
+        measure, step, head = self._measure, self.settings.step, self.settings.head
         make = layer_matrix if head is None else head_matrices
         matrix = make(scores, measure, sides.pairs[step], self.settings.pooling)
         links = attention_links(
@@ -160,12 +183,12 @@ def encode(
     model: CapturedModel, pairs: Iterable[TranslationPair], settings: AlignerSettings
 ) -> Iterable[EncodedTranslation]:
     """The pairs as examples; those that cannot be are left out."""
-    tokenizer = model.require_tokenizer("words are aligned")
-    start = model.decoder_start
-    assert start is not None  # noqa: S101 - `check_translates` has been asked
-    longest = settings.max_length or model.longest
     return translations(
-        pairs, tokenizer, decoder_start=start, max_length=longest, prefix=settings.prefix
+        pairs,
+        model.require_tokenizer("words are aligned"),
+        decoder_start=model.decoder_start,
+        max_length=settings.max_length or model.longest,
+        prefix=settings.prefix,
     )
 
 
@@ -194,20 +217,19 @@ def _why_omitted(pair: TranslationPair) -> str:
     return "too long" if pair.source and pair.target else "empty"
 
 
-def _alignment(
-    pair: TranslationPair, example: EncodedTranslation, links: Tensor, soft: Tensor
-) -> Alignment:
-    """Of one row of a batch."""
+def word_links(links: Tensor, example: EncodedTranslation) -> Links:
+    """The numbers of the words that are linked, of a matrix of target and source words."""
+    found = links[: len(example.target_text), : len(example.source_text)].nonzero().tolist()
+    return frozenset((source, target) for target, source in found)
+
+
+def _shares(soft: Tensor, example: EncodedTranslation) -> Soft:
+    """The share of every source word in the row of each target word."""
     targets, sources = len(example.target_text), len(example.source_text)
-    found = links[:targets, :sources].nonzero().tolist()
     numbers = soft[:targets].double().cpu().numpy()
     total = np.abs(numbers).sum(-1, keepdims=True)
     shares = np.divide(numbers, total, out=np.zeros_like(numbers), where=total > 0)
-    return Alignment(
-        pair,
-        frozenset((source, target) for target, source in found),
-        _of_words(shares, example, targets, sources),
-    )
+    return _of_words(shares, example, targets, sources)
 
 
 def _of_words(shares: np.ndarray, example: EncodedTranslation, targets: int, sources: int) -> Soft:

@@ -16,6 +16,7 @@ from headlight.word_alignment.aligner import (
     reversed_pairs,
 )
 from headlight.word_alignment.choose import SAMPLE, Choice, choose_layer
+from headlight.word_alignment.encoders import SimilarityAligner, encoder_of, usual_layer
 from headlight.word_alignment.settings import AlignerSettings
 
 WINDOW = 256
@@ -28,7 +29,7 @@ def align_pairs(
     settings: AlignerSettings,
     *,
     reverse_model: CapturedModel | None = None,
-    symmetrization: Symmetrization = "grow-diag-final-and",
+    symmetrization: Symmetrization | None = None,
     start: int = 0,
     on_choice: Callable[[Choice], object] = lambda _: None,
 ) -> Iterator[Alignment]:
@@ -36,20 +37,33 @@ def align_pairs(
 
     Args:
         pairs: Sentences and their translations.
-        model: An encoder-decoder model.
+        model: An encoder-decoder model, or an encoder.
         settings: See `AlignerSettings`; a layer is chosen if the measure needs one and none is
             named.
         reverse_model: A model from the target language to the source; its links are put together
             with those of `model`.
-        symmetrization: How.
+        symmetrization: How; by default grow-diag-final-and.  With an encoder: how the links of
+            target words and those of source words are put together, in place of an extraction.
         start: The first pair that is aligned, from 0; a layer is chosen by the first pairs of all.
         on_choice: Is told of the layer that was chosen.
 
     Raises:
         UsageError: A model does not fit, or a layer cannot be chosen.
     """
+    if not model.has_decoder_inputs or settings.of_hidden_states:
+        if reverse_model is not None:
+            raise UsageError(
+                "an encoder reads both languages, and has no other direction; leave out the "
+                "reverse model."
+            )
+        aligner = _similarity_aligner(model, settings, symmetrization, on_choice)
+        return aligner.align(islice(iter(pairs), start, None))
     for each in filter(None, (model, reverse_model)):
         check_translates(each)
+    if reverse_model is None and symmetrization is not None:
+        raise UsageError(
+            f"{symmetrization} puts two directions together, and here is one; name a reverse model."
+        )
     stream = iter(pairs)
     other = settings
     if settings.of_attention and settings.layer is None:
@@ -65,7 +79,24 @@ def align_pairs(
         return forward.align(stream)
     if other.head is not None:
         raise UsageError("a head is one of one model; leave it out where there are two models.")
-    return _together(stream, forward, Aligner(reverse_model, other), symmetrization)
+    method = symmetrization or "grow-diag-final-and"
+    return _together(stream, forward, Aligner(reverse_model, other), method)
+
+
+def _similarity_aligner(
+    model: CapturedModel,
+    settings: AlignerSettings,
+    symmetrization: Symmetrization | None,
+    on_choice: Callable[[Choice], object],
+) -> SimilarityAligner:
+    encoder = encoder_of(model)
+    if settings.layer is not None:
+        return SimilarityAligner(encoder, settings, symmetrization)
+    choice = usual_layer(encoder)
+    made = SimilarityAligner(encoder, settings.replace(layer=choice.layer), symmetrization)
+    if choice.reason:
+        on_choice(choice)
+    return made
 
 
 def _together(

@@ -9,14 +9,17 @@ from torch import Tensor
 
 from headlight.analysis.positions import array, moments, stacked
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.capture.hidden_states import all_hidden_states
 from headlight.encode import EncodedTranslation
 from headlight.encode.batch import Batch
 from headlight.links import COUNTS, Gold
 from headlight.measures import Scores
 from headlight.reduce import Bootstrap, Tally
 from headlight.studies.alignment.settings import AlignmentSettings
+from headlight.word_alignment.encoders import pairs_of
 from headlight.word_alignment.inputs import input_matrix
 from headlight.word_alignment.settings import STEPS
+from headlight.word_alignment.similarity import extracted
 from headlight.word_alignment.soft import (
     LinkMatrix,
     Sides,
@@ -179,6 +182,54 @@ class InputAlignmentObserver:
             found.append(self._gold.counts(links)[:, 0])
         keys = np.array([example.index for example in self._examples], dtype=np.int64)
         rows = np.stack(found, 1)
+        return Tally(
+            {"counts": Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)}
+        )
+
+
+class SimilarityAlignmentObserver:
+    """Runs an encoder on the sentences of a batch; keeps counts of links for each pair.
+
+    Args:
+        encoder: The model.
+        batch: Sources and targets.
+        examples: The same, with their words.
+        gold: The links of all pairs of the corpus.
+        layers: After how many layers hidden states are compared.
+        settings: What is asked.
+    """
+
+    def __init__(
+        self,
+        encoder: CapturedModel,
+        batch: Batch,
+        examples: Sequence[EncodedTranslation],
+        gold: Sequence[Gold],
+        layers: Sequence[int],
+        settings: AlignmentSettings,
+    ) -> None:
+        self._encoder = encoder
+        self._batch = batch
+        self._examples = examples
+        self._gold = GoldOfBatch(examples, gold, batch.word.device)
+        self._layers = layers
+        self._settings = settings
+
+    def tally(self) -> Tally:
+        """Counts by extraction and layer, pairs along the first axis."""
+        settings, batch = self._settings, self._batch
+        sources = all_hidden_states(self._encoder, batch.source_alone())
+        targets = all_hidden_states(self._encoder, batch.target_alone())
+        found = []
+        for layer in self._layers:
+            pairs = pairs_of(sources[layer], targets[layer], batch, settings.unit)
+            counts = []
+            for extraction in settings.extractions:
+                links, _ = extracted(pairs, extraction, settings.similarity)
+                counts.append(self._gold.counts(pairs.links_of_words(links)[:, None])[:, 0])
+            found.append(np.stack(counts, 1))
+        keys = np.array([example.index for example in self._examples], dtype=np.int64)
+        rows = np.stack(found, 2)
         return Tally(
             {"counts": Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)}
         )

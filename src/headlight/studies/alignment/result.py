@@ -22,6 +22,7 @@ _OF = {
     "": "of all heads of a layer together",
     "head_": "of a head",
     "input_": "of gradients and differences",
+    "similarity_": "of similar hidden states",
 }
 _BOUND = {"": "", "_low": "lower end of the 95% interval of the ", "_high": "upper end of the 95% "
           "interval of the "}  # fmt: skip
@@ -84,6 +85,22 @@ def input_dataset(tally: Tally, measures: Sequence[str]) -> xarray.Dataset:
     found = tally.compute()["counts"]
     variables = _rates(found, "input_", ("input_measure",))
     return _described(variables, {"input_measure": list(measures)}, found["total"])
+
+
+def similarity_dataset(
+    tally: Tally, extractions: Sequence[str], layers: Sequence[int]
+) -> xarray.Dataset:
+    """Named arrays of what similar hidden states link.
+
+    Args:
+        tally: What the observers saw, merged.
+        extractions: How similarities became links.
+        layers: After how many layers.
+    """
+    found = tally.compute()["counts"]
+    variables = _rates(found, "similarity_", ("extraction", "layer"))
+    coordinates = {"extraction": list(extractions), "layer": list(layers)}
+    return _described(variables, coordinates, found["total"])
 
 
 def _rates(

@@ -8,10 +8,13 @@ from headlight.errors import UsageError
 from headlight.settings import AtLeast1
 from headlight.word_alignment.settings import (
     ATTENTION_MEASURES,
+    INPUT_MEASURES,
     AlignmentMeasure,
+    Extraction,
     InputMeasure,
     InputMeasureSettings,
     LinkSettings,
+    check_measure,
 )
 
 
@@ -29,7 +32,12 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
         swap: pairs and links are from target to source, and are exchanged first.
         measures: by what words are linked: of cross-attention ``weight``, ``norm`` and
             ``effective``, by layer and by head; of the whole model ``gradient``, ``smoothgrad``
-            and ``difference``, which cost as many more passes as a sentence has pieces.
+            and ``difference``, which cost as many more passes as a sentence has pieces; of an
+            encoder, which reads each sentence by itself, ``similarity`` alone. By default those of
+            cross-attention in translation models, and similarity in encoders.
+        extractions: how similarities become links; see headlight align.
+        layers: which layers, from 0; by default all. Of an encoder: how many layers have run, 0 for
+            embeddings.
         inputs: how gradients and differences are computed.
         prefix: what stands before every source, such as ``translate German to English:``.
         kind: cross-attention, from the words of one text to those of another.
@@ -44,7 +52,8 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
     format: str | None = None
     columns: tuple[str, ...] | None = None
     swap: bool = False
-    measures: tuple[AlignmentMeasure, ...] = ATTENTION_MEASURES
+    measures: tuple[AlignmentMeasure, ...] | None = None
+    extractions: tuple[Extraction, ...] = ("argmax", "itermax", "match", "softmax")
     inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
     prefix: str = ""
     kind: Literal["cross"] = "cross"
@@ -53,15 +62,42 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.measures:
-            raise UsageError("no measure is asked for; name at least one.")
+        for name in ("measures", "extractions"):
+            if getattr(self, name) == ():
+                raise UsageError(f"{name} is empty; name at least one.")
+        if self.of_hidden_states and self.measures != ("similarity",):
+            raise UsageError(
+                "similarity is of an encoder that reads each sentence by itself; ask for it alone."
+            )
+
+    def for_model(self, name: str, *, translates: bool) -> "AlignmentSettings":
+        """The same with the measures that suit a model, where none are named.
+
+        Args:
+            name: of the model.
+            translates: whether it has a decoder that attends to a source.
+
+        Raises:
+            UsageError: a measure is one that the model does not have.
+        """
+        measures = self.measures or (ATTENTION_MEASURES if translates else ("similarity",))
+        if not translates:
+            for measure in measures:
+                check_measure(measure, name)
+        return self.replace(measures=measures)
+
+    @property
+    def of_hidden_states(self) -> bool:
+        """Whether words are linked by the similarity of an encoder's hidden states."""
+        return "similarity" in (self.measures or ())
 
     @property
     def of_attention(self) -> tuple[str, ...]:
         """The measures of cross-attention that are asked for."""
-        return tuple(name for name in self.measures if name in ATTENTION_MEASURES)
+        measures = ATTENTION_MEASURES if self.measures is None else self.measures
+        return tuple(name for name in measures if name in ATTENTION_MEASURES)
 
     @property
     def of_input(self) -> tuple[InputMeasure, ...]:
         """Those of the input of the whole model."""
-        return tuple(name for name in self.measures if name not in ATTENTION_MEASURES)  # type: ignore[misc]
+        return tuple(name for name in INPUT_MEASURES if name in (self.measures or ()))

@@ -1,4 +1,4 @@
-"""The study of alignment: how well layers, heads and gradients link the words of translations."""
+"""The study of alignment: how well layers, heads, gradients and similarities link words."""
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,9 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Error rates by measure, by layer and by head."""
+    """Error rates by measure, by layer and by head; of an encoder, by extraction and by layer."""
+    if "similarity_error_rate" in result:
+        return [_extractions(result), _hidden_layers(result)]
     found = [_measures(result)]
     if "error_rate" in result:
         found += [_layers(result), _heads(result)]
@@ -46,12 +48,13 @@ def sections(result: xr.Dataset) -> list[Section]:
 def best_layers(result: xr.Dataset) -> pd.DataFrame:
     """For each measure and step the layer with the lowest error rate, and the mean of all layers.
 
-    Measures of the input have neither step nor layer: these are empty, and -1.
+    Measures of the input have neither step nor layer: these are empty, and -1.  In the place of a
+    measure there may be an extraction of links from similarities.
     """
     rows: list[dict[str, object]] = []
     if "error_rate" in result:
         rows += [
-            _best_layer(result.sel(measure=measure, step=step), measure, step)
+            _best_layer(result.sel(measure=measure, step=step), measure, step, "")
             for measure in map(str, result["measure"].values)
             for step in map(str, result["step"].values)
         ]
@@ -61,22 +64,27 @@ def best_layers(result: xr.Dataset) -> pd.DataFrame:
             rates = [float(cell[f"input_{name}"]) for name in _RATE_VARIABLES]
             numbers = dict(zip(RATES, rates, strict=True))
             rows.append({"measure": measure, "step": "", "layer": -1, **numbers})
+    if "similarity_error_rate" in result:
+        rows += [
+            _best_layer(result.sel(extraction=extraction), extraction, "", "similarity_")
+            for extraction in map(str, result["extraction"].values)
+        ]
     return pd.DataFrame(rows)
 
 
 _RATE_VARIABLES = ("error_rate", "error_rate_low", "error_rate_high", "precision", "recall")
 
 
-def _best_layer(cell: xr.Dataset, measure: str, step: str) -> dict[str, object]:
-    place = int(np.nanargmin(cell["error_rate"].values))
+def _best_layer(cell: xr.Dataset, measure: str, step: str, of: str) -> dict[str, object]:
+    place = int(np.nanargmin(cell[f"{of}error_rate"].values))
     best = cell.isel(layer=place)
-    rates = [float(best[name]) for name in _RATE_VARIABLES]
+    rates = [float(best[f"{of}{name}"]) for name in _RATE_VARIABLES]
     return {
         "measure": measure,
         "step": step,
         "layer": int(best["layer"]),
         **dict(zip(RATES, rates, strict=True)),
-        "mean of layers": float(cell["error_rate"].mean()),
+        "mean of layers": float(cell[f"{of}error_rate"].mean()),
     }
 
 
@@ -97,6 +105,52 @@ def _measures(result: xr.Dataset) -> Section:
         tables=[
             Table("measures", "The best layer of each measure", frame, percentages(frame, *shown))
         ],
+    )
+
+
+def _extractions(result: xr.Dataset) -> Section:
+    frame = best_layers(result).drop(columns="step")
+    frame = frame.rename(columns={"measure": "extraction", "layer": "best layer"})
+    frame["best layer"] = frame["best layer"].map(str)
+    shown = [name for name in (*RATES, "mean of layers") if name in frame]
+    return Section(
+        "extractions",
+        "Which extraction links words best",
+        "The encoder reads each sentence by itself, and units whose hidden states are similar are "
+        "linked. The alignment error rate (AER) is 0 when all sure links and only possible ones "
+        "are found. The layer shown is the best one by these very gold links. Intervals: 95%, "
+        "bootstrap over sentences.",
+        "Jalili Sabet et al. (2020); Dou and Neubig (2021)",
+        tables=[
+            Table(
+                "extractions",
+                "The best layer of each extraction",
+                frame,
+                percentages(frame, *shown),
+            )
+        ],
+    )
+
+
+def _hidden_layers(result: xr.Dataset) -> Section:
+    rates = {
+        extraction: result["similarity_error_rate"].sel(extraction=extraction)
+        for extraction in map(str, result["extraction"].values)
+    }
+    frame = pd.DataFrame({name: values.values for name, values in rates.items()})
+    frame.insert(0, "layer", result["layer"].values)
+
+    def draw() -> Figure:
+        return points_by_layer([layer_panel("", rates, percent=True, y_label="AER")])
+
+    return Section(
+        "layers",
+        "Layers",
+        "Hidden states after so many layers; those after 0 layers are the embeddings. SimAlign and "
+        "awesome-align take them after 8 of the 12 layers of BERT.",
+        "Jalili Sabet et al. (2020)",
+        [Drawing("layers", "", "Alignment error rate by layer.", draw)],
+        [Table("layers", "Alignment error rate by layer", frame, percentages(frame, *rates))],
     )
 
 

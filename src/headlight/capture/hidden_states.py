@@ -1,0 +1,181 @@
+"""Hidden states of a batch after one layer; what comes after that layer does not run."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
+
+from headlight.capture.captured_model import CapturedModel
+from headlight.capture.dummy_inputs import dummy_inputs
+from headlight.capture.finite import require_finite
+from headlight.capture.hooks import hooked
+from headlight.encode.batch import Batch
+from headlight.errors import UnsupportedModelError, UsageError
+
+States = Float[Tensor, "batch token size"]
+
+
+def all_hidden_states(model: CapturedModel, batch: Batch) -> tuple[States, ...]:
+    """What a model says of every token: its embeddings, and the output of each layer.
+
+    Args:
+        model: any that reads one text.
+        batch: of texts.
+
+    Raises:
+        UnsupportedModelError: there is not one hidden state per token after each layer.
+    """
+    output = model.run(batch, output_hidden_states=True)
+    return _demanded(output, model, batch.input_ids)
+
+
+def trial_hidden_states(model: CapturedModel) -> tuple[States, ...]:
+    """Those of two short texts that differ in their last token alone.
+
+    Raises:
+        UnsupportedModelError: there is not one hidden state per token after each layer, or the
+            model does not read text.
+    """
+    first = dummy_inputs(model.transformer).get("input_ids")
+    if first is None:
+        raise UnsupportedModelError(f"{model.name} reads no text; take another model.")
+    second = first.clone()
+    second[:, -1] = first[:, 0]
+    ids = torch.cat([first, second])
+    with torch.inference_mode(), model.running(("a trial input",)):
+        output = model.transformer(input_ids=ids, output_hidden_states=True)
+    return _demanded(output, model, ids)
+
+
+def hidden_layers(model: CapturedModel, asked: Collection[int] | None = None) -> list[int]:
+    """After how many layers there are hidden states: 0 are the embeddings.
+
+    Args:
+        model: any that reads one text.
+        asked: those that are wanted; None for all.
+
+    Raises:
+        UsageError: there are not all of those, or none is asked for.
+        UnsupportedModelError: see `trial_hidden_states`.
+    """
+    depth = len(trial_hidden_states(model)) - 1
+    found = list(range(depth + 1)) if asked is None else sorted(set(asked))
+    if not found:
+        raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
+    missing = [layer for layer in found if not 0 <= layer <= depth]
+    if missing:
+        raise UsageError(
+            f"{model.name} has no hidden states after {missing[0]} layers: it has {depth} layers."
+        )
+    return found
+
+
+def _demanded(
+    output: Any, model: CapturedModel, ids: Int64[Tensor, "batch token"]
+) -> tuple[States, ...]:
+    states = getattr(output, "hidden_states", None)
+    if not states or any(state.shape[:2] != ids.shape for state in states):
+        raise UnsupportedModelError(
+            f"{model.name} does not give out one hidden state per layer for each token; take "
+            "another model."
+        )
+    return tuple(states)
+
+
+class _ReachedError(Exception):
+    """The hidden states are there, and the pass need not go on."""
+
+    def __init__(self, states: Tensor) -> None:
+        super().__init__()
+        self.states = states
+
+
+class HiddenStates:
+    """Runs a model up to one of its layers.
+
+    Which module puts out the hidden states of the layer is found in the first batch, by what it
+    puts out: nothing about architectures is listed.  Where none does, all of the model runs.
+
+    Args:
+        model: any that reads one text.
+        layer: how many layers have run; 0 are the embeddings.
+
+    Raises:
+        UsageError: the model has no such layer.
+        UnsupportedModelError: see `trial_hidden_states`.
+    """
+
+    def __init__(self, model: CapturedModel, layer: int) -> None:
+        hidden_layers(model, [layer])
+        self._model = model
+        self._layer = layer
+        self._searched = False
+        self._place: tuple[nn.Module, int] | None = None
+
+    def __call__(self, batch: Batch) -> States:
+        """The hidden states of all tokens; those of padding mean nothing.
+
+        Raises:
+            UnsupportedModelError: see `all_hidden_states`.
+            CaptureError: what the model computes is not finite.
+        """
+        states = self._reached(batch) if self._searched else self._search(batch)
+        with self._model.running(batch.names):
+            real = batch.attention_mask.bool()[..., None]
+            require_finite(f"a hidden state after {self._layer} layers", states.where(real, 0))
+        return states
+
+    def _search(self, batch: Batch) -> States:
+        """The hidden states by a pass of the whole model, and in another one where they are."""
+        wanted = all_hidden_states(self._model, batch)[self._layer]
+        modules = list(self._model.transformer.modules())
+        calls = dict.fromkeys(modules, 0)
+
+        def compare(module: nn.Module, _: object, output: Any) -> None:
+            calls[module] += 1
+            found = _first(output)
+            if found is not None and found.shape == wanted.shape and torch.equal(found, wanted):
+                self._place = (module, calls[module])
+                raise _ReachedError(found)
+
+        self._run(batch, modules, compare)
+        self._searched = True
+        return wanted
+
+    def _reached(self, batch: Batch) -> States:
+        if self._place is None:
+            return all_hidden_states(self._model, batch)[self._layer]
+        wanted, last = self._place
+        calls = 0
+
+        def stop(_: nn.Module, __: object, output: Any) -> None:
+            nonlocal calls
+            calls += 1
+            found = _first(output)
+            if calls == last and found is not None:
+                raise _ReachedError(found)
+
+        found = self._run(batch, [wanted], stop)
+        if found is None or found.shape[:2] != batch.input_ids.shape:
+            return all_hidden_states(self._model, batch)[self._layer]
+        return found
+
+    def _run(
+        self, batch: Batch, modules: list[nn.Module], hook: Callable[..., None]
+    ) -> Tensor | None:
+        """A pass that a hook may end; then what it was ended with."""
+        with hooked((module.register_forward_hook, hook) for module in modules):
+            try:
+                self._model.run(batch)
+            except _ReachedError as reached:
+                return reached.states
+        return None
+
+
+def _first(output: Any) -> Tensor | None:
+    """What a module puts out, or the first of several things."""
+    if isinstance(output, tuple) and output:
+        output = output[0]
+    return output if isinstance(output, Tensor) else None
