@@ -111,7 +111,7 @@ def test_gradients_are_those_of_the_first_pairs(out):
         result = xarray.load_dataset(out / "results" / f"{name}.nc", engine="h5netcdf")
         assert result.attrs["sentences"] == 2
     rate = float(result["input_error_rate"].item())
-    assert frame.loc["prediction difference (Li et al. 2019)", "AER"] == pytest.approx(100 * rate)
+    assert frame.loc["difference (Li et al. 2019)", "AER"] == pytest.approx(100 * rate)
 
 
 def test_a_pass_of_few_pairs_is_that_of_a_short_file(tmp_path, translations, translator):
@@ -249,7 +249,7 @@ def test_norms_must_be_clearly_better_than_weights():
     close = planted(norm=[0.4, 0.49, 0.5], weight=[0.7, 0.41, 0.5])
     first, second = claims.norms_above_weights(close)
     assert (first.holds, second.holds) == (False, True)
-    assert first.ours == "AER 40.0 (39.0 to 41.0); of weights 41.0 (40.0 to 42.0)"
+    assert first.ours == "40.0 (39.0–41.0); weights 41.0 (40.0–42.0)"
 
 
 def test_the_step_that_reads_must_be_clearly_better():
@@ -287,7 +287,7 @@ def test_the_layer_and_the_heads_of_the_highest_norm():
     falling = planted([0.4, 0.3, 0.2], [0.5, 0.5, 0.5])
     assert claims.norm_finds_layer(falling).holds
     head, rate = highest_head(falling, "input")
-    assert (head, str(rate)) == ("3-2", "20.0 (19.0 to 21.0)")
+    assert (head, str(rate)) == ("3-2", "20.0 (19.0–21.0)")
     assert spearman(falling, "input") < -0.8
     assert not claims.norms_of_heads(falling).holds, "nothing speaks of AWO"
     rising = falling.copy(deep=True)

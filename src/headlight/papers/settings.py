@@ -66,7 +66,7 @@ class ReproductionSettings(Settings):
     mlp_folds: AtLeast1 = 2
     solver: Literal["adam", "ridge"] = "adam"
     samples: AtLeast1 = 10
-    max_gradients: AtLeast1 = 100
+    max_gradients: AtLeast1 = 40
     max_parallel: AtLeast0 = 5000
     drawn: Literal["sample", "corpus"] = "sample"
 

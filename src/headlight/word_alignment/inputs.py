@@ -85,6 +85,26 @@ def _embeddings_changed(encoder: Any, change: Callable[[Embeddings], Embeddings]
         handle.remove()
 
 
+@contextmanager
+def _cut_before_the_head(network: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    """Within the block the head reads a copy without history; both are kept.
+
+    The head predicts every place from that place alone, so that it needs one pass backward for all
+    of them, and not one for each.
+    """
+    kept: list[tuple[Tensor, Tensor]] = []
+
+    def cut(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        kept.append((given[0], given[0].detach().requires_grad_()))
+        return (kept[-1][1], *given[1:])
+
+    handle = network.get_output_embeddings().register_forward_pre_hook(cut)
+    try:
+        yield kept
+    finally:
+        handle.remove()
+
+
 def _log_probabilities(
     model: CapturedModel,
     batch: Batch,
@@ -170,16 +190,16 @@ def _shares(
         clean.append(leaf)
         return leaf + noises.of(leaf.detach(), rows, wanted)
 
-    chances = _log_probabilities(model, batch, rows, change)
+    with _cut_before_the_head(model.transformer) as cut:
+        chances = _log_probabilities(model, batch, rows, change)
     leaf, mask = clean[0], batch.attention_mask[rows].bool()
-    found = []
-    for place in range(chances.shape[1]):
-        if place == 0:  # the start is not predicted
-            found.append(leaf.new_zeros(leaf.shape[:2]))
-            continue
-        last = place == chances.shape[1] - 1
+    ((states, given),) = cut
+    (of_states,) = torch.autograd.grad(chances.sum(), given)
+    found = [leaf.new_zeros(leaf.shape[:2])]  # the start is not predicted
+    predicted = chances.shape[1] - 1
+    for place in range(predicted):
         (gradient,) = torch.autograd.grad(
-            chances[:, place].sum(), leaf, retain_graph=not last, allow_unused=False
+            states[:, place], leaf, of_states[:, place], retain_graph=place < predicted - 1
         )
         found.append(_sizes(gradient, leaf.detach(), form).masked_fill(~mask, 0))
     sizes = torch.stack(found, 1)

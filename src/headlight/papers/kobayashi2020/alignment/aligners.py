@@ -1,6 +1,5 @@
 """Other aligners beside the translator: from files of their links, and trained on the spot."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -85,7 +84,6 @@ def trained_on_the_spot(reproduction: Reproduction) -> tuple[list[OtherAligner],
             continue
         rates = {direction: Rate.of(result.sel(direction=direction)) for direction in DIRECTIONS}
         found += [OtherAligner(aligner + HERE, *each) for each in rates.items()]
-        notes.append(f"{aligner} took {result.attrs['seconds']:.0f} seconds.")
     if found:
         notes.insert(
             0,
@@ -107,7 +105,6 @@ def _load_aligner(reproduction: Reproduction, aligner: str) -> xarray.Dataset:
     aligned = aligned_of(reproduction)
 
     def make(_: Path) -> xarray.Dataset:
-        began = time.monotonic()
         found = baseline_links(
             aligner, aligned.words, training=_training(reproduction), longest=LONGEST
         )
@@ -122,7 +119,6 @@ def _load_aligner(reproduction: Reproduction, aligner: str) -> xarray.Dataset:
                 for bound in ("", "_low", "_high")
             },
             coords={"direction": list(DIRECTIONS)},
-            attrs={"seconds": time.monotonic() - began},
         )
 
     read = (sources.translations, sources.translations_target, sources.gold, sources.parallel,

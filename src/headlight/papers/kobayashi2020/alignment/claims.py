@@ -50,8 +50,8 @@ def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         norms_of_heads(found),
     ]
     notes = [
-        "AER in percent, with its interval of 95%; every number is that of another exhibit on this "
-        "page, where it is explained.",
+        "Where nothing else is said, numbers are AER in percent with their intervals; each is that "
+        "of another exhibit on this page, where it is explained.",
         *alignment_notes(reproduction),
     ]
     if most is not None:
@@ -69,8 +69,8 @@ def norms_above_weights(found: xarray.Dataset) -> list[Claim]:
             Claim(
                 f"Norms align better than weights ({name})",
                 "of the best layers, the interval of norms lies below that of weights",
-                f"AER {there[1]}; of weights {there[0]}",
-                f"AER {norm}; of weights {weight}",
+                f"{there[1]}; weights {there[0]}",
+                f"{norm}; weights {weight}",
                 norm.is_below(weight),
             )
         )
@@ -84,8 +84,8 @@ def input_above_output(found: xarray.Dataset) -> Claim:
     return Claim(
         "AWI is better than AWO",
         "of the best layers by norms, the interval of AWI lies below that of AWO",
-        f"AER {there[0]}; with AWO {there[1]}",
-        f"AER {reads}; with AWO {predicts}",
+        f"{there[0]}; AWO {there[1]}",
+        f"{reads}; AWO {predicts}",
         reads.is_below(predicts),
     )
 
@@ -113,8 +113,8 @@ def as_good_as_fast_align(found: xarray.Dataset, others: list[OtherAligner]) -> 
         Claim(
             "Norms are competitive with fast_align",
             "the interval of the best layer by norms (AWI) is not above that of fast_align",
-            f"AER {there[0]}; of fast_align {there[1]}",
-            f"AER {norm}; of {aligner.name} {aligner.rate}",
+            f"{there[0]}; fast_align {there[1]}",
+            f"{norm}; it {aligner.rate}",
             not aligner.rate.is_below(norm),
         )
     ]
@@ -128,10 +128,10 @@ def norms_above_gradients(
     there = published.TABLE_3["norm", "best"]
     return [
         Claim(
-            f"Norms align better than {method.label}",
+            f"Norms beat {method.label}",
             "the interval of the best layer by norms (AWI) lies below that of gradients",
-            f"AER {there}; of gradients {published.TABLE_3_OTHERS[method.form]}",
-            f"AER {norm}; of gradients {rate}",
+            f"{there}; SmoothGrad {published.TABLE_3_OTHERS[method.form]}",
+            f"{norm}; it {rate}",
             norm.is_below(rate),
         )
         for method, rate in gradients.items()
@@ -144,10 +144,10 @@ def norm_finds_layer(found: xarray.Dataset) -> Claim:
     best, lowest = best_layer(found, "norm", "input")
     there = published.HIGHEST_NORM["layer", "input"]
     return Claim(
-        "The layer of the highest mean norm is the best one (AWI)",
-        "by norms, it has the lowest AER",
-        f"AER {there}; of the best layer {published.FIVE_SEEDS['norm', 'input'][0]}",
-        f"layer {layer + 1}, AER {rate}; of the best, layer {best + 1}, {lowest}",
+        "The layer of the highest norm is the best",
+        "the layer of the highest mean norm has the lowest AER by norms (AWI)",
+        f"{there}; best layer {published.FIVE_SEEDS['norm', 'input'][0]}",
+        f"{rate.value:.1f} (layer {layer + 1}); best {lowest.value:.1f} (layer {best + 1})",
         layer == best,
     )
 
@@ -157,9 +157,9 @@ def norms_of_heads(found: xarray.Dataset) -> Claim:
     here = {step: spearman(found, step) for step in STEPS}
     there = published.HEAD_SPEARMAN
     return Claim(
-        "Heads of high norm align well with AWI, badly with AWO",
+        "Heads of high norm: good AWI, bad AWO",
         f"ρ of AER and mean norm is at most {-RELATED} with AWI and at least {RELATED} with AWO",
-        f"ρ {there['input']:.2f}; with AWO {there['output']:.2f}",
-        f"ρ {here['input']:.2f}; with AWO {here['output']:.2f}",
+        f"ρ {there['input']:.2f}; AWO {there['output']:.2f}",
+        f"ρ {here['input']:.2f}; AWO {here['output']:.2f}",
         here["input"] <= -RELATED and here["output"] >= RELATED,
     )

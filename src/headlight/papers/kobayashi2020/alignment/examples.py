@@ -15,7 +15,7 @@ from headlight.links import Gold, open_links
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020.alignment.results import (
     aligned_of,
-    alignment_notes,
+    translator_note,
     translator_of,
 )
 from headlight.papers.reproduction import Reproduction
@@ -87,7 +87,7 @@ def _content(reproduction: Reproduction, writer: ExhibitWriter, layers: Sequence
         "shown. The links that people made are framed. The row is that of the step which reads the "
         "word (AWI).",
         pictures=pictures,
-        notes=[source, *alignment_notes(reproduction)],
+        notes=[source, translator_note(reproduction)],
     )
 
 

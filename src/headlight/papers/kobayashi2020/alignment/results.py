@@ -42,9 +42,9 @@ SMOOTHGRADS = (
 )
 INPUT_METHODS = (
     InputMethod("gradient", "size", "gradient (Li et al. 2016)"),
-    InputMethod("gradient", "input", "gradient × input (Ding et al. 2019)"),
+    InputMethod("gradient", "input", "gradient (Ding et al. 2019)"),
     *SMOOTHGRADS,
-    InputMethod("difference", "", "prediction difference (Li et al. 2019)"),
+    InputMethod("difference", "", "difference (Li et al. 2019)"),
 )
 
 
@@ -67,8 +67,8 @@ class Rate:
         return self.high < other.low
 
     def __str__(self) -> str:
-        """``44.7 (43.2 to 46.0)``."""
-        return f"{self.value:.1f} ({self.low:.1f} to {self.high:.1f})"
+        """``44.7 (43.2–46.0)``."""
+        return f"{self.value:.1f} ({self.low:.1f}–{self.high:.1f})"
 
 
 def translator_of(reproduction: Reproduction) -> CapturedModel:
@@ -151,23 +151,26 @@ def mean_of_layers(found: xarray.Dataset, measure: str, step: str) -> float:
     return 100 * float(found["error_rate"].sel(measure=measure, step=step).mean())
 
 
-def alignment_notes(reproduction: Reproduction) -> list[str]:
-    """Where translator and translations differ from the paper's."""
+def translator_note(reproduction: Reproduction) -> str:
+    """Which translator this is, beside the paper's."""
     translator = translator_of(reproduction)
     layers = translator.sites_of("cross")
-    notes = [
+    return (
         f"Translator: {model_name(translator.name)}, {len(layers)} decoder layers of "
         f"{layers[0].heads} heads; the paper's has 6 of 8 (those at EMNLP 6 of 4), trained on "
         "millions of sentence pairs."
+    )
+
+
+def alignment_notes(reproduction: Reproduction) -> list[str]:
+    """Where translator and gold links differ from the paper's."""
+    aligned = aligned_of(reproduction)
+    sure = sum(len(each.sure) for each in aligned.gold)
+    possible = sum(len(each.possible) for each in aligned.gold)
+    name = Path(reproduction.sources.translations or "")
+    return [
+        translator_note(reproduction),
+        f"The gold links are {sure:,} sure ones and {possible - sure:,} that are only possible, of "
+        f"{len(aligned.pairs):,} pairs from {name.parent.name or name.name}; the paper's are of "
+        "508 pairs of Europarl (Vilar et al. 2006).",
     ]
-    if reproduction.sources.translations and reproduction.sources.gold:
-        aligned = aligned_of(reproduction)
-        sure = sum(len(each.sure) for each in aligned.gold)
-        possible = sum(len(each.possible) for each in aligned.gold)
-        name = Path(reproduction.sources.translations)
-        notes.append(
-            f"The gold links are {sure:,} sure ones and {possible - sure:,} that are only "
-            f"possible, of {len(aligned.pairs):,} pairs from {name.parent.name or name.name}; the "
-            "paper's are of 508 pairs of Europarl (Vilar et al. 2006)."
-        )
-    return notes

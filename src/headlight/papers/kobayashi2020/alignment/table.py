@@ -1,5 +1,7 @@
 """How well everything links words (Table 3)."""
 
+from collections.abc import Mapping
+
 import pandas
 import xarray
 
@@ -9,6 +11,7 @@ from headlight.papers.kobayashi2020.alignment.aligners import FORWARD, OtherAlig
 from headlight.papers.kobayashi2020.alignment.results import (
     INPUT_METHODS,
     LABELS,
+    SMOOTHGRADS,
     STEPS,
     Rate,
     aligned_of,
@@ -24,7 +27,7 @@ from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture, Table
 from headlight.views.pictures import BarRow, Mark, bars
 
-SHOWN = ["method", "approach", "best layer", "AER", "low", "high"]
+SHOWN = ["method", "best layer", "AER", "low", "high"]
 ATTENTION, INPUTS, ALIGNERS = "attention", "gradients and predictions", "word aligners"
 
 
@@ -53,7 +56,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "one that it predicts (AWO). The alignment error rate (AER), in percent, is 0 when all "
         "sure links and only possible ones are found. The best layer is the best one by these very "
         "gold links, as in the paper. Intervals: 95%, sentences resampled.",
-        pictures=[_picture(frame, writer)],
+        pictures=[_picture(frame, _published(others), writer)],
         tables=[
             writer.table(
                 frame,
@@ -159,8 +162,7 @@ def _other_comparisons(inputs: dict[str, Rate], others: list[OtherAligner]) -> l
             inputs[method.label].value,
             note="published as Ding et al. (2019) report it",
         )
-        for method in INPUT_METHODS
-        if method.measure == "smoothgrad"
+        for method in SMOOTHGRADS
     ]
     aligners = [
         Comparison(
@@ -175,22 +177,36 @@ def _other_comparisons(inputs: dict[str, Rate], others: list[OtherAligner]) -> l
     return [*gradients, *aligners]
 
 
-def _picture(frame: pandas.DataFrame, writer: ExhibitWriter) -> Picture:
-    """All methods on one scale."""
+def _picture(frame: pandas.DataFrame, known: Mapping[str, float], writer: ExhibitWriter) -> Picture:
+    """All methods on one scale, with the published numbers of some."""
     rows = [
         BarRow(
             str(method),
-            [Mark(str(approach), *(share / 100 for share in shares))],
+            [Mark("ours", *(share / 100 for share in shares))],
+            {"published": known.get(str(method), float("nan")) / 100},
             note=f"layer {layer}" if layer else "",
         )
-        for method, approach, layer, *shares in frame[SHOWN].itertuples(index=False, name=None)
+        for method, layer, *shares in frame[SHOWN].itertuples(index=False, name=None)
     ]
     first = frame.iloc[int(frame["AER"].argmin())]
     return writer.picture(
         bars(rows, x_label="alignment error rate", percent=True, dots=True),
-        "Alignment error rates with their intervals; of attention those of the best layer.",
+        "Alignment error rates with their intervals, of attention those of the best layer; and "
+        "those that were published (of attention at EMNLP 2020).",
         f"The lowest error rate, {first['AER']:.1f}%, is that of {first['method']}.",
     )
+
+
+def _published(others: list[OtherAligner]) -> dict[str, float]:
+    """Published error rates by the method's name."""
+    attention = {
+        f"{LABELS[measure]}, {STEPS[step]}": best
+        for (measure, step), (best, _) in published.FIVE_SEEDS.items()
+    }
+    known = published.TABLE_3_OTHERS
+    gradients = {method.label: known[method.form] for method in SMOOTHGRADS}
+    aligners = {other.name: known[other.published] for other in others if other.published}
+    return attention | gradients | aligners
 
 
 def _gradient_notes(reproduction: Reproduction) -> list[str]:
