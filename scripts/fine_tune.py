@@ -45,6 +45,7 @@ def main() -> None:
         id2label=dict(enumerate(labels)),
         label2id={label: number for number, label in enumerate(labels)},
         dtype=torch.float32,
+        **({} if arguments.dropout is None else {"hidden_dropout_prob": arguments.dropout}),
     )
     optimiser = torch.optim.AdamW(model.parameters(), lr=arguments.learning_rate)
     steps = arguments.epochs * -(-len(training) // arguments.batch)
@@ -146,6 +147,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--learning-rate", type=float, default=1e-4)
+    parser.add_argument("--dropout", type=float, help="of hidden layers; default: the model's own")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 

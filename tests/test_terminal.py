@@ -40,6 +40,7 @@ FEW = {
     "contributions": ("--exact", "1", "--max-examples", "2", "--max-length", "16"),
     "parser-probes": ("--probes", "right_branching"),
     "permutation": ("--shuffles", "2", "--max-examples", "4"),
+    "faithfulness": ("--max-examples", "2"),
 }
 
 

@@ -89,6 +89,11 @@ VICTIMS = {
         lambda: labelled(14),
         classifies=True,
     ),
+    "faithfulness": Victim(
+        {"bootstrap": 5, "measures": ["weight", "leave_one_out"], "removals": ["delete"]},
+        lambda: labelled(14),
+        classifies=True,
+    ),
     "parser_probes": Victim(
         {"probes": ["attention", "random_attention_and_words"], "measures": ["weight", "norm"],
          "training": TRAINING},

@@ -31,6 +31,7 @@ SETTINGS = {
     "dependency": {"bootstrap": 2},
     "alignment": {"bootstrap": 2},
     "permutation": {"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2},
+    "faithfulness": {"bootstrap": 2},
     "coreference": {"bootstrap": 2},
     "parser_probes": {"probes": ["attention"], "training": {"epochs": 1}},
 }
@@ -73,7 +74,8 @@ def uneven(data: Path, head: str | None = None) -> Model:
 def result(request, data) -> xr.Dataset:
     study = find_study(request.param)
     few = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}.get(study.reads, {})
-    head = {"importance": "language_model", "permutation": "classification"}.get(study.name)
+    head = "language_model" if study.name == "importance" else None
+    head = "classification" if study.reads == "labelled" else head
     model = uneven(data, head)
     if study.reads == "parallel":
         model, few = uneven_translator(), {"gold": str(data / "gold.talp")}

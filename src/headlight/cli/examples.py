@@ -56,6 +56,10 @@ _LINES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("reviews.tsv --model ./my-classifier --by head --changes uniform", "each head alone"),
         ("chunks.txt --model ./my-tagger --keep-special", "words and tags in columns"),
     ),
+    "faithfulness": (
+        ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
+        ("reviews.tsv --model ./my-classifier --removals mask,delete,attention", ""),
+    ),
 }
 
 

@@ -155,6 +155,13 @@ STUDIES: dict[str, Study] = {
             "PermutationSettings",
             "Jain and Wallace 2019, Section 4.2.1; Wiegreffe and Pinter 2019, Section 3.1",
         ),
+        Study(
+            "faithfulness",
+            "what a classifier's answers lose with important words",
+            "labelled",
+            "FaithfulnessSettings",
+            "DeYoung et al. 2020; Serrano and Smith 2019",
+        ),
     )
 }
 """By name, in the order in which help and documentation list them."""

@@ -38,6 +38,7 @@ STUDIES = (
     "token_identity",
     "alignment",
     "permutation",
+    "faithfulness",
 )
 """The attribute ``stage`` of the results that can be shown."""
 

@@ -31,7 +31,8 @@ NAMES = {
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the bins of the largest weight, as in the paper."""
 JAIN = "Jain and Wallace (2019), {}"
-SHARES = ("TVD", "low", "high", "same answer", "right")
+SHARES = ("same answer", "right")
+DISTANCE = ".3f"
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -89,6 +90,7 @@ def _changes(result: xr.Dataset) -> Section:
             "right": result["accuracy"].values,
         }
     )
+    formats = percentages(frame, *SHARES) | dict.fromkeys(("TVD", "low", "high"), DISTANCE)
     own = float(result["own_accuracy"])
     largest = float(result["largest_weight"])
     return Section(
@@ -100,7 +102,7 @@ def _changes(result: xr.Dataset) -> Section:
         f"of a row is {largest:.2f}. {_settings(result)} The model was not trained again. "
         "Intervals: 95%, bootstrap over texts.",
         JAIN.format("Section 4.2.1"),
-        tables=[Table("changes", "Means over texts", frame, percentages(frame, *SHARES))],
+        tables=[Table("changes", "Means over texts", frame, formats)],
     )
 
 
@@ -130,7 +132,7 @@ def _layers(result: xr.Dataset) -> Section:
         JAIN.format("Section 4.2.1"),
         [Drawing("layers", "", "Change of the answers by layer.", draw)],
         [
-            Table("layers", "TVD by layer", frame),
+            Table("layers", "TVD by layer", frame, dict.fromkeys(columns, DISTANCE)),
             Table("layer-answers", "Answers that stay the same", second, percentages(second)),
         ],
     )
@@ -162,7 +164,7 @@ def _heads(result: xr.Dataset) -> Section:
         "the answer depends.",
         JAIN.format("Section 4.2.1"),
         [Drawing("heads", "", "Change of the answers by head.", draw)],
-        [Table("heads", "TVD by head", frame)],
+        [Table("heads", "TVD by head", frame, dict.fromkeys(named.values(), DISTANCE))],
     )
 
 

@@ -1,0 +1,144 @@
+"""Texts without some of their words, and what a classifier says of them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.capture import CapturedModel
+from headlight.encode import length_batches
+from headlight.encode.batch import Batch, collate
+from headlight.errors import UsageError
+from headlight.studies.faithfulness.settings import Removal
+
+Words = frozenset[int]
+"""The numbers of the words of a text that are taken away."""
+
+Probabilities = Float64[np.ndarray, " class"]
+Importance = Float64[np.ndarray, " _"]
+"""Of each word of a text; texts differ in length."""
+Order = Int64[np.ndarray, " _"]
+"""The words of a text, the most important first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A text without some of its words.
+
+    Attributes:
+        example: what the model reads.
+        hidden: tokens of it that no other token may attend to.
+    """
+
+    example: Classified
+    hidden: tuple[int, ...] = ()
+
+
+def cut(example: Classified, words: Words, removal: Removal, mask: int | None) -> Cut:
+    """The text without these words.
+
+    Args:
+        example: a text.
+        words: all pieces of these are taken away.
+        removal: ``mask`` puts the mask token in the place of each piece, ``delete`` leaves the
+            pieces out, ``attention`` keeps them and hides them from attention.
+        mask: the id of the mask token.
+    """
+    gone = tuple(at for at, word in enumerate(example.words) if word in words)
+    if removal == "attention":
+        return Cut(example, gone)
+    if removal == "mask":
+        assert mask is not None  # noqa: S101 - checked before the model ran
+        ids = tuple(mask if at in gone else token for at, token in enumerate(example.ids))
+        return Cut(replace(example, ids=ids))
+    kept = [at for at in range(len(example.ids)) if at not in gone]
+    return Cut(
+        replace(
+            example,
+            ids=tuple(example.ids[at] for at in kept),
+            segments=tuple(example.segments[at] for at in kept),
+            categories=tuple(example.categories[at] for at in kept),
+            words=tuple(example.words[at] for at in kept),
+        )
+    )
+
+
+def mask_id(model: CapturedModel, removals: Iterable[Removal]) -> int | None:
+    """The id of the mask token, where words are to be masked.
+
+    Raises:
+        UsageError: the tokenizer has none.
+    """
+    found = getattr(model.tokenizer, "mask_token_id", None)
+    if "mask" in removals and found is None:
+        raise UsageError(
+            f"the tokenizer of {model.name} has no mask token; take words away otherwise, with "
+            "removals delete or attention (--removals)."
+        )
+    return None if found is None else int(found)
+
+
+class Answers:
+    """What a classifier says of the texts of a batch without some of their words.
+
+    The same words of a text are taken away only once, whoever asks for it.
+
+    Args:
+        model: A classifier of texts.
+        examples: The texts.
+        removal: How words are taken away.
+        batch_tokens: Tokens that run together at most.
+    """
+
+    def __init__(
+        self,
+        model: CapturedModel,
+        examples: Sequence[Classified],
+        removal: Removal,
+        batch_tokens: int,
+    ) -> None:
+        self._model = model
+        self._examples = examples
+        self._removal = removal
+        self._batch_tokens = batch_tokens
+        self._mask = mask_id(model, (removal,))
+        self._known: dict[tuple[int, Words], Probabilities] = {}
+
+    def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
+        """Run the model on texts, by their numbers, without these words, as far as it is needed."""
+        missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
+        cuts = [
+            cut(self._examples[text], words, self._removal, self._mask) for text, words in missing
+        ]
+        for chosen in length_batches([each.example for each in cuts], self._batch_tokens):
+            found = self._run([cuts[at] for at in chosen])
+            self._known |= {missing[at]: row for at, row in zip(chosen, found, strict=True)}
+
+    def without(self, text: int, words: Words) -> Probabilities:
+        """The probabilities of the classes, once they were asked for."""
+        return self._known[text, words]
+
+    def _run(self, cuts: Sequence[Cut]) -> Float64[np.ndarray, "text class"]:
+        model = self._model
+        device = model.transformer.device
+        examples = [each.example for each in cuts]
+        padding = getattr(model.tokenizer, "pad_token_id", None)
+        batch = collate(examples, pad_id=padding or 0, device=device)
+        batch = _hiding(batch, cuts)
+        found: Float64[np.ndarray, "text class"] = (
+            Readout(examples, device).probabilities(model, batch).numpy()
+        )
+        return found
+
+
+def _hiding(batch: Batch, cuts: Sequence[Cut]) -> Batch:
+    """The batch with some tokens hidden from attention."""
+    places = [(row, at) for row, each in enumerate(cuts) for at in each.hidden]
+    if not places:
+        return batch
+    mask = batch.attention_mask.clone()
+    rows, columns = zip(*places, strict=True)
+    mask[list(rows), list(columns)] = 0
+    return replace(batch, attention_mask=mask)

@@ -1,0 +1,131 @@
+"""How important each word of a text is, by each measure."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.classifier_plan import Classified
+from headlight.analysis.positions import array
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
+from headlight.capture.input_gradient import input_times_gradient
+from headlight.encode.batch import Batch
+from headlight.measures import Scores
+from headlight.studies.faithfulness.erasure import Answers, Importance
+from headlight.studies.faithfulness.settings import OF_ATTENTION, FaithfulnessSettings
+
+PerToken = Float[Tensor, "batch token"]
+
+
+class AttentionImportance:
+    """Sees the attention of a batch; keeps what each token is given, by measure.
+
+    Of each layer: the mean over heads and rows of the size of the measure, as shares that add up to
+    1, so that layers count alike; then the mean over layers.
+
+    Args:
+        texts: The positions of the batch.
+        settings: What is asked.
+    """
+
+    def __init__(self, texts: Texts, settings: FaithfulnessSettings) -> None:
+        self._rows = rows_of(texts.queries, settings)
+        self._measures = [name for name in settings.measures if name in OF_ATTENTION]
+        self._sums: dict[str, PerToken] = {}
+        self._layers = 0
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer."""
+        scores = Scores(record, precision=torch.float32)
+        self._layers += 1
+        for name in self._measures:
+            size = scores.of(name).abs().mean(1)
+            given = share_of_rows(size, self._rows)
+            self._sums[name] = self._sums.get(name, torch.zeros_like(given)) + given
+
+    def found(self) -> dict[str, PerToken]:
+        """The means over the layers."""
+        return {name: sums / self._layers for name, sums in self._sums.items()}
+
+
+def rows_of(
+    queries: Bool[Tensor, "batch query"], settings: FaithfulnessSettings
+) -> Bool[Tensor, "batch query"]:
+    """The rows of attention that speak for a text."""
+    if settings.rows == "mean":
+        return queries
+    numbers = queries.cumsum(-1) * queries
+    return numbers == (1 if settings.rows == "first" else numbers.amax(-1, keepdim=True))
+
+
+def share_of_rows(
+    size: Float[Tensor, "batch query key"], rows: Bool[Tensor, "batch query"]
+) -> PerToken:
+    """What keys are given by these rows together, as shares; evenly where nothing is given."""
+    given: PerToken = (size * rows[..., None]).sum(1)
+    whole = given.sum(-1, keepdim=True)
+    return torch.where(whole > 0, given / whole, 1 / given.shape[-1])
+
+
+def token_importance(
+    model: CapturedModel,
+    batch: Batch,
+    texts: Texts,
+    sites: Sequence[AttentionSite],
+    settings: FaithfulnessSettings,
+) -> dict[str, PerToken]:
+    """What each token is given by each measure that looks into the model, once for the batch."""
+    found: dict[str, PerToken] = {}
+    if any(name in OF_ATTENTION for name in settings.measures):
+        seen = AttentionImportance(texts, settings)
+        with model.capture(sites) as recorder:
+            recorder.visit = seen.visit
+            model.run(batch)
+        found = seen.found()
+    if "gradient_input" in settings.measures:
+        found["gradient_input"] = input_times_gradient(model, batch, _probability)
+    if "attribution" in settings.measures:
+        given = attribute(model, batch, settings.attribution, kind=sites[0].kind)
+        rows = rows_of(texts.queries, settings)
+        found["attribution"] = share_of_rows(given.contribution[-1], rows)
+    return found
+
+
+def _probability(output: object) -> Float[Tensor, " batch"]:
+    """The probability of the class that is chosen."""
+    logits: Tensor = output.logits  # type: ignore[attr-defined]
+    return logits.softmax(-1).amax(-1)
+
+
+def by_word(tokens: PerToken, examples: Sequence[Classified]) -> list[Importance]:
+    """The sum over the pieces of each word; special tokens are none."""
+    values = array(tokens)
+    found = []
+    for row, example in enumerate(examples):
+        words = np.array(example.words)
+        sums = np.zeros(words.max(initial=-1) + 1)
+        np.add.at(sums, words[words >= 0], values[row, : len(words)][words >= 0])
+        found.append(sums)
+    return found
+
+
+def left_out(answers: Answers, examples: Sequence[Classified]) -> list[Importance]:
+    """What the probability of the chosen class loses without each word."""
+    numbers = [max(example.words) + 1 for example in examples]
+    alone = [
+        (text, frozenset({word})) for text, number in enumerate(numbers) for word in range(number)
+    ]
+    answers.ask([*((text, frozenset()) for text in range(len(examples))), *alone])
+    found = []
+    for text, number in enumerate(numbers):
+        whole = answers.without(text, frozenset())
+        chosen = int(whole.argmax())
+        lost = [
+            whole[chosen] - answers.without(text, frozenset({word}))[chosen]
+            for word in range(number)
+        ]
+        found.append(np.array(lost))
+    return found

@@ -1,0 +1,93 @@
+"""What a classifier's answer loses with important words (DeYoung et al. 2020)."""
+
+from collections.abc import Sequence
+
+import xarray
+
+from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import Pass
+from headlight.analysis.runner import run_study
+from headlight.capture import CapturedModel
+from headlight.encode.assembly import Assembly
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+from headlight.run import State
+from headlight.studies.faithfulness.erasure import mask_id
+from headlight.studies.faithfulness.observer import FaithfulnessObserver
+from headlight.studies.faithfulness.result import dataset
+from headlight.studies.faithfulness.settings import FaithfulnessSettings
+
+
+def run(
+    source: LabelledSource,
+    model: CapturedModel,
+    settings: FaithfulnessSettings | None = None,
+    *,
+    folder: RunFolder | None = None,
+    command: str | None = None,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """What the probability of a classifier's answer loses with the words that matter by a measure.
+
+    Each measure puts the words of a text in an order.  Words are then taken away, the most
+    important first, or all but the most important, and the model reads what is left.  The same
+    words of a text are taken away once for all measures.  Memory does not grow with the corpus.
+
+    Args:
+        source: see `headlight.analysis.classifier_plan.LabelledSource`.
+        model: a classifier of texts.
+        settings: see `FaithfulnessSettings`.
+        folder: see `RunFolder`; without one nothing is kept.
+        command: how it was asked for, for the record.
+        progress: show a bar on standard error.
+
+    Returns:
+        Over ``measure`` (with ``random``, the mean over random orders) and ``removal``:
+        ``comprehensiveness`` and ``sufficiency``, also by ``share``, the areas ``deletion`` and
+        ``insertion`` with their curves by ``step``, ``first_flip`` and ``share_to_flip``, all with
+        their intervals.  `headlight.studies.faithfulness.metrics` defines them.
+
+    Raises:
+        MissingHeadError: the model is no classifier.
+        UsageError: it is a tagger, words cannot be taken away so, or something else does not fit.
+        CorpusError: the corpus cannot be read, holds no text, or a label is none of the classes.
+        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        CaptureError: an answer is not finite.
+        RunError: the run in the folder is of another model, corpus or setting.
+
+    Source: DeYoung et al. (2020), Section 4; Petsiuk et al. (2018); Serrano and Smith (2019).
+    """
+    settings = settings or FaithfulnessSettings()
+    title = "What answers lose with important words"
+    plan, classes = plan_classifier_study("faithfulness", title, source, model, settings)
+    if classes.task == "token":
+        raise UsageError(
+            f"{model.name} answers for every word, and words are taken away for one answer; give "
+            "a classifier of texts."
+        )
+    mask_id(model, settings.removals)
+    _check_rest(model, settings)
+
+    def observer(_: Pass, batch: Batch, examples: Sequence[Classified]) -> FaithfulnessObserver:
+        return FaithfulnessObserver(model, batch, examples, plan.sites, settings)
+
+    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+        return dataset(state.tally, settings)
+
+    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+
+
+def _check_rest(model: CapturedModel, settings: FaithfulnessSettings) -> None:
+    """Refuse to take all words away where nothing would be left.
+
+    Raises:
+        UsageError: the tokenizer puts no special token beside a text.
+    """
+    others = {"delete", "attention"} & {*settings.removals}
+    tokenizer = model.require_tokenizer("a study reads text")
+    if others and not Assembly.of(tokenizer).single.size:
+        raise UsageError(
+            f"the tokenizer of {model.name} adds no special tokens, so that without its words "
+            "nothing is left of a text; mask them (--removals mask)."
+        )
