@@ -1,4 +1,4 @@
-"""Reproduce a paper on the embedded model, and write its small tables as a page of the docs.
+"""Reproduce a paper, on the embedded model if on any, and write its small tables as docs.
 
 python scripts/reproduction.py clark2019 DATA --out build/clark2019
 
@@ -20,7 +20,6 @@ from headlight.papers import find_paper
 from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.reproduce import reproduce
-from headlight.papers.reproduction import open_reproduction
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.studies.catalogue import EMBEDDED_TRANSLATOR
@@ -36,6 +35,7 @@ DRAWN = {
         *("figure-7", "figure-8", "head-aer", "table-3"),
     ),
     "brunner2020": ("figure-1", "figure-2", "figure-4", "figure-5"),
+    "yang2020": ("table-1", "figure-1", "figure-5"),
 }
 """Exhibits whose pictures are shown: told best by a picture, and without the text of a corpus."""
 LARGEST = 100_000
@@ -58,7 +58,7 @@ def main() -> None:
     sources = Sources.found_in(arguments.data)
     settings = paper.resolve(ReproductionSettings())
     with reproduction_folder(arguments.out, resume=True).opened():
-        reproduction = open_reproduction(
+        reproduction = paper.open(
             None,
             sources,
             settings,
@@ -89,15 +89,20 @@ def _page(
     title: str, name: str, made: list[Exhibit], missing: list[ExhibitSpec], *, compared: str | None
 ) -> Iterator[str]:
     make, option = (" COMPARE=fine-tuned", " --compare fine-tuned") if compared else ("", "")
-    translates = any("translator" in spec.needs for spec in find_paper(name).exhibits)
+    paper = find_paper(name)
+    translates = any("translator" in spec.needs for spec in paper.exhibits)
     translator = f" and the embedded translator, `{EMBEDDED_TRANSLATOR}`" if translates else ""
-    yield f"# {title}, on the embedded model\n"
+    on, by = (
+        (", on the embedded model", f" with the embedded model, `{EMBEDDED_NAME}`{translator}")
+        if paper.loads_model
+        else ("", "")
+    )
+    heads = " Heads are named as in the paper, layer and head from 1." if paper.loads_model else ""
+    yield f"# {title}{on}\n"
     yield (
         f"Written by `make reproduction PAPER={name} DATA=folder{make}`, which is "
-        f"`headlight reproduce {name} --data folder{option}` with the embedded model, "
-        f"`{EMBEDDED_NAME}`{translator}. "
-        "Every number of ours was measured in that run. Heads are named as in the paper, layer "
-        "and head from 1.\n"
+        f"`headlight reproduce {name} --data folder{option}`{by}. "
+        f"Every number of ours was measured in that run.{heads}\n"
     )
     for exhibit in made:
         yield from _section(exhibit, name)

@@ -41,6 +41,8 @@ REPRODUCE_EXAMPLES = """
       --translations test.de --translations-target test.en --gold gold.talp
 
   headlight reproduce brunner2020 --pairs hf:glue:mrpc:validation --compare ./fine-tuned
+
+  headlight reproduce yang2020 --tagged conll2000/train.txt --word-vectors glove.txt
 """
 
 
@@ -55,7 +57,8 @@ def reproduce(
             help="Folder of data, whose folders say by their names what they hold: wikipedia… or "
             "text… (text), ud_…, treebank… or ptb… (treebanks), …coref…, glove… or word2vec…, "
             "…mrpc…, …cola…, …mnli… or pairs… (sentence pairs), align… and parallel… "
-            "(translations, with and without links of words)."
+            "(translations, with and without links of words), conll2000…, chunk… or tagged… "
+            "(sentences whose words have tags)."
         ),
     ] = None,
     compare: Annotated[
@@ -118,11 +121,10 @@ def reproduce(
     resolved = chosen.resolve(settings)
 
     from headlight.papers.reproduce import reproduce as reproduce_paper
-    from headlight.papers.reproduction import open_reproduction
 
     found.check(needs)
     with folder.opened():
-        reproduction = open_reproduction(
+        reproduction = chosen.open(
             model,
             found,
             resolved,

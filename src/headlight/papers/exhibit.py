@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from headlight.errors import UnknownNameError, UsageError
-from headlight.papers.reproduction import Reproduction
+from headlight.papers.reproduction import Reproduction, open_reproduction
 from headlight.papers.settings import ReproductionSettings, SegmentIds
+from headlight.papers.sources import Sources
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 
@@ -18,6 +21,7 @@ NEEDS = {
     "compared": "no second model was given (--compare)",
     "translator": "no translation model is loaded (--translator)",
     "aligned": "no translations with gold links were given (--translations and --gold)",
+    "tagged": "no tagged sentences were given (--tagged)",
     "gradient": "the model has no language-model head, or gradient is not among --measures",
 }
 """What an exhibit may need besides text, and what is said where it is missing."""
@@ -67,6 +71,7 @@ class ExhibitSpec:
             "compared": reproduction.compared is not None,
             "translator": reproduction.translator is not None,
             "aligned": bool(sources.translations and sources.gold),
+            "tagged": bool(sources.tagged),
             "gradient": reproduction.wants_gradient,
         }
         return next((NEEDS[need] for need in self.needs if not have[need]), None)
@@ -96,6 +101,7 @@ class Paper:
         exhibits: in the order of the page.
         segment_ids: of pairs of paragraphs, as its authors set them: ``zeros`` or ``pair``.
         of_any_kind: whether its exhibits can be made of any kind of attention, decoders' too.
+        loads_model: whether they are about a model that is loaded; else it trains its own.
     """
 
     name: str
@@ -104,6 +110,7 @@ class Paper:
     exhibits: tuple[ExhibitSpec, ...]
     segment_ids: SegmentIds = "pair"
     of_any_kind: bool = False
+    loads_model: bool = True
 
     def resolve(self, settings: ReproductionSettings) -> ReproductionSettings:
         """The settings, with the choice of the authors where none was made.
@@ -118,6 +125,29 @@ class Paper:
                 "encoder-decoder of its encoder; leave out --kind."
             )
         return settings.replace(segment_ids=settings.segment_ids or self.segment_ids)
+
+    def open(
+        self,
+        model: str | Path | None,
+        sources: Sources,
+        settings: ReproductionSettings,
+        folder: Path,
+        **options: Any,
+    ) -> Reproduction:
+        """A reproduction, with the models that it needs; for the arguments see `open_reproduction`.
+
+        Raises:
+            ModelError: there is no such model.
+            UsageError: it does not fit, or one is named and the paper trains its own.
+        """
+        if self.loads_model:
+            return open_reproduction(model, sources, settings, folder, **options)
+        if model or options.get("compared") or options.get("translator"):
+            raise UsageError(
+                f"{self.name} trains models of its own; leave out --model, --compare and "
+                "--translator."
+            )
+        return Reproduction(None, None, sources, settings, folder)
 
     def select(self, names: Sequence[str] | None) -> list[ExhibitSpec]:
         """The exhibits of these names, in the paper's order; by default all.

@@ -16,6 +16,7 @@ from headlight.result import versions
 from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
 
 PAGE = "index.html"
+OWN = "models of the paper, trained here"
 STILL_MISSING = (
     "Not made yet: the reproduction is at work, or was interrupted; then go on with the same "
     "command and --resume."
@@ -87,11 +88,14 @@ def _facts(reproduction: Reproduction) -> list[tuple[str, str]]:
         "sentence pairs": sources.pairs,
         "translations": [sources.translations] if sources.translations else [],
         "word vectors": [sources.word_vectors] if sources.word_vectors else ["the model's own"],
+        "tagged sentences": [sources.tagged] if sources.tagged else [],
     }
+    if reproduction.loaded is None:
+        named = {label: named[label] for label in ("tagged sentences", "word vectors")}
     others = {"compared with": reproduction.compared, "translator": reproduction.translator}
+    models = {"model": reproduction.loaded, **others}
     return [
-        ("model", reproduction.model.name),
-        *((label, model.name) for label, model in others.items() if model is not None),
+        *((label, model.name) for label, model in models.items() if model is not None),
         *(
             (label, ", ".join(Path(name).name for name in names))
             for label, names in named.items()
@@ -106,9 +110,10 @@ def _attributes(reproduction: Reproduction) -> dict[str, object]:
     for name, model in others.items():
         if model is not None:
             settings |= {name: model.name, f"{name}_revision": model.revision}
+    model = reproduction.loaded
     return {
-        "model": reproduction.model.name,
-        "revision": reproduction.model.revision,
+        "model": model.name if model else OWN,
+        "revision": model.revision if model else "",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": json.dumps(versions()),
         "settings": json.dumps(settings),

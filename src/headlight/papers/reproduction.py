@@ -31,7 +31,7 @@ class Reproduction:
     """A model at work on the data of a paper; every result is made once and kept.
 
     Attributes:
-        model: the model without a head.
+        loaded: the model without a head; None for a paper that trains models of its own.
         language_model: the same weights with their language-model head; None if it has none.
         sources: what is read.
         settings: see `ReproductionSettings`.
@@ -43,7 +43,7 @@ class Reproduction:
             are taken.
     """
 
-    model: CapturedModel
+    loaded: CapturedModel | None
     language_model: CapturedModel | None
     sources: Sources
     settings: ReproductionSettings
@@ -52,6 +52,12 @@ class Reproduction:
     compared: CapturedModel | None = None
     translator: CapturedModel | None = None
     _results: dict[str, xarray.Dataset] = field(default_factory=dict, repr=False)
+
+    @property
+    def model(self) -> CapturedModel:
+        """The model that was loaded."""
+        assert self.loaded is not None  # noqa: S101 - a paper that loads none does not ask
+        return self.loaded
 
     @property
     def kind(self) -> Kind:
@@ -88,7 +94,7 @@ class Reproduction:
     def unchanged(self) -> Iterator[None]:
         """Within the block nobody changes the weights of a model, which are then read only once."""
         with ExitStack() as stack:
-            for model in (self.model, self.language_model, self.compared, self.translator):
+            for model in (self.loaded, self.language_model, self.compared, self.translator):
                 if model is not None:
                     stack.enter_context(model.unchanged())
             yield
@@ -149,12 +155,12 @@ class Reproduction:
             ResultError: the folder cannot be written.
         """
         if name not in self._results:
-            signature = _signature(model or self.model, key)
+            signature = signature_of(model or self.loaded, key)
             path = self.folder / RESULTS / f"{name}.nc"
             found = _load_kept(path, stage, signature)
             if found is None:
                 make_folder(path.parent)
-                run = _run_folder(self.folder / RUNS / name, f"{signature}\n{_libraries()}")
+                run = begun_folder(self.folder / RUNS / name, signature)
                 found = make(run).assign_attrs(signature=signature, stage=stage)
                 save(found, path)
                 shutil.rmtree(run, ignore_errors=True)
@@ -162,8 +168,9 @@ class Reproduction:
         return self._results[name]
 
 
-def _signature(model: CapturedModel, key: dict[str, Any]) -> str:
-    return json.dumps({**model.identity(), **key}, sort_keys=True)
+def signature_of(model: CapturedModel | None, key: dict[str, Any]) -> str:
+    """What a result depends on, as a text; None for a paper that trains its own models."""
+    return json.dumps({**(model.identity() if model else {}), **key}, sort_keys=True)
 
 
 def _libraries() -> str:
@@ -171,9 +178,9 @@ def _libraries() -> str:
     return json.dumps(calculated_with())
 
 
-def _run_folder(run: Path, signature: str) -> Path:
-    """The folder of what is half done, empty if that was begun with another key."""
-    path, content = run / SIGNATURE, signature.encode()
+def begun_folder(run: Path, signature: str) -> Path:
+    """The folder of what is half done, empty if that was begun with other settings or libraries."""
+    path, content = run / SIGNATURE, f"{signature}\n{_libraries()}".encode()
     if not (path.exists() and path.read_bytes() == content):
         shutil.rmtree(run, ignore_errors=True)
         write(make_folder(run) / SIGNATURE, content)

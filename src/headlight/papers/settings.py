@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.errors import UsageError
-from headlight.settings import AtLeast0, AtLeast1, Range, Settings, choices, require_choice
+from headlight.settings import (
+    NO_EFFECT,
+    AtLeast0,
+    AtLeast1,
+    Range,
+    Settings,
+    choices,
+    require_choice,
+)
 from headlight.vocabulary import Kind
 
 SegmentIds = Literal["pair", "zeros"]
@@ -12,6 +20,7 @@ Measure = Literal["weight", "norm", "effective", "gradient"]
 """What the papers' questions can be asked of: the measures of single heads."""
 
 MEASURES: tuple[Measure, ...] = choices(Measure)
+LAMBDAS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +36,7 @@ class ReproductionSettings(Settings):
         segment_ids: of pairs of paragraphs: ``zeros``, as in the released maps of Clark et al., or
             ``pair``, as in the code of Kobayashi et al. and in BERT's training; by default as the
             paper's authors set them.
-        max_sentences: sentences of each treebank; by default all.
+        max_sentences: sentences of each treebank, and of those with tags; by default all.
         overlap: read whole documents for coreference, in windows that share so many words; by
             default documents are cut off after 128 tokens, as Clark et al. do.
         invalid: what becomes of sentences and documents whose annotation is invalid, or whose words
@@ -46,6 +55,17 @@ class ReproductionSettings(Settings):
         max_gradients: translations of which gradients and differences of predictions are taken,
             from the first one on.
         max_parallel: pairs of parallel text from which other aligners learn; 0 trains none.
+        lambdas: how much adversaries of yang2020 are to differ in attention: λ times the mean KL
+            of a row is taken from their loss; 0 is always among them.
+        repeats: models of yang2020 that are trained alike but for their seeds.
+        epochs: passes over the training sentences, of yang2020.
+        predictions: what keeps an adversary's predictions near those of its base: cross-entropy to
+            the base's ``labels``, as in the paper, or total variation, ``tvd``.
+        distance: what keeps its attention away: ``kl``, as in the paper, or ``jsd``, which is
+            bounded.
+        selection: the part on which the best epoch is chosen: ``dev``, or ``test``, as in the
+            released code.
+        processes: models that are trained at a time; by default as many as there are cores.
         drawn: translations of which soft alignments are drawn: the ``sample`` of the package, from
             German to English, or the first short ones of the ``corpus`` that has gold links.
     """
@@ -68,6 +88,13 @@ class ReproductionSettings(Settings):
     samples: AtLeast1 = 10
     max_gradients: AtLeast1 = 40
     max_parallel: AtLeast0 = 5000
+    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = LAMBDAS
+    repeats: AtLeast1 = 3
+    epochs: AtLeast1 = 12
+    predictions: Literal["labels", "tvd"] = "labels"
+    distance: Literal["kl", "jsd"] = "kl"
+    selection: Literal["dev", "test"] = "dev"
+    processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
     drawn: Literal["sample", "corpus"] = "sample"
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from headlight.corpora import (
     open_corpus,
     open_parallel,
     open_sentence_pairs,
+    open_tagged,
     open_treebank,
 )
 from headlight.corpora.compression import suffixes
@@ -27,12 +28,14 @@ from headlight.studies.norms.settings import RANKS_WITHOUT_FILE
 TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}
 COREFERENCE_SUFFIXES = {".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"}
 VECTOR_SUFFIXES = {".txt", ".vec"}
+TAGGED_SUFFIXES = {".txt", ".conll", ".iob2", ".bio"}
 PAIR_SUFFIXES = {".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"}
 
 TEXT_NAMES = ("wikipedia", "text")
 TREEBANK_NAMES = ("ud_", "treebank", "dependency", "ptb")
 PAIR_NAMES = ("pairs",)
 PAIR_PARTS = ("dev", "valid", "test", "train")
+TAGGED_NAMES = ("conll2000", "chunk", "tagged")
 VECTOR_NAMES = ("glove", "word2vec", "word_vectors", "fasttext")
 
 BELONG_TO = {
@@ -68,6 +71,8 @@ class Sources(Settings):
         parallel: more translations, from which other aligners learn on the spot; read as
             ``translations`` are.
         parallel_target: of these the translations, if they are in a file of their own.
+        tagged: sentences whose words have tags of spans, such as ``B-NP``, in columns, as in
+            CoNLL-2000.
     """
 
     text: str | None = None
@@ -83,6 +88,7 @@ class Sources(Settings):
     links: Annotated[tuple[str, ...], REPEATED] = ()
     parallel: str | None = None
     parallel_target: str | None = None
+    tagged: str | None = None
 
     @classmethod
     def found_in(cls, folder: Path | str, languages: Languages = ("de", "en")) -> "Sources":
@@ -94,8 +100,10 @@ class Sources(Settings):
         that has ``mrpc``, ``cola`` or ``mnli`` as a word in its name, or begins with ``pairs``,
         sentence pairs.  Files named ``train`` are for training, ``dev`` (else ``test``, else all
         others) for evaluation; of sentence pairs one file is read, and where there is none for
-        evaluation, that for training.  Where there are several, the first by name is text and word
-        vectors, and the first treebank trains the probes.  Translations: see `translations_in`.
+        evaluation, that for training.  One that begins with ``conll2000``, ``chunk`` or ``tagged``
+        holds tagged sentences, of which those for training are split.  Where there are several, the
+        first by name is text and word vectors, and the first treebank trains the probes.
+        Translations: see `translations_in`.
 
         Args:
             folder: in which the folders lie.
@@ -115,13 +123,14 @@ class Sources(Settings):
             coreference=_for_evaluation(_children(place, lambda name: "coref" in name)),
             word_vectors=_first(_vectors(place)),
             pairs=_pairs(place),
+            tagged=_tagged(place),
             **translations_in(place, languages),
         )
         if found == cls():
             raise CorpusError(
                 f"{place} holds no folder whose name says what it is (wikipedia…, ud_…, …coref…, "
-                "glove…, …mrpc…, align…); name the files with --text, --dependency, --coreference, "
-                "--word-vectors, --pairs, --translations and --gold."
+                "glove…, …mrpc…, align…, conll2000…); name the files with --text, --dependency, "
+                "--coreference, --word-vectors, --pairs, --translations, --gold and --tagged."
             )
         return found
 
@@ -152,6 +161,7 @@ class Sources(Settings):
             *(open_treebank(source, invalid="skip") for source in trees if source),
             *(open_coreference(source, invalid="skip") for source in documents),
             *(open_sentence_pairs(source) for source in pairs),
+            *(open_tagged(source) for source in (self.tagged,) if source and "tagged" in needs),
         ]
         for corpus in opened:
             next(iter(corpus))
@@ -229,6 +239,14 @@ def _pairs(folder: Path) -> tuple[str, ...]:
         parts = ([file for file in files if part in file.name] for part in PAIR_PARTS)
         chosen += next((found for found in parts if found), files)[:1]
     return tuple(map(str, chosen))
+
+
+def _tagged(folder: Path) -> str | None:
+    """The training file of the first folder of tagged sentences, else its first file."""
+    for place in _folders_named(folder, TAGGED_NAMES):
+        files = _data_files(place, TAGGED_SUFFIXES)
+        return _first([file for file in files if "train" in file.name] or files)
+    return None
 
 
 def _for_evaluation(

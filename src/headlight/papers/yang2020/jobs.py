@@ -1,0 +1,279 @@
+"""The models that the paper trains, one by one or in processes, each kept when it is finished."""
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headlight.errors import ResultError, RunError
+from headlight.files import load_tensors, save_tensors
+from headlight.papers.yang2020.guides import Guide, guiding_attention
+from headlight.papers.yang2020.judging import (
+    Numbers,
+    Outputs,
+    difference,
+    mean,
+    outputs_of,
+    quality,
+)
+from headlight.papers.yang2020.material import PARTS, Material, Part
+from headlight.papers.yang2020.tagger import Tagger
+from headlight.papers.yang2020.training import Goal, Lesson, Role, train
+
+Kind = Literal["base", "adversary", "guided"]
+STREAMS: tuple[Kind, ...] = ("base", "adversary", "guided")
+"""Models of one seed begin differently if they are of different kinds, and alike if not."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model that is trained.
+
+    Attributes:
+        kind: on gold tags, against a base, or on gold tags with attention given.
+        seed: of the model, and of the base that it belongs to.
+        weight: λ of an adversary, or of that which guides.
+        guide: where the attention of a guided model comes from.
+    """
+
+    kind: Kind
+    seed: int
+    weight: float | None = None
+    guide: Guide | None = None
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        parts = (self.kind, self.seed, self.weight, self.guide)
+        return "-".join(str(part) for part in parts if part is not None)
+
+    def role(self, goal: Goal) -> Role:
+        """What it is trained for."""
+        weight = self.weight if self.kind == "adversary" else None
+        return Role((self.seed, STREAMS.index(self.kind)), weight, goal, self.kind == "guided")
+
+
+@dataclass(frozen=True)
+class Schooling:
+    """What all models have in common.
+
+    Attributes:
+        epochs: passes over the training part.
+        goal: of adversaries.
+        selection: the part on which the best epoch is chosen: by its F1, and of an adversary on
+            the development part by its loss.
+    """
+
+    epochs: int
+    goal: Goal
+    selection: Part = "dev"
+
+
+@dataclass(frozen=True, eq=False)
+class School:
+    """Trains models of one material, and keeps each in a file of its own.
+
+    Attributes:
+        material: what is learnt.
+        schooling: how.
+        folder: of the files.
+    """
+
+    material: Material
+    schooling: Schooling
+    folder: Path
+
+    def path(self, job: Job) -> Path:
+        """The file of a model, with its parameters and what was measured."""
+        return self.folder / f"{job.name}.safetensors"
+
+    def is_done(self, job: Job) -> bool:
+        """Whether the model is there, undamaged."""
+        try:
+            load_tensors(self.path(job))
+        except ResultError:
+            return False
+        return True
+
+    def measured(self, job: Job) -> dict[str, Any]:
+        """What was measured of a finished model."""
+        return load_tensors(self.path(job))[1]
+
+    def model(self, job: Job) -> Tagger:
+        """A finished model."""
+        arrays, _ = load_tensors(self.path(job))
+        with torch.random.fork_rng(devices=()):  # what it begins with is of no interest
+            model = Tagger.of(self.material)
+        model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+        return model
+
+    def outputs(self, job: Job, parts: Sequence[Part] = PARTS) -> dict[Part, list[Outputs]]:
+        """What a finished model does."""
+        model = self.model(job)
+        return {part: outputs_of(model, self.material.parts[part]) for part in parts}
+
+    def run(self, job: Job) -> None:
+        """Train a model, judge it, and write its file; what it is taught by must be there."""
+        base = None if job.kind == "base" else self.outputs(Job("base", job.seed))
+        given = None if job.guide is None else self._given(job)
+        role = job.role(self.schooling.goal)
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(int(np.random.SeedSequence(role.seed).generate_state(1)[0]))
+            model = Tagger.of(self.material)
+            lessons = self._lessons(role, base, given)
+            curve, best = self._learn(model, lessons, role, base, given)
+        model.load_state_dict(best)
+        header: dict[str, Any] = {"curve": curve}
+        for part in ("dev", "test"):
+            header[part] = self._judge(model, part, base, given)
+        arrays = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+        save_tensors(self.path(job), arrays, header)
+
+    def _given(self, job: Job) -> dict[Part, list[Tensor]]:
+        """The attention that a guided model gets."""
+        assert job.guide is not None  # noqa: S101
+        if job.guide == "uniform" or job.guide == "identity":
+            return guiding_attention(self.material, job.guide)
+        source = Job("base", job.seed)
+        if job.weight is not None:
+            source = Job("adversary", job.seed, job.weight)
+        return {
+            part: [output.attention for output in outputs]
+            for part, outputs in self.outputs(source).items()
+        }
+
+    def _lessons(
+        self,
+        role: Role,
+        base: dict[Part, list[Outputs]] | None,
+        given: dict[Part, list[Tensor]] | None,
+    ) -> list[Lesson]:
+        batches = self.material.parts["train"]
+        if given is not None:
+            return [
+                Lesson(batch, None, weight)
+                for batch, weight in zip(batches, given["train"], strict=True)
+            ]
+        if role.weight is None or base is None:
+            return [Lesson(batch) for batch in batches]
+        return [
+            Lesson(batch, taught.probability, taught.attention)
+            for batch, taught in zip(batches, base["train"], strict=True)
+        ]
+
+    def _learn(
+        self,
+        model: Tagger,
+        lessons: list[Lesson],
+        role: Role,
+        base: dict[Part, list[Outputs]] | None,
+        given: dict[Part, list[Tensor]] | None,
+    ) -> tuple[dict[str, list[Any]], dict[str, torch.Tensor]]:
+        """Train; what was measured after each epoch, and the parameters of the best one."""
+        part = self.schooling.selection
+        curve: list[Numbers] = []
+        best: tuple[float, dict[str, torch.Tensor]] = (-np.inf, {})
+        for _ in train(model, lessons.__getitem__, len(lessons), role, self.schooling.epochs):
+            found = self._judge(model, part, base, given)
+            score = self._score(found, role)
+            curve.append(found)
+            if not best[1] or score > best[0]:
+                best = score, {name: each.clone() for name, each in model.state_dict().items()}
+        return {name: [each[name] for each in curve] for name in curve[0]}, best[1]
+
+    def _score(self, found: Numbers, role: Role) -> float:
+        """By which an epoch is chosen; the larger the better."""
+        if role.weight is None or self.schooling.selection == "test":
+            return mean(found["f1"])
+        near = found["tvd" if role.goal.prediction == "tvd" else "taught_nll"]
+        return role.weight * mean(found[role.goal.distance]) - mean(near)
+
+    def _judge(
+        self,
+        model: Tagger,
+        part: Part,
+        base: dict[Part, list[Outputs]] | None,
+        given: dict[Part, list[Tensor]] | None,
+    ) -> Numbers:
+        batches = self.material.parts[part]
+        found = outputs_of(model, batches, None if given is None else given[part])
+        numbers = quality(self.material, batches, found)
+        return numbers if base is None else numbers | difference(batches, found, base[part])
+
+
+def run_all(
+    school: School, jobs: Sequence[Job], processes: int, done: Callable[[Job], object]
+) -> None:
+    """Train all models of the list that are not there yet; none may need another of the list.
+
+    Every process has one thread, so that a model is the same to the last bit however many there
+    are.
+
+    Args:
+        school: what trains them.
+        jobs: the models.
+        processes: how many train at a time; 1 stays in this process.
+        done: is called with each when it is finished.
+
+    Raises:
+        RunError: a process was ended from outside.
+    """
+    waiting = [job for job in jobs if not school.is_done(job)]
+    if processes == 1 or len(waiting) < 2:
+        for job in waiting:
+            with one_thread():
+                school.run(job)
+            done(job)
+        return
+    context = multiprocessing.get_context("spawn")  # torch does not survive a fork
+    with ProcessPoolExecutor(
+        min(processes, len(waiting)), context, initializer=_enter, initargs=(school,)
+    ) as pool:
+        futures = {pool.submit(_run, job): job for job in waiting}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                done(futures[future])
+        except BrokenProcessPool as problem:
+            raise RunError(
+                "a process that trained a model was ended from outside, perhaps for want of "
+                "memory; go on with --resume and fewer --processes."
+            ) from problem
+        finally:
+            pool.shutdown(cancel_futures=True)  # models that are begun are finished, and kept
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within the block torch computes in one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+_school: School | None = None
+"""In a process of its own: what was handed over when it began."""
+
+
+def _enter(school: School) -> None:
+    global _school
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process is told, and ends the others
+    torch.set_num_threads(1)
+    _school = school
+
+
+def _run(job: Job) -> None:
+    assert _school is not None  # noqa: S101
+    _school.run(job)

@@ -1,0 +1,245 @@
+"""The results that the exhibits are made of: all models of the sweep, and those that are guided."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.corpora import open_tagged, read_word_vectors
+from headlight.corpora.state import source_state
+from headlight.errors import CorpusError
+from headlight.papers.folder import RESULTS
+from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
+from headlight.papers.yang2020.guides import Guide, plain_attention
+from headlight.papers.yang2020.jobs import Job, School, Schooling, run_all
+from headlight.papers.yang2020.judging import difference, outputs_of, quality
+from headlight.papers.yang2020.material import Material, make_material
+from headlight.papers.yang2020.training import Goal
+from headlight.result import describe
+from headlight.run.progress import Progress, show_progress
+
+MODELS = "taggers"
+"""The folder of trained models, among the results."""
+FEWEST = 30
+"""Sentences that can be split."""
+
+VARIABLES = {
+    "f1": ("F1 of spans, strict IOB2", "1"),
+    "f1_lenient": ("F1 of spans as conlleval counts them", "1"),
+    "accuracy": ("share of words with their gold tag", "1"),
+    "nll": ("negative log-likelihood of gold tags per word", "nats"),
+    "taught_nll": ("negative log-likelihood of the base's tags per word", "nats"),
+    "agreement": ("share of words with the base's tag", "1"),
+    "tvd": ("total variation between predictions and the base's", "1"),
+    "kl": ("KL(attention ‖ the base's) of a row", "nats"),
+    "jsd": ("JSD of attention and the base's, of a row", "nats"),
+    "kl_cell": ("KL as a mean over all entries, as in the paper", "nats"),
+}
+
+
+def lambdas_of(reproduction: Reproduction) -> list[float]:
+    """In order, each once, and 0 among them."""
+    return sorted({0.0, *reproduction.settings.lambdas})
+
+
+def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
+    """Bases, adversaries of every λ, other bases and uniform attention, each on dev and test.
+
+    Rows are models, of ``kind`` ``base``, ``adversary``, ``seed`` (the base of another seed beside
+    this one) or ``uniform`` (the base with uniform attention, not trained for it).
+    """
+    seeds = range(reproduction.settings.repeats)
+    bases = [Job("base", seed) for seed in seeds]
+    adversaries = [
+        Job("adversary", seed, one) for seed in seeds for one in lambdas_of(reproduction)
+    ]
+    return _kept(reproduction, "sweep", [bases, adversaries], _references)
+
+
+def load_guided(reproduction: Reproduction) -> xarray.Dataset:
+    """Models with attention given, frozen: a base's, an adversary's, uniform, each word itself."""
+    small, large = chosen_lambdas(reproduction)
+    sources: list[tuple[Guide, float | None]] = [
+        ("base", None),
+        *(("adversary", one) for one in dict.fromkeys((small, large))),
+        ("uniform", None),
+        ("identity", None),
+    ]
+    load_sweep(reproduction)  # whose models guide
+    seeds = range(reproduction.settings.repeats)
+    jobs = [Job("guided", seed, one, guide) for seed in seeds for guide, one in sources]
+    return _kept(reproduction, "guided", [jobs], lambda school, seed: [])
+
+
+def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
+    """Those that are nearest to the paper's 0.2 and 3, which multiply a mean over entries."""
+    length = float(load_sweep(reproduction).attrs["row_length"])
+    known = [one for one in lambdas_of(reproduction) if one] or [0.0]
+
+    def nearest(paper: float) -> float:
+        return min(known, key=lambda one: abs(np.log(max(one, 1e-12) * length / paper)))
+
+    return nearest(0.2), nearest(3.0)
+
+
+def frame_of(found: xarray.Dataset, part: str = "test") -> pandas.DataFrame:
+    """A row for each model, with what was measured on one part; of heads their mean."""
+    numbers = found[list(VARIABLES)].sel(part=part)
+    return numbers.mean("head").to_dataframe().reset_index(drop=True)
+
+
+Rows = list[tuple[dict[str, Any], dict[str, Any]]]
+"""What a model is, and what was measured of it on each part."""
+
+
+def _kept(
+    reproduction: Reproduction,
+    name: str,
+    stages: list[list[Job]],
+    more: Callable[[School, int], Rows],
+) -> xarray.Dataset:
+    """The rows of all jobs as a result; models that are there already are used again."""
+    settings, sources = reproduction.settings, reproduction.sources
+    schooling = Schooling(
+        settings.epochs, Goal(settings.predictions, settings.distance), settings.selection
+    )
+    about: dict[str, Any] = {
+        "epochs": settings.epochs,
+        "goal": [settings.predictions, settings.distance],
+        "selection": settings.selection,
+        "seed": settings.seed,
+        "max_sentences": settings.max_sentences,
+        "tagged": source_state(str(sources.tagged)),
+        "vectors": source_state(sources.word_vectors) if sources.word_vectors else None,
+    }
+
+    def make(_: Path) -> xarray.Dataset:
+        folder = begun_folder(reproduction.folder / RESULTS / MODELS, signature_of(None, about))
+        school = School(read_material(reproduction), schooling, folder)
+        _train(school, stages, settings.processes, show=reproduction.progress)
+        jobs = [job for stage in stages for job in stage]
+        rows = [(vars(job), school.measured(job)) for job in jobs]
+        for seed in range(settings.repeats):
+            rows += more(school, seed)
+        return _dataset(rows, school.material)
+
+    jobs = [job.name for stage in stages for job in stage]
+    return reproduction.keep(name, name, make, jobs=jobs, **about)
+
+
+def read_material(reproduction: Reproduction) -> Material:
+    """The tagged sentences, split, with word vectors where they are given.
+
+    Raises:
+        CorpusError: there are too few, or no tag begins with ``B-``.
+    """
+    sources, settings = reproduction.sources, reproduction.settings
+    sentences = list(islice(open_tagged(str(sources.tagged)), settings.max_sentences))
+    if len(sentences) < FEWEST:
+        raise CorpusError(
+            f"{sources.tagged} holds {len(sentences)} sentences, and to be split it needs at least "
+            f"{FEWEST}; name a larger file with --tagged."
+        )
+    if not any(tag.startswith("B-") for sentence in sentences for tag in sentence.tags):
+        raise CorpusError(
+            f"{sources.tagged} has no tag that begins a span, such as B-NP, so that there is no F1 "
+            "of spans; name a file in the scheme IOB2 with --tagged."
+        )
+    vectors = read_word_vectors(sources.word_vectors) if sources.word_vectors else None
+    return make_material(sentences, vectors, settings.seed)
+
+
+def _train(school: School, stages: list[list[Job]], processes: int | None, *, show: bool) -> None:
+    """Stage after stage, since a later one may need the models of those before."""
+    jobs = [job for stage in stages for job in stage]
+    there = sum(map(school.is_done, jobs))
+    with _shown(len(jobs), show and there < len(jobs)) as progress:
+        if progress and there:
+            progress.skip(there, 0)
+        for stage in stages:
+            run_all(
+                school,
+                stage,
+                processes or usable_cores(),
+                lambda _: progress.advance(1, 0) if progress else None,
+            )
+
+
+@contextmanager
+def _shown(jobs: int, show: bool) -> Iterator[Progress | None]:
+    if not show:
+        yield None
+        return
+    with show_progress(jobs, unit="models") as progress:
+        yield progress
+
+
+def usable_cores() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not everywhere
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _references(school: School, seed: int) -> Rows:
+    """Beside a base: that of another seed, and itself with uniform attention."""
+    job = Job("base", seed)
+    base = school.outputs(job, ("dev", "test"))
+    rows: Rows = []
+    material = school.material
+    others = [Job("base", seed - 1 if seed else 1)]
+    for other in filter(school.is_done, others):
+        measured: dict[str, Any] = {
+            part: school.measured(other)[part]
+            | difference(material.parts[part], school.outputs(other, (part,))[part], base[part])
+            for part in base
+        }
+        rows.append(({**vars(job), "kind": "seed"}, measured))
+    model = school.model(job)
+    measured = {}
+    for part, taught in base.items():
+        batches = material.parts[part]
+        even = outputs_of(model, batches, [plain_attention(each, "uniform") for each in batches])
+        measured[part] = quality(material, batches, even) | difference(batches, even, taught)
+    rows.append(({**vars(job), "kind": "uniform"}, measured))
+    return rows
+
+
+def _dataset(rows: Rows, material: Material) -> xarray.Dataset:
+    parts = ("dev", "test")
+    heads = range(4)
+    values: dict[str, Any] = {}
+    for name in VARIABLES:
+        per_head = name in ("kl", "jsd")
+        empty = [np.nan] * len(heads) if per_head else np.nan
+        table = [[measured[part].get(name, empty) for part in parts] for _, measured in rows]
+        dims = ("run", "part", "head") if per_head else ("run", "part")
+        values[name] = (dims, np.array(table, dtype=np.float64))
+    what = [about for about, _ in rows]
+    values |= {
+        "kind": ("run", [each["kind"] for each in what]),
+        "seed": ("run", [each["seed"] for each in what]),
+        "weight": ("run", [np.nan if each["weight"] is None else each["weight"] for each in what]),
+        "guide": ("run", [each["guide"] or "" for each in what]),
+    }
+    curves = [measured.get("curve", {}).get("f1", []) for _, measured in rows]
+    longest = max(map(len, curves))
+    padded = [[*curve, *[np.nan] * (longest - len(curve))] for curve in curves]
+    values["f1_by_epoch"] = (("run", "epoch"), np.array(padded, dtype=np.float64))
+    found = xarray.Dataset(values, coords={"part": list(parts), "head": list(heads)})
+    found = found.set_coords(["kind", "seed", "weight", "guide"])
+    described = {
+        **VARIABLES,
+        "f1_by_epoch": ("F1 of spans, strict, on the part that selects", "1"),
+    }
+    return describe(found, described).assign_attrs(
+        row_length=material.row_length,
+        **{f"sentences_{part}": material.sentences(part) for part in material.parts},
+        tags=len(material.tags),
+    )

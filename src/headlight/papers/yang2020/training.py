@@ -1,0 +1,182 @@
+"""How taggers are trained: on gold tags, against a teacher's attention, or with attention given.
+
+Losses are pure functions of a model's outputs, and `loss_of` of its parameters, so that one loop
+serves a single model and, on a GPU, many models stacked by `torch.func`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+from torch.func import functional_call
+
+from headlight.measures import jensen_shannon, kullback_leibler, total_variation
+from headlight.papers.yang2020.material import TagBatch
+from headlight.papers.yang2020.tagger import Attention, Logits, Tagger
+
+Prediction = Literal["labels", "tvd"]
+"""How far predictions are from the teacher's: cross-entropy to its tags, or total variation."""
+Distance = Literal["kl", "jsd"]
+"""How far attention is from the teacher's: KL(student ‖ teacher), or JSD."""
+
+PEAK = 4e-3
+"""The learning rate at its highest."""
+WARM = 0.1
+"""The share of steps before that; after it the rate falls to 0."""
+BETAS = (0.9, 0.98)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What an adversary is trained for.
+
+    Attributes:
+        prediction: see `Prediction`.
+        distance: see `Distance`.
+    """
+
+    prediction: Prediction = "labels"
+    distance: Distance = "kl"
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """A batch, and what goes with it.
+
+    Attributes:
+        batch: sentences with gold tags.
+        probability: of the teacher's tags; None without a teacher.
+        attention: the teacher's, or what is given in the place of a model's own.
+    """
+
+    batch: TagBatch
+    probability: Float[Tensor, "sentence word tag"] | None = None
+    attention: Float[Tensor, "sentence head query key"] | None = None
+
+
+def mean_of_real(
+    values: Float[Tensor, "sentence word"], real: Bool[Tensor, "sentence word"]
+) -> Float[Tensor, ""]:
+    """The mean over words that are no padding."""
+    return torch.where(real, values, 0).sum() / real.sum()
+
+
+def cross_entropy(logits: Logits, tags: Int64[Tensor, "batch word"]) -> Float[Tensor, "batch word"]:
+    """−ln p of these tags."""
+    return -logits.log_softmax(-1).gather(-1, tags[..., None]).squeeze(-1)
+
+
+def prediction_loss(
+    logits: Logits, taught: Float[Tensor, "batch word tag"], real: Tensor, prediction: Prediction
+) -> Float[Tensor, ""]:
+    """How far predictions are from the teacher's, as the mean over words."""
+    if prediction == "tvd":
+        return mean_of_real(total_variation(logits.softmax(-1), taught), real)
+    return mean_of_real(cross_entropy(logits, taught.argmax(-1)), real)
+
+
+def attention_distance(
+    weight: Attention, taught: Attention, real: Bool[Tensor, "batch word"], distance: Distance
+) -> Float[Tensor, "head"]:
+    """How far attention is from the teacher's, by head: the mean over rows of words."""
+    measure = kullback_leibler if distance == "kl" else jensen_shannon
+    rows = measure(weight, taught, real[:, None, None])
+    return torch.where(real[:, None], rows, 0).sum((0, 2)) / real.sum()
+
+
+def adversarial_loss(
+    outputs: tuple[Logits, Attention], lesson: Lesson, weight: float | Tensor, goal: Goal
+) -> Float[Tensor, ""]:
+    """D(predictions) − λ D(attention), both as means over words; Section 4.2 of the paper.
+
+    The released code has λ times the mean over all entries of the attention, padding included,
+    which is that over rows divided by their length.
+    """
+    assert lesson.probability is not None  # noqa: S101 - an adversary has a teacher
+    assert lesson.attention is not None  # noqa: S101
+    logits, attention = outputs
+    real = lesson.batch.real
+    far = attention_distance(attention, lesson.attention, real, goal.distance).mean()
+    return prediction_loss(logits, lesson.probability, real, goal.prediction) - weight * far
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a model is trained for, and how it begins.
+
+    Attributes:
+        seed: of its initial weights, of dropout and of the order of batches.
+        weight: λ, of an adversary; None for others.
+        goal: of an adversary.
+        guided: whether its attention is given, and frozen.
+    """
+
+    seed: tuple[int, ...]
+    weight: float | None
+    goal: Goal
+    guided: bool = False
+
+
+def loss_of(
+    model: Tagger,
+    parameters: Mapping[str, Tensor],
+    lesson: Lesson,
+    role: Role,
+    weight: Tensor | float | None = None,
+) -> Float[Tensor, ""]:
+    """The loss of one batch as a pure function of parameters, and of λ if that is given."""
+    batch = lesson.batch
+    given = lesson.attention if role.guided else None
+    outputs = functional_call(model, dict(parameters), (batch.words, batch.real, given))
+    if role.weight is not None:
+        return adversarial_loss(
+            outputs, lesson, role.weight if weight is None else weight, role.goal
+        )
+    return mean_of_real(cross_entropy(outputs[0], batch.tags), batch.real)
+
+
+def rate(step: int, steps: int) -> float:
+    """The share of the highest learning rate: up in a straight line, then down to 0."""
+    warm = max(1, round(WARM * steps))
+    return min((step + 1) / warm, (steps - step) / (steps - warm + 1))
+
+
+def train(
+    model: Tagger,
+    lessons: Callable[[int], Lesson],
+    count: int,
+    role: Role,
+    epochs: int,
+) -> Iterator[int]:
+    """Train a model in place; yields after each epoch, with its number.
+
+    Nothing else may use torch's random numbers while this runs.
+
+    Args:
+        model: newly made.
+        lessons: the batch of a number.
+        count: how many batches there are.
+        role: what for.
+        epochs: passes over all batches.
+    """
+    parameters = dict(model.named_parameters())
+    optimizer = torch.optim.Adam(parameters.values(), lr=PEAK, betas=BETAS, fused=True)
+    for epoch, order in enumerate(_orders(count, epochs, role.seed)):
+        model.train()
+        for place, number in enumerate(order):
+            optimizer.param_groups[0]["lr"] = PEAK * rate(epoch * count + place, epochs * count)
+            optimizer.zero_grad()
+            loss_of(model, parameters, lessons(number), role).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        model.eval()
+        yield epoch
+
+
+def _orders(count: int, epochs: int, seed: Sequence[int]) -> Iterator[list[int]]:
+    generator = np.random.default_rng(list(seed))
+    for _ in range(epochs):
+        yield generator.permutation(count).tolist()

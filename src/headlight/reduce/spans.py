@@ -1,0 +1,89 @@
+"""Spans that tags stand for, such as chunks and names, and how many of them are found.
+
+A tag is ``O``, or ``B-`` or ``I-`` with a type behind it (IOB2).  Two readings of sequences that
+break the scheme are in use, and their scores differ:
+
+- ``strict`` is IOB2 as it is written: a span begins with ``B-`` and goes on with ``I-`` of its
+  type.  An ``I-`` that follows nothing of its type belongs to no span.
+- ``lenient`` is that of the script conlleval, and of seqeval unless it is told otherwise: such an
+  ``I-`` begins a span, too.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Reading = Literal["strict", "lenient"]
+
+Span = tuple[int, int, str]
+"""First word, the word behind the last, type."""
+
+
+def spans_of(tags: Sequence[str], reading: Reading = "strict") -> list[Span]:
+    """The spans of one sentence, from left to right; they never overlap."""
+    found: list[Span] = []
+    first: int = 0
+    kind: str | None = None  # of the span that is open; None where none is
+    for place, tag in enumerate((*tags, "O")):
+        mark, _, of = tag.partition("-")
+        if mark == "I" and of == kind:
+            continue
+        if kind is not None:
+            found.append((first, place, kind))
+        begins = mark == "B" or (mark == "I" and reading == "lenient")
+        first, kind = place, of if begins else None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SpanScore:
+    """How many spans there are and are found; scores of parts add up.
+
+    Attributes:
+        correct: spans that were found with their exact place and type.
+        found: those that were found.
+        gold: those that there are.
+    """
+
+    correct: int = 0
+    found: int = 0
+    gold: int = 0
+
+    def __add__(self, other: "SpanScore") -> "SpanScore":
+        return SpanScore(
+            self.correct + other.correct, self.found + other.found, self.gold + other.gold
+        )
+
+    @property
+    def precision(self) -> float:
+        """The share of what was found that is right; NaN where nothing was."""
+        return self.correct / self.found if self.found else float("nan")
+
+    @property
+    def recall(self) -> float:
+        """The share of what there is that was found; NaN where there is nothing."""
+        return self.correct / self.gold if self.gold else float("nan")
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both; NaN where there is nothing, and nothing was found."""
+        return (
+            2 * self.correct / (self.found + self.gold) if self.found + self.gold else float("nan")
+        )
+
+
+def span_score(
+    gold: Iterable[Sequence[str]], found: Iterable[Sequence[str]], reading: Reading = "strict"
+) -> SpanScore:
+    """The score of all sentences, each with its gold tags and those that were found.
+
+    Raises:
+        ValueError: there are more of one than of the other.
+    """
+    total = SpanScore()
+    for right, tried in zip(gold, found, strict=True):
+        if len(right) != len(tried):
+            raise ValueError(f"{len(right)} gold tags for {len(tried)} that were found")
+        there, seen = set(spans_of(right, reading)), set(spans_of(tried, reading))
+        total += SpanScore(len(there & seen), len(seen), len(there))
+    return total

@@ -1,0 +1,190 @@
+"""The command `reproduce yang2020`, on a few sentences of our own."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+
+from headlight.papers import find_paper
+from headlight.papers.exhibit import NEEDS
+from headlight.papers.folder import RESULTS
+from headlight.papers.sources import Sources
+from headlight.papers.yang2020 import claims, jobs
+from headlight.papers.yang2020.intervals import interval
+from headlight.papers.yang2020.results import MODELS
+from headlight.papers.yang2020.tables import shown_weights
+from headlight.result import load
+from papers.material import reproduced
+
+EXHIBITS = find_paper("yang2020").exhibits
+ROWS = [
+    ("the", "DT", "B-NP"), ("old", "JJ", "I-NP"), ("mill", "NN", "I-NP"),
+    ("grinds", "VB", "B-VP"), ("grain", "NN", "B-NP"), ("for", "IN", "B-PP"),
+    ("42", "CD", "B-NP"), ("villages", "NN", "I-NP"),
+]  # fmt: skip
+SMALL = ["--lambdas", "0.1", "--epochs", 1, "--repeats", 2, "--processes", 1]
+
+
+def conll(count: int, tag: str = "") -> str:
+    """Ends of one sentence, as CoNLL-2000 has them."""
+    blocks = []
+    for number in range(count):
+        rows = ROWS[number % 5 :]
+        blocks.append("\n".join(f"{word} {pos} {tag or chunk}" for word, pos, chunk in rows))
+    return "\n\n".join(blocks) + "\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "conll2000").mkdir()
+    (folder / "conll2000" / "train.txt").write_text(conll(60))
+    (folder / "conll2000" / "test.txt").write_text(conll(30))
+    (folder / "glove").mkdir()
+    vectors = "\n".join(f"{word} {place}.0 1.0" for place, (word, _, _) in enumerate(ROWS))
+    (folder / "glove" / "vectors.txt").write_text(vectors + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory, data) -> Path:
+    folder = tmp_path_factory.mktemp("out") / "yang"
+    reproduced("yang2020", "--data", data, "--out", folder, *SMALL)
+    return folder
+
+
+# What is said without a model
+
+
+def test_exhibits_are_listed(headlight):
+    code, said, _ = headlight("reproduce", "yang2020", "--list")
+    assert code == 0
+    assert [line.split()[0] for line in said.splitlines()] == [spec.name for spec in EXHIBITS]
+    assert said.count("(needs tagged)") == len(EXHIBITS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part", "code"),
+    [
+        (
+            ["--model", "bert-base-uncased"],
+            "yang2020 trains models of its own; leave out --model",
+            2,
+        ),
+        (["--compare", "other"], "leave out --model, --compare", 2),
+        (["--tagged", "none.txt"], "there is no file or folder none.txt", 1),
+        (["--tagged", "few.txt"], "few.txt holds 6 sentences, and to be split it needs", 1),
+        (["--tagged", "plain.txt"], "no tag that begins a span, such as B-NP", 1),
+        (["--tagged", "few.txt", "--word-vectors", "none.vec"], "none.vec", 1),
+        (["--lambdas", "-1"], "--lambdas must be at least 0", 2),
+        (["--repeats", "0"], "--repeats", 2),
+        (["--selection", "train"], "train", 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_requests_are_one_sentence(headlight, monkeypatch, tmp_path, arguments, part, code):
+    monkeypatch.chdir(tmp_path)
+    Path("few.txt").write_text(conll(6))
+    Path("plain.txt").write_text(conll(60, tag="NN"))
+    assert part in headlight.refused("reproduce", "yang2020", *arguments, code=code)
+
+
+def test_without_tagged_sentences_the_page_says_so(headlight, tmp_path):
+    code, _, complained = headlight("reproduce", "yang2020", "--out", tmp_path / "out")
+    assert code == 0
+    assert complained.count("left out") == len(EXHIBITS)
+    assert NEEDS["tagged"] in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_the_training_file_of_the_folder_is_read(data):
+    found = Sources.found_in(data)
+    assert found.tagged == str(data / "conll2000" / "train.txt")
+    assert found.word_vectors == str(data / "glove" / "vectors.txt")
+
+
+# What is made
+
+
+@pytest.mark.parametrize("spec", EXHIBITS, ids=lambda spec: spec.name)
+def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
+    page = (out / "index.html").read_text()
+    assert f'id="{spec.name}"' in page
+    suffixes = ("svg", "png") if spec.name.startswith("figure") else ("csv",)
+    for suffix in suffixes:
+        assert (out / f"{spec.name}.{suffix}").stat().st_size
+
+
+def test_the_page_names_data_and_differences(out):
+    page = (out / "index.html").read_text()
+    for words in ("train.txt", "vectors.txt", "48 to train, 6 for development and 6 to test",
+                  "models of the paper, trained here", "a 95% interval"):  # fmt: skip
+        assert words in page
+
+
+def test_the_result_has_a_row_for_every_model(out):
+    sweep = load(out / RESULTS / "sweep.nc", stage="sweep")
+    rows = sweep[["kind", "seed", "weight"]].to_dataframe()
+    assert list(rows[rows.kind == "adversary"].weight) == [0.0, 0.1, 0.0, 0.1]  # 0 is always there
+    assert (rows.kind == "base").sum() == 2
+    assert (rows.kind == "seed").sum() == 2
+    assert (rows.kind == "uniform").sum() == 2
+    base = sweep.isel(run=0)
+    assert np.isnan(base["kl"]).all()
+    assert np.isfinite(base["f1"]).all()
+    others = sweep.isel(run=slice(2, None))
+    assert np.isfinite(others["kl"]).all()
+    assert (others["jsd"] <= np.log(2)).all()
+    assert ((others["tvd"] >= 0) & (others["tvd"] <= 1)).all()
+    guided = load(out / RESULTS / "guided.nc", stage="guided")
+    assert sorted(set(guided["guide"].values)) == ["adversary", "base", "identity", "uniform"]
+    of_base = guided.isel(run=int(np.flatnonzero(guided["guide"] == "base")[0]))
+    np.testing.assert_allclose(of_base["jsd"], 0, atol=1e-6)
+
+
+def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data):
+    """Not even where a result is gone, or more is asked for, but for what is new."""
+    trained = []
+    run = jobs.School.run
+
+    def noted(school, job):
+        trained.append(job)
+        run(school, job)
+
+    monkeypatch.setattr(jobs.School, "run", noted)
+    (out / RESULTS / "sweep.nc").unlink()
+    more = ["--lambdas", "0.1,0.5", *SMALL[2:], "--only", "table-1", "--resume"]
+    code, _, complained = headlight("reproduce", "yang2020", "--data", data, "--out", out, *more)
+    assert code == 0, complained
+    assert {job.name for job in trained} == {"adversary-0-0.5", "adversary-1-0.5"}
+    assert len(list((out / RESULTS / MODELS).glob("base-*"))) == 2
+
+
+# Numbers
+
+
+def test_an_interval_by_hand():
+    found = interval(pandas.Series([0.8, 0.9, 1.0]))
+    assert found.mean == pytest.approx(0.9)
+    assert found.half == pytest.approx(4.302653 * 0.1 / 3**0.5, rel=1e-5)
+    assert str(found) == "0.900 ± 0.248"
+    assert str(interval(pandas.Series([0.5]))) == "0.500"
+
+
+def test_zero_stands_below_on_a_logarithmic_axis():
+    np.testing.assert_allclose(shown_weights(np.array([0.0, 0.1, 1.0])), [0.1 / 10**0.5, 0.1, 1])
+    np.testing.assert_allclose(shown_weights(np.array([0.0])), [1.0])
+
+
+def frame(kls: list[float], nlls: list[float]) -> pandas.DataFrame:
+    weights = [0.0, 0.001, 0.01, 0.1][: len(kls)]
+    return pandas.DataFrame({"kind": "adversary", "weight": weights, "kl": kls, "nll": nlls})
+
+
+def test_a_safe_point_is_a_break_down_while_kl_has_room():
+    assert claims.safe_point(frame([1, 3, 5, 9], [0.2, 0.2, 0.5, 0.6])).holds
+    saturated = claims.safe_point(frame([1, 7.5, 7.9, 8], [0.2, 0.2, 0.2, 0.5]))
+    assert not saturated.holds
+    assert "99% of the largest" in saturated.ours
+    assert not claims.safe_point(frame([1, 3, 5, 9], [0.2, 0.21, 0.22, 0.25])).holds
+    assert not claims.safe_point(frame([1.0], [0.2])).holds
