@@ -13,8 +13,8 @@ import torch
 
 from benchmarks.survey import THREADS, batch, captured, naive_norms, subject, whole_survey
 from headlight.analysis.allocator import keep_freed_memory
-from headlight.analysis.text_plan import SAMPLE
 from headlight.capture import load_model
+from headlight.corpora import SAMPLE_TEXT
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 
@@ -35,7 +35,7 @@ def measure(what: str) -> float:
     torch.set_num_threads(THREADS)
     keep_freed_memory()  # as the command line does
     if what.startswith("corpus"):
-        documents = SAMPLE.read_text(encoding="utf-8").split("\n\n")
+        documents = SAMPLE_TEXT.read_text(encoding="utf-8").split("\n\n")
         count = DOCUMENTS * int(what.removeprefix("corpus-"))
         texts = itertools.islice(itertools.cycle(documents), count)
         survey(texts, load_model(), SurveySettings(max_length=128), progress=False)

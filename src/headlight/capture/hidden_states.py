@@ -1,6 +1,6 @@
 """Hidden states of a batch after one layer; what comes after that layer does not run."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -38,14 +38,8 @@ def trial_hidden_states(model: CapturedModel) -> tuple[States, ...]:
         UnsupportedModelError: there is not one hidden state per token after each layer, or the
             model does not read text.
     """
-    first = dummy_inputs(model.transformer).get("input_ids")
-    if first is None:
-        raise UnsupportedModelError(f"{model.name} reads no text; take another model.")
-    second = first.clone()
-    second[:, -1] = first[:, 0]
-    ids = torch.cat([first, second])
-    with torch.inference_mode(), model.running(("a trial input",)):
-        output = model.transformer(input_ids=ids, output_hidden_states=True)
+    ids = _trial_ids(model)
+    output = _run_trial(model, ids, output_hidden_states=True)
     return _demanded(output, model, ids)
 
 
@@ -72,6 +66,20 @@ def hidden_layers(model: CapturedModel, asked: Collection[int] | None = None) ->
     return found
 
 
+def _trial_ids(model: CapturedModel) -> Int64[Tensor, "batch token"]:
+    first: Tensor | None = dummy_inputs(model.transformer).get("input_ids")
+    if first is None:
+        raise UnsupportedModelError(f"{model.name} reads no text; take another model.")
+    second = first.clone()
+    second[:, -1] = first[:, 0]
+    return torch.cat([first, second])
+
+
+def _run_trial(model: CapturedModel, ids: Int64[Tensor, "batch token"], **options: Any) -> Any:
+    with torch.inference_mode(), model.running(("a trial input",)):
+        return model.transformer(input_ids=ids, **options)
+
+
 def _demanded(
     output: Any, model: CapturedModel, ids: Int64[Tensor, "batch token"]
 ) -> tuple[States, ...]:
@@ -95,8 +103,8 @@ class _ReachedError(Exception):
 class HiddenStates:
     """Runs a model up to one of its layers.
 
-    Which module puts out the hidden states of the layer is found in the first batch, by what it
-    puts out: nothing about architectures is listed.  Where none does, all of the model runs.
+    Which module puts out the hidden states of the layer is found in a trial, by what it puts out:
+    nothing about architectures is listed.  Where none does, all of the model runs.
 
     Args:
         model: any that reads one text.
@@ -111,8 +119,7 @@ class HiddenStates:
         hidden_layers(model, [layer])
         self._model = model
         self._layer = layer
-        self._searched = False
-        self._place: tuple[nn.Module, int] | None = None
+        self._place = _place_of(model, layer)
 
     def __call__(self, batch: Batch) -> States:
         """The hidden states of all tokens; those of padding mean nothing.
@@ -121,33 +128,19 @@ class HiddenStates:
             UnsupportedModelError: see `all_hidden_states`.
             CaptureError: what the model computes is not finite.
         """
-        states = self._reached(batch) if self._searched else self._search(batch)
+        states = self._reached(batch)
+        if states is None or states.shape[:2] != batch.input_ids.shape:
+            states = all_hidden_states(self._model, batch)[self._layer]
         with self._model.running(batch.names):
             real = batch.attention_mask.bool()[..., None]
             require_finite(f"a hidden state after {self._layer} layers", states.where(real, 0))
         return states
 
-    def _search(self, batch: Batch) -> States:
-        """The hidden states by a pass of the whole model, and in another one where they are."""
-        wanted = all_hidden_states(self._model, batch)[self._layer]
-        modules = list(self._model.transformer.modules())
-        calls = dict.fromkeys(modules, 0)
-
-        def compare(module: nn.Module, _: object, output: Any) -> None:
-            calls[module] += 1
-            found = _first(output)
-            if found is not None and found.shape == wanted.shape and torch.equal(found, wanted):
-                self._place = (module, calls[module])
-                raise _ReachedError(found)
-
-        self._run(batch, modules, compare)
-        self._searched = True
-        return wanted
-
-    def _reached(self, batch: Batch) -> States:
+    def _reached(self, batch: Batch) -> Tensor | None:
+        """What the module puts out, after which the pass ends."""
         if self._place is None:
-            return all_hidden_states(self._model, batch)[self._layer]
-        wanted, last = self._place
+            return None
+        module, last = self._place
         calls = 0
 
         def stop(_: nn.Module, __: object, output: Any) -> None:
@@ -157,21 +150,38 @@ class HiddenStates:
             if calls == last and found is not None:
                 raise _ReachedError(found)
 
-        found = self._run(batch, [wanted], stop)
-        if found is None or found.shape[:2] != batch.input_ids.shape:
-            return all_hidden_states(self._model, batch)[self._layer]
-        return found
-
-    def _run(
-        self, batch: Batch, modules: list[nn.Module], hook: Callable[..., None]
-    ) -> Tensor | None:
-        """A pass that a hook may end; then what it was ended with."""
-        with hooked((module.register_forward_hook, hook) for module in modules):
+        with hooked([(module.register_forward_hook, stop)]):
             try:
                 self._model.run(batch)
             except _ReachedError as reached:
                 return reached.states
         return None
+
+
+def _place_of(model: CapturedModel, layer: int) -> tuple[nn.Module, int] | None:
+    """The module that puts out the hidden states of a layer, and in which of its calls.
+
+    One of the texts of the trial is padded, since a module may be one that puts out the same but
+    for padding.
+    """
+    ids = _trial_ids(model)
+    padded = torch.ones_like(ids)
+    padded[1, -2:] = 0
+    output = _run_trial(model, ids, attention_mask=padded, output_hidden_states=True)
+    wanted = _demanded(output, model, ids)[layer]
+    modules = list(model.transformer.modules())
+    calls = dict.fromkeys(modules, 0)
+    places: list[tuple[nn.Module, int]] = []
+
+    def compare(module: nn.Module, _: object, output: Any) -> None:
+        calls[module] += 1
+        found = _first(output)
+        if found is not None and found.shape == wanted.shape and torch.equal(found, wanted):
+            places.append((module, calls[module]))
+
+    with hooked((module.register_forward_hook, compare) for module in modules):
+        _run_trial(model, ids, attention_mask=padded)
+    return places[0] if places else None
 
 
 def _first(output: Any) -> Tensor | None:
