@@ -19,6 +19,7 @@ from benchmarks import (
     attribution,
     dependency,
     distances,
+    exclusivity,
     gradient,
     identity,
     memory,
@@ -38,6 +39,7 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
     "attribution": ("Hidden token attribution", attribution),
     "identity": ("Token identity", identity),
     "align": ("Word alignment", align),
+    "exclusivity": ("Adversaries", exclusivity),
     "memory": ("Memory", memory),
     "startup": ("Starting", startup),
 }
