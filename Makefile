@@ -70,7 +70,7 @@ bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: 
 	$(bin)/python -m benchmarks $(PARTS)
 
 soak: $(VENV)/.installed ## survey 50,000 texts, and fail if memory or open files grow
-	OMP_NUM_THREADS=1 $(bin)/python scripts/soak.py $(if $(EXAMPLES),--examples $(EXAMPLES))
+	OMP_NUM_THREADS=1 $(bin)/python scripts/soak.py $(if $(EXAMPLES),--examples $(EXAMPLES)) $(if $(WHAT),--what $(WHAT))
 
 pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA=folder
 	@test -n "$(DATA)" || { echo "Name a folder of WikiExtractor files: make pretrain DATA=folder"; exit 2; }
@@ -80,7 +80,7 @@ pretrain: $(VENV)/.installed-dev ## train the embedded model: make pretrain DATA
 pretrain-translator: $(VENV)/.installed-dev ## train the embedded translator: make pretrain-translator DATA=folder
 	@test -n "$(DATA)" || { echo "Name a folder of sentence pairs: make pretrain-translator DATA=folder"; exit 2; }
 	$(bin)/python scripts/pretrain_translator.py "$(DATA)" --out build/translator
-	$(bin)/python scripts/translator_card.py "$(DATA)" --run build/translator $(if $(GOLD),--gold "$(GOLD)")
+	$(bin)/python scripts/translator_card.py "$(DATA)" --run build/translator $(if $(GOLD),--gold $(GOLD))
 
 reproduction: $(VENV)/.installed-dev ## reproduce a paper and write its page: make reproduction PAPER=clark2019 DATA=folder
 	@test -n "$(PAPER)" -a -n "$(DATA)" || { echo "Name paper and data: make reproduction PAPER=clark2019 DATA=folder"; exit 2; }

@@ -1,27 +1,37 @@
 """Evaluate the embedded translator on pairs that it was not trained on, and write its card.
 
-    python scripts/translator_card.py DATA --run build/translator --gold FOLDER
+    python scripts/translator_card.py DATA --run build/translator --gold FOLDER [FOLDER ...]
 
-DATA is what it was trained on; FOLDER holds ``test.de``, ``test.en`` and ``gold.talp``.  Everything
-in the card is measured by this script or read from the log of the training run.
+DATA is what it was trained on; a FOLDER holds ``test.de``, ``test.en`` and ``gold.talp``.  Where
+the program of eflomal is, its links on the sentences held out are silver to compare with.
+Everything in the card is measured by this script or read from the log of the training run.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import tempfile
 from pathlib import Path
 
 import sacrebleu
 import torch
 from pretrain_translator import PUBLISHABLE, Pairs, evaluate, read_part, split_part
+from tokenizers.pre_tokenizers import BertPreTokenizer
 from transformers import MarianMTModel, PreTrainedTokenizerFast
 
 import headlight
+from headlight.links.aligners import EFLOMAL, baseline_links
 from headlight.views.studies.alignment import best_layers
 
 AT_ONCE = 25
 MEASURES = ("weight", "norm", "effective", "gradient", "difference")
+GOLD = {
+    "align_de-en_rwth": "Europarl, gold links of RWTH Aachen (Vilar et al. 2006)",
+    "align_de-en_bicici": "Europarl, gold links of Biçici (2014)",
+}
+"""What folders of gold links hold."""
 
 
 def translate(
@@ -69,7 +79,7 @@ def parts_table(model: MarianMTModel, tokenizer: PreTrainedTokenizerFast, data: 
     return [*heading, *rows, "", f"BLEU by sacrebleu, of greedy translations: `{signature}`."]
 
 
-def alignment_table(folder: Path, model: Path) -> list[str]:
+def alignment_rows(folder: Path, model: Path, name: str) -> list[str]:
     """The best layer of each measure, in AER."""
     result = headlight.alignment(
         folder / "test.de",
@@ -79,18 +89,72 @@ def alignment_table(folder: Path, model: Path) -> list[str]:
         measures=MEASURES,
         progress=False,
     )
+    name = f"{name}, {int(result.attrs['sentences'])} sentences"
+    rows = []
+    for row in best_layers(result).to_dict("records"):
+        layer = row["layer"] if row["layer"] >= 0 else "–"
+        interval = f"{row['low']:.1%} to {row['high']:.1%}"
+        cells = (
+            name,
+            row["measure"],
+            row["step"] or "–",
+            layer,
+            f"{row['error_rate']:.1%}",
+            interval,
+        )
+        rows.append(f"| {' | '.join(map(str, cells))} |")
+    return rows
+
+
+def words(text: str) -> list[str]:
+    """In small letters, punctuation by itself."""
+    return [word for word, _ in BertPreTokenizer().pre_tokenize_str(text.lower())]
+
+
+def write_silver(data: Path, part: str, folder: Path) -> None:
+    """The sentences of a part that were held out, with the links that eflomal gives them.
+
+    It learns from the whole part.  What both of its directions say is sure, what one says possible.
+    """
+    parts = split_part(read_part(data, part))
+    kept, held = ([(words(one), words(other)) for one, other in pairs] for pairs in parts)
+    found = baseline_links("eflomal", held, training=kept)
+    lines = []
+    for forward, reverse in zip(found.forward, found.reverse, strict=True):
+        sure = sorted(forward & reverse)
+        possible = sorted((forward | reverse) - (forward & reverse))
+        links = [f"{i + 1}-{j + 1}" for i, j in sure] + [f"{i + 1}p{j + 1}" for i, j in possible]
+        lines.append(" ".join(links))
+    for name, texts in (
+        ("test.de", [" ".join(german) for german, _ in held]),
+        ("test.en", [" ".join(english) for _, english in held]),
+        ("gold.talp", lines),
+    ):
+        (folder / name).write_text("".join(f"{line}\n" for line in texts), encoding="utf-8")
+
+
+def alignment_table(arguments: argparse.Namespace) -> list[str]:
+    """By gold links, and by silver ones."""
+    model = arguments.run / "model"
     rows = [
-        f"| {row['measure']} | {row['step'] or '–'} | {row['layer'] if row['layer'] >= 0 else '–'} "
-        f"| {row['error_rate']:.1%} | {row['low']:.1%} to {row['high']:.1%} |"
-        for row in best_layers(result).to_dict("records")
+        row
+        for folder in arguments.gold
+        for row in alignment_rows(folder, model, GOLD.get(folder.name, folder.name))
     ]
-    sentences = int(result.attrs["sentences"])
+    for part in PUBLISHABLE if shutil.which(EFLOMAL) else ():
+        with tempfile.TemporaryDirectory() as place:
+            write_silver(arguments.data, part, Path(place))
+            rows += alignment_rows(Path(place), model, f"{part}, held out, silver (eflomal)")
+    if not rows:
+        return []
     return [
-        f"Alignment error rates on {sentences} sentences of Europarl with the gold links of RWTH "
-        "Aachen (Vilar et al. 2006), with the layer that is best by these very links:",
         "",
-        "| measure | step | layer | AER | 95% interval |",
-        "| --- " * 5 + "|",
+        "Alignment error rates, with the layer that is best by these very links. Silver links are "
+        "no gold: both directions of eflomal, which learnt from the whole part; what both say is "
+        "sure, what one says possible.",
+        "",
+        "| links | measure | step | layer | AER | 95% interval |",
+        "| --- " * 6 + "|",
         *rows,
     ]
 
@@ -133,16 +197,14 @@ def card(arguments: argparse.Namespace) -> str:
         tokens=log[-1]["tokens"] / 1e6,
     )
     lines = parts_table(model, tokenizer, arguments.data)
-    if arguments.gold is not None:
-        lines += ["", *alignment_table(arguments.gold, folder)]
-    return introduction + "\n".join(lines) + "\n"
+    return introduction + "\n".join([*lines, *alignment_table(arguments)]) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("--run", type=Path, default=Path("build/translator"))
-    parser.add_argument("--gold", type=Path)
+    parser.add_argument("--gold", type=Path, nargs="*", default=())
     arguments = parser.parse_args()
     (arguments.run / "model" / "README.md").write_text(card(arguments), encoding="utf-8")
 
