@@ -1,10 +1,12 @@
-"""Survey very many short texts, and fail if memory or open files grow with them.
+"""Read very many short texts, and fail if memory or open files grow with them.
 
 python scripts/soak.py --examples 50000
+python scripts/soak.py --examples 100000 --what alignment
 
-The survey runs in this process, on the embedded model, with a folder, so that checkpoints are
-written as in any run. After every shard the memory that belongs to the process and the number of
-its open files are taken down; what the first tenth of the run needs to warm up does not count.
+A survey of texts, or the alignment of pairs, runs in this process, on an embedded model, with a
+folder or a file, so that its state is kept as in any run. Each time that it is, the memory that
+belongs to the process and the number of its open files are taken down; what the first tenth of the
+run needs to warm up does not count.
 """
 
 import argparse
@@ -19,10 +21,14 @@ import numpy as np
 
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, load_model
-from headlight.corpora import Corpus, Document
+from headlight.corpora import Corpus, Document, TranslationPair
 from headlight.run.checkpoint import Checkpoint, State
+from headlight.studies.catalogue import EMBEDDED_TRANSLATOR
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run
+from headlight.word_alignment.directions import align_pairs
+from headlight.word_alignment.output import EVERY, LinkFile
+from headlight.word_alignment.settings import AlignerSettings
 
 WORDS = ("sea", "river", "lake", "valley", "bridge", "town", "mill", "snow", "sand", "is", "was")
 WARM = 0.1
@@ -36,11 +42,16 @@ def main() -> None:
         sys.exit("The soak reads /proc, which is on Linux only.")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=50_000)
+    parser.add_argument("--what", choices=("survey", "alignment"), default="survey")
+    asked = parser.parse_args()
     began = time.monotonic()
-    memory, descriptors = soak(parser.parse_args().examples, load_model())
+    if asked.what == "survey":
+        memory, descriptors = soak(asked.examples, load_model())
+    else:
+        memory, descriptors = soak_alignment(asked.examples, load_model(EMBEDDED_TRANSLATOR))
     grown, more = growth(memory), int(growth(descriptors))
     print(
-        f"{len(memory)} shards in {time.monotonic() - began:.0f} s: memory {memory[0]:.0f} MiB "
+        f"{len(memory)} times in {time.monotonic() - began:.0f} s: memory {memory[0]:.0f} MiB "
         f"after the first, {memory[-1]:.0f} MiB after the last ({grown:+.1f} MiB along the line "
         f"through those behind the warm-up), {descriptors[-1]:.0f} open files ({more:+d})."
     )
@@ -56,8 +67,7 @@ def soak(examples: int, model: CapturedModel) -> tuple[list[float], list[float]]
 
     def watched(checkpoint: Checkpoint, state: State) -> None:
         save(checkpoint, state)
-        memory.append(_resident())
-        descriptors.append(float(len(os.listdir("/proc/self/fd"))))  # noqa: PTH208 - no Path closes
+        _take_down(memory, descriptors)
 
     settings = SurveySettings(max_length=16, measures=("weight", "norm"))
     Checkpoint.save = watched  # type: ignore[method-assign]
@@ -68,6 +78,30 @@ def soak(examples: int, model: CapturedModel) -> tuple[list[float], list[float]]
     finally:
         Checkpoint.save = save  # type: ignore[method-assign]
     return memory, descriptors
+
+
+def soak_alignment(pairs: int, model: CapturedModel) -> tuple[list[float], list[float]]:
+    """The same, of words that are linked in pairs of texts, and of the file that takes them."""
+    memory: list[float] = []
+    descriptors: list[float] = []
+    corpus = (
+        TranslationPair.of(each.name, each.paragraphs[0], each.paragraphs[0])
+        for each in _texts(pairs)
+    )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LinkFile(Path(folder) / "links", {}).opened() as to,
+    ):
+        for found in align_pairs(corpus, model, AlignerSettings(layer=1)):
+            to.write(f"{len(found.links)}\n")
+            if to.pairs % EVERY == 0:
+                _take_down(memory, descriptors)
+    return memory, descriptors
+
+
+def _take_down(memory: list[float], descriptors: list[float]) -> None:
+    memory.append(_resident())
+    descriptors.append(float(len(os.listdir("/proc/self/fd"))))  # noqa: PTH208 - no Path closes
 
 
 def growth(values: list[float]) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from studies.models import model
+from translators import FAMILIES
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "soak.py"
 pytestmark = [
@@ -28,6 +29,14 @@ def test_a_survey_of_many_texts_needs_no_more_than_one_of_few(script, monkeypatc
     monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 64)
     memory, descriptors = script.soak(2_000, model("bert"))
     assert len(memory) == 2_000 // 64 + 1
+    assert script.growth(memory) < script.GROWTH
+    assert len(set(descriptors)) == 1
+
+
+@pytest.mark.slow
+def test_alignment_of_many_pairs_needs_no_more_than_of_few(script):
+    memory, descriptors = script.soak_alignment(2_000, FAMILIES["marian"].model())
+    assert len(memory) == 2_000 // 256
     assert script.growth(memory) < script.GROWTH
     assert len(set(descriptors)) == 1
 
