@@ -18,7 +18,6 @@ from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded, unknown_id
-from headlight.encode.batch import collate
 from headlight.errors import UsageError
 from headlight.kinds import ALL, KINDS, join_kinds, of_kind, split_kinds
 from headlight.measures import Scores
@@ -240,7 +239,7 @@ def _visitor(
                 "contributions are those of one kind of attention at a time; choose one, or do "
                 "without contributions."
             )
-        batch = collate([example], pad_id=0, device=model.transformer.device)
+        batch = model.collate([example])
         contributions = attribute(model, batch, settings, kind=kind or model.kinds[0])
 
     def visit(record: LayerRecord) -> tuple[AttentionSite, dict[str, np.ndarray]]:

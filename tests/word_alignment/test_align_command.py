@@ -14,7 +14,7 @@ from headlight.corpora import TranslationPair
 from headlight.errors import RunError, UsageError
 from headlight.links import open_links
 from headlight.measures import Scores
-from headlight.word_alignment.aligner import Aligner, collate_examples, encode
+from headlight.word_alignment.aligner import Aligner, encode
 from headlight.word_alignment.choose import choose_layer
 from headlight.word_alignment.output import LinkFile
 from headlight.word_alignment.settings import AlignerSettings
@@ -83,7 +83,7 @@ def test_a_layer_of_a_model_without_predictions_is_chosen_by_its_norms() -> None
             recorder.visit = lambda record: norms.setdefault(record.site.layer, []).append(
                 float(Scores(record).merged_norm.mean())
             )
-            made.run(collate_examples(made, [example]))
+            made.run(made.collate([example]))
     means = {layer: sum(found) / len(found) for layer, found in norms.items()}
     assert choice.layer == max(means, key=lambda layer: means[layer])
     assert "mean norm is the highest" in choice.reason
@@ -135,6 +135,17 @@ def test_a_page_shows_the_first_pairs(headlight: Command, data: Path, tmp_path: 
     text = page.read_text()
     assert text.count("data:image/svg+xml") == len(example_data.TRANSLATIONS)
     assert "The links that people made are framed" in text
+
+
+def test_the_layer_of_page_and_file_is_chosen_once(
+    headlight: Command, data: Path, tmp_path: Path
+) -> None:
+    out, page = tmp_path / "links.txt", tmp_path / "soft.html"
+    asked = ("align", data / "test.de-en", "--model", data / "model")
+    code, said, complained = headlight(*asked, "--out", out, "--html", page)
+    assert (code, said) == (0, f"written: {page}\nwritten: {out}\n")
+    assert complained.count("is used: it agrees best") == 1
+    assert headlight(*asked)[1] == out.read_text()
 
 
 def test_measures_of_the_input_need_no_layer(headlight: Command, data: Path) -> None:

@@ -14,7 +14,7 @@ from headlight.capture.record import LayerRecord
 from headlight.corpora import TranslationPair, open_parallel
 from headlight.links import Gold, Links, score_links
 from headlight.measures import Scores
-from headlight.word_alignment.aligner import Aligner, collate_examples, encode
+from headlight.word_alignment.aligner import Aligner, encode
 from headlight.word_alignment.settings import AlignerSettings, LinkSettings
 from headlight.word_alignment.soft import Sides, attention_links
 
@@ -77,7 +77,7 @@ def test_weight_that_lies_on_a_vector_of_zero_gives_no_link_and_norms_the_right_
 
     handle = module.v_proj.register_forward_pre_hook(read)
     (example,) = encode(made, [pair], AlignerSettings(layer=0))
-    batch = collate_examples(made, [example])
+    batch = made.collate([example])
     found: dict[str, Links] = {}
 
     def visit(record: LayerRecord) -> None:
@@ -124,7 +124,7 @@ def translator() -> CapturedModel:
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 3e-3, total_steps=steps)
     for step in range(steps):
         some = [pair for pair, _ in pairs(64, seed=1000 + step)]
-        batch = collate_examples(made, list(encode(made, some, AlignerSettings(layer=0))))
+        batch = made.collate(list(encode(made, some, AlignerSettings(layer=0))))
         assert batch.target_ids is not None
         labels = torch.nn.functional.pad(batch.target_ids[:, 1:], (0, 1), value=START)
         ends = batch.target_lengths[:, None] - 1

@@ -12,7 +12,7 @@ from headlight.capture import CapturedModel
 from headlight.corpora import TranslationPair
 from headlight.encode import EncodedTranslation
 from headlight.errors import UsageError
-from headlight.word_alignment.aligner import Aligner, collate_examples, encode
+from headlight.word_alignment.aligner import Aligner, encode
 from headlight.word_alignment.inputs import input_matrix
 from headlight.word_alignment.settings import AlignerSettings, InputMeasureSettings
 from translators import FAMILIES
@@ -75,7 +75,7 @@ def chances(model: CapturedModel, example: EncodedTranslation, embeddings: Tenso
 @pytest.mark.parametrize("form", ["input", "size"])
 def test_gradients_are_those_of_single_sentences(model: CapturedModel, form: str) -> None:
     asked = InputMeasureSettings(form=form)  # type: ignore[arg-type]
-    found = input_matrix(model, collate_examples(model, examples(model)), "gradient", asked)
+    found = input_matrix(model, model.collate(examples(model)), "gradient", asked)
     for row, example in enumerate(examples(model)):
         assert not found[row, 0, 0].any()
         for place in range(1, len(example.target)):
@@ -97,7 +97,7 @@ def test_gradients_are_those_of_single_sentences(model: CapturedModel, form: str
 
 
 def test_differences_are_those_of_single_sentences(model: CapturedModel) -> None:
-    batch = collate_examples(model, examples(model))
+    batch = model.collate(examples(model))
     found = input_matrix(model, batch, "difference", InputMeasureSettings())
     for row, example in enumerate(examples(model)):
         clean = embedded(model, example)
@@ -114,24 +114,22 @@ def test_noise_is_averaged_and_belongs_to_the_sentence() -> None:
     made = FAMILIES["marian"].model(head=True)
     asked = InputMeasureSettings(samples=3)
     pair = examples(made)
-    together = input_matrix(made, collate_examples(made, pair), "smoothgrad", asked)
-    alone = input_matrix(made, collate_examples(made, pair[:1]), "smoothgrad", asked)
+    together = input_matrix(made, made.collate(pair), "smoothgrad", asked)
+    alone = input_matrix(made, made.collate(pair[:1]), "smoothgrad", asked)
     targets, sources = len(pair[0].target), len(pair[0].ids)
     torch.testing.assert_close(together[:1, :, :targets, :sources], alone, atol=1e-5, rtol=1e-4)
-    once = input_matrix(made, collate_examples(made, pair[:1]), "gradient", asked)
+    once = input_matrix(made, made.collate(pair[:1]), "gradient", asked)
     assert not torch.allclose(alone, once, atol=1e-3)
     sums = alone[0, 0, 1:].sum(-1)
     torch.testing.assert_close(sums, torch.ones_like(sums))
     other = InputMeasureSettings(samples=3, seed=1)
-    assert not torch.equal(
-        alone, input_matrix(made, collate_examples(made, pair[:1]), "smoothgrad", other)
-    )
+    assert not torch.equal(alone, input_matrix(made, made.collate(pair[:1]), "smoothgrad", other))
 
 
 def test_unknown_tokens_can_stand_for_what_is_erased() -> None:
     made = FAMILIES["marian"].model(head=True)
     (example,) = encode(made, PAIRS[:1], ASKED)
-    batch = collate_examples(made, [example])
+    batch = made.collate([example])
     found = input_matrix(made, batch, "difference", InputMeasureSettings(erase="unknown"))
     unknown = made.require_tokenizer("a test").convert_tokens_to_ids("<unk>")
     whole = chances(made, example, embedded(made, example)).detach().exp()

@@ -8,7 +8,7 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.corpora import TranslationPair
 from headlight.links import Links
-from headlight.word_alignment.aligner import Aligner, collate_examples, encode
+from headlight.word_alignment.aligner import Aligner, encode
 from headlight.word_alignment.settings import STEPS, AlignerSettings, Step
 from headlight.word_alignment.soft import Sides, links_of_words
 from translators import FAMILIES
@@ -32,7 +32,7 @@ def records(model: CapturedModel, pair: TranslationPair) -> dict[int, LayerRecor
     (example,) = encode(model, [pair], AlignerSettings(layer=0))
     with model.capture(model.sites_of("cross")) as recorder:
         recorder.visit = lambda record: found.update({record.site.layer: record})
-        model.run(collate_examples(model, [example]))
+        model.run(model.collate([example]))
     return found
 
 

@@ -22,7 +22,7 @@ from headlight.capture import (
 )
 from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded
-from headlight.encode.batch import Batch, collate
+from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.result import FORMAT, versions
 from headlight.vocabulary import head_name
@@ -120,7 +120,7 @@ def alternatives(
             f"{chosen} layer {site.layer} of {model.name} has no head {place[1]}: its heads are "
             f"0 to {site.heads - 1}."
         )
-    batch = collate([example], pad_id=0, device=model.transformer.device)
+    batch = model.collate([example])
     (record,) = capture_one(model, example, [site], lambda record: record)
     found = Search(record, place[1], settings).run(n)
     differences = _try_on_model(model, batch, site, place[1], found)

@@ -15,7 +15,7 @@ from headlight.attribution_settings import AttributionSettings
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute
 from headlight.encode import Encoded
-from headlight.encode.batch import Batch, collate
+from headlight.encode.batch import Batch
 from headlight.reduce import Tally
 
 E = TypeVar("E", bound=Encoded)
@@ -114,7 +114,7 @@ class BatchRunner(Generic[E]):
         """What is seen in one batch."""
         if self._sites and not self._verified:
             self._verify(examples)
-        batch = self._batch(examples)
+        batch = self._model.collate(examples)
         if self._objective is not None:
             batch = self._objective.prepare(batch)
         found = None if self._attribution is None else self._attributed(batch, self._attribution)
@@ -147,7 +147,7 @@ class BatchRunner(Generic[E]):
             return
         self._open.close()
         self._recorder = None
-        self._model.verify(self._batch([example]))
+        self._model.verify(self._model.collate([example]))
         self._verified = True
 
     def _attributed(self, batch: Batch, settings: AttributionSettings) -> Attribution:
@@ -157,11 +157,6 @@ class BatchRunner(Generic[E]):
         found = attribute(self._model, batch, settings, kind=kind_of(self._sites))
         give_freed_memory_back()
         return found
-
-    def _batch(self, examples: Sequence[Encoded]) -> Batch:
-        padding = getattr(self._model.tokenizer, "pad_token_id", None)
-        device = self._model.transformer.device
-        return collate(examples, pad_id=padding or 0, device=device)
 
 
 def _shows_its_kinds(example: Encoded) -> bool:

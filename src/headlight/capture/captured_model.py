@@ -1,7 +1,7 @@
 """A model made ready to be captured."""
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +23,8 @@ from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.tracing import trace
 from headlight.capture.vocabulary_check import require_fitting
 from headlight.capture.wrappers import unwrapped
-from headlight.encode.batch import Batch
+from headlight.encode.batch import Batch, collate
+from headlight.encode.examples import Encoded
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
 from headlight.vocabulary import Kind
 
@@ -154,6 +155,11 @@ class CapturedModel:
                 f"{self.name} itself."
             )
         return frozenset(order[site] for site in asked)
+
+    def collate(self, examples: Sequence[Encoded]) -> Batch:
+        """The examples as one batch, where the model is, with its padding."""
+        padding = getattr(self.tokenizer, "pad_token_id", None)
+        return collate(examples, pad_id=padding or 0, device=self.transformer.device)
 
     def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
         """What the forward pass takes, for a batch of texts padded on `side`.

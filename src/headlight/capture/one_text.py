@@ -7,7 +7,6 @@ from headlight.capture.captured_model import CapturedModel
 from headlight.capture.memory import out_of_memory
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.encode import Encoded, encode_one
-from headlight.encode.batch import collate
 from headlight.errors import CaptureError, UsageError
 from headlight.vocabulary import Kinds
 
@@ -69,7 +68,7 @@ def capture_one(
     with model.capture(sites) as recorder:
         recorder.visit = lambda record: found.append(visit(record))
         try:
-            model.run(collate([example], pad_id=0, device=model.transformer.device))
+            model.run(model.collate([example]))
         except (RuntimeError, MemoryError) as problem:
             if not out_of_memory(problem):
                 raise

@@ -170,6 +170,7 @@ def align(
     settings = settings.for_model(forward.name, translates=forward.has_decoder_inputs)
     job = Job(pairs, forward, backward, settings, symmetrize)
     if html is not None:
+        job = job.with_layers()
         _draw(job, html, gold)
     if out is not None:
         _write(job, asked)
@@ -200,6 +201,25 @@ class Job:
     reverse_model: "CapturedModel | None"
     settings: AlignerSettings
     symmetrization: Symmetrization | None
+    choice: "Choice | None" = None
+
+    def with_layers(self) -> "Job":
+        """The same with layers that are chosen once, by the first pairs, for all that is made.
+
+        Raises:
+            UsageError: The pairs can be read only once.
+        """
+        from headlight.word_alignment.choose import SAMPLE
+        from headlight.word_alignment.directions import choose_layers, needs_choice
+
+        if self.pairs.once:
+            raise UsageError("pairs on a page are read twice; save standard input to a file first.")
+        if not needs_choice(self.settings):
+            return self
+        first = list(islice(self.pairs, SAMPLE))
+        choice = choose_layers(first, self.model, self.settings, self.reverse_model)
+        _tell_choice(choice)
+        return replace(self, choice=choice)
 
     def alignments(
         self, pairs: "Iterable[TranslationPair] | None" = None, start: int = 0
@@ -214,6 +234,7 @@ class Job:
             reverse_model=self.reverse_model,
             symmetrization=self.symmetrization,
             start=start,
+            choice=self.choice,
             on_choice=_tell_choice,
         )
 
@@ -230,7 +251,8 @@ class Job:
 
 
 def _tell_choice(choice: "Choice") -> None:
-    complain(f"note: layer {choice.layer} is used: {choice.reason}.")
+    if choice.reason:
+        complain(f"note: layer {choice.layer} is used: {choice.reason}.")
 
 
 def _open(
@@ -312,8 +334,6 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
     from headlight import files
     from headlight.views.alignment_page import DrawnAlignment, alignment_page
 
-    if job.pairs.once:
-        raise UsageError("pairs on a page are read twice; save standard input to a file first.")
     shown = list(islice(job.pairs, DRAWN))
     made = _gold(gold, len(shown))
     soft = _measures(job, shown)

@@ -13,7 +13,7 @@ from torch import Tensor
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.corpora import TranslationPair
 from headlight.encode import EncodedTranslation, length_batches, translations
-from headlight.encode.batch import Batch, collate
+from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.links import Links
 from headlight.measures import Scores
@@ -126,7 +126,7 @@ class Aligner(PairAligner):
     def _batch(self, examples: Sequence[EncodedTranslation]) -> tuple[LinkMatrix, WordMatrix]:
         if not self._verified:
             self._verify(examples)
-        batch = collate_examples(self.model, examples)
+        batch = self.model.collate(examples)
         sides = Sides.of(batch)
         if self.settings.of_attention:
             return self._by_attention(batch, sides)
@@ -141,7 +141,7 @@ class Aligner(PairAligner):
         suitable = (each for each in examples if 1 < len(each.target) != len(each.ids))
         example = next(suitable, None)
         if example is not None and self.settings.of_attention:
-            self.model.verify(collate_examples(self.model, [example]))
+            self.model.verify(self.model.collate([example]))
             self._verified = True
 
     def _by_attention(self, batch: Batch, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
@@ -190,12 +190,6 @@ def encode(
         max_length=settings.max_length or model.longest,
         prefix=settings.prefix,
     )
-
-
-def collate_examples(model: CapturedModel, examples: Sequence[EncodedTranslation]) -> Batch:
-    """A batch on the device of the model."""
-    padding = getattr(model.tokenizer, "pad_token_id", None)
-    return collate(examples, pad_id=padding or 0, device=model.transformer.device)
 
 
 def _chosen_sites(model: CapturedModel, settings: AlignerSettings) -> list[AttentionSite]:

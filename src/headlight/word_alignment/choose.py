@@ -13,7 +13,7 @@ from headlight.encode import EncodedTranslation, length_batches
 from headlight.errors import UsageError
 from headlight.links import Gold, Links, score_links, swapped
 from headlight.measures import Scores
-from headlight.word_alignment.aligner import Aligner, collate_examples, encode, reversed_pairs
+from headlight.word_alignment.aligner import Aligner, encode, reversed_pairs
 from headlight.word_alignment.settings import AlignerSettings
 from headlight.word_alignment.soft import mean_of_places, places
 
@@ -89,7 +89,7 @@ def mean_norms(
     found: dict[int, float] = {}
     sites = model.sites_of("cross")
     for chosen in length_batches(examples, settings.batch_tokens):
-        batch = collate_examples(model, [examples[at] for at in chosen])
+        batch = model.collate([examples[at] for at in chosen])
         there = places(batch)
 
         def visit(record: LayerRecord, there: Float[torch.Tensor, "b t s"] = there) -> None:

@@ -1,6 +1,6 @@
 """Alignments of one model or of two, one for each direction, with layers chosen where need be."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 import numpy as np
@@ -17,13 +17,13 @@ from headlight.word_alignment.aligner import (
 )
 from headlight.word_alignment.choose import SAMPLE, Choice, choose_layer
 from headlight.word_alignment.encoders import SimilarityAligner, encoder_of, usual_layer
-from headlight.word_alignment.settings import AlignerSettings
+from headlight.word_alignment.settings import INPUT_MEASURES, AlignerSettings
 
 WINDOW = 256
 """Pairs that both directions are asked about in turn."""
 
 
-def align_pairs(
+def align_pairs(  # noqa: PLR0913 - each is a choice of its own
     pairs: Iterable[TranslationPair],
     model: CapturedModel,
     settings: AlignerSettings,
@@ -31,6 +31,7 @@ def align_pairs(
     reverse_model: CapturedModel | None = None,
     symmetrization: Symmetrization | None = None,
     start: int = 0,
+    choice: Choice | None = None,
     on_choice: Callable[[Choice], object] = lambda _: None,
 ) -> Iterator[Alignment]:
     """One alignment for every pair, in their order; memory does not grow with their number.
@@ -45,58 +46,95 @@ def align_pairs(
         symmetrization: How; by default grow-diag-final-and.  With an encoder: how the links of
             target words and those of source words are put together, in place of an extraction.
         start: The first pair that is aligned, from 0; a layer is chosen by the first pairs of all.
-        on_choice: Is told of the layer that was chosen.
+        choice: The layers, where they were chosen before, see `choose_layers`.
+        on_choice: Is told of a choice that is made here.
 
     Raises:
         UsageError: A model does not fit, or a layer cannot be chosen.
     """
-    if not model.has_decoder_inputs or settings.of_hidden_states:
+    _check_directions(model, settings, reverse_model, symmetrization)
+    stream = iter(pairs)
+    tell = choice is None and needs_choice(settings)
+    if tell:
+        first = list(islice(stream, SAMPLE))
+        choice = choose_layers(first, model, settings, reverse_model)
+        stream = chain(first, stream)
+    stream = islice(stream, start, None)
+    other = settings
+    if choice is not None:
+        other = settings.replace(layer=choice.reverse_layer)
+        settings = settings.replace(layer=choice.layer)
+    if _compares_hidden_states(model, settings):
+        found = SimilarityAligner(encoder_of(model), settings, symmetrization).align(stream)
+    elif reverse_model is None:
+        found = Aligner(model, settings).align(stream)
+    else:
+        both = Aligner(model, settings), Aligner(reverse_model, other)
+        found = _together(stream, *both, symmetrization or "grow-diag-final-and")
+    if tell and choice is not None:  # after whatever the aligners may refuse
+        on_choice(choice)
+    return found
+
+
+def needs_choice(settings: AlignerSettings) -> bool:
+    """Whether there is a layer to choose."""
+    return settings.layer is None and settings.measure not in INPUT_MEASURES
+
+
+def choose_layers(
+    pairs: Sequence[TranslationPair],
+    model: CapturedModel,
+    settings: AlignerSettings,
+    reverse_model: CapturedModel | None = None,
+) -> Choice:
+    """The layers by which words are linked.
+
+    Args:
+        pairs: The first of those that are aligned.
+        model: See `align_pairs`.
+        settings: Of which layers are asked for, see `needs_choice`.
+        reverse_model: See `align_pairs`.
+
+    Raises:
+        UsageError: None can be chosen.
+    """
+    if _compares_hidden_states(model, settings):
+        return usual_layer(encoder_of(model))
+    return choose_layer(model, settings, pairs, reverse_model)
+
+
+def _compares_hidden_states(model: CapturedModel, settings: AlignerSettings) -> bool:
+    return not model.has_decoder_inputs or settings.of_hidden_states
+
+
+def _check_directions(
+    model: CapturedModel,
+    settings: AlignerSettings,
+    reverse_model: CapturedModel | None,
+    symmetrization: Symmetrization | None,
+) -> None:
+    """Refuse what does not go together.
+
+    Raises:
+        UsageError: It does not.
+    """
+    if _compares_hidden_states(model, settings):
         if reverse_model is not None:
             raise UsageError(
                 "an encoder reads both languages, and has no other direction; leave out the "
                 "reverse model."
             )
-        aligner = _similarity_aligner(model, settings, symmetrization, on_choice)
-        return aligner.align(islice(iter(pairs), start, None))
-    for each in filter(None, (model, reverse_model)):
-        check_translates(each)
-    if reverse_model is None and symmetrization is not None:
-        raise UsageError(
-            f"{symmetrization} puts two directions together, and here is one; name a reverse model."
-        )
-    stream = iter(pairs)
-    other = settings
-    if settings.of_attention and settings.layer is None:
-        first = list(islice(stream, SAMPLE))
-        choice = choose_layer(model, settings, first, reverse_model)
-        on_choice(choice)
-        stream = chain(first, stream)
-        settings = settings.replace(layer=choice.layer)
-        other = settings.replace(layer=choice.reverse_layer)
-    stream = islice(stream, start, None)
-    forward = Aligner(model, settings)
+        return
     if reverse_model is None:
-        return forward.align(stream)
-    if other.head is not None:
+        if symmetrization is not None:
+            raise UsageError(
+                f"{symmetrization} puts two directions together, and here is one; name a reverse "
+                "model."
+            )
+        return
+    check_translates(reverse_model)
+    if settings.head is not None:
         raise UsageError("a head is one of one model; leave it out where there are two models.")
-    method = symmetrization or "grow-diag-final-and"
-    return _together(stream, forward, Aligner(reverse_model, other), method)
-
-
-def _similarity_aligner(
-    model: CapturedModel,
-    settings: AlignerSettings,
-    symmetrization: Symmetrization | None,
-    on_choice: Callable[[Choice], object],
-) -> SimilarityAligner:
-    encoder = encoder_of(model)
-    if settings.layer is not None:
-        return SimilarityAligner(encoder, settings, symmetrization)
-    choice = usual_layer(encoder)
-    made = SimilarityAligner(encoder, settings.replace(layer=choice.layer), symmetrization)
-    if choice.reason:
-        on_choice(choice)
-    return made
 
 
 def _together(

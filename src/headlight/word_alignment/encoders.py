@@ -17,7 +17,7 @@ from headlight.encode import EncodedTranslation
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.links import Links, Symmetrization, symmetrized
-from headlight.word_alignment.aligner import PairAligner, Soft, collate_examples, word_links
+from headlight.word_alignment.aligner import PairAligner, Soft, word_links
 from headlight.word_alignment.choose import Choice
 from headlight.word_alignment.settings import AlignerSettings, Extraction
 from headlight.word_alignment.similarity import SentencePairs, Units, extracted
@@ -96,7 +96,7 @@ class SimilarityAligner(PairAligner):
         self._symmetrization = symmetrization
 
     def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
-        batch = collate_examples(self.model, examples)
+        batch = self.model.collate(examples)
         source, target = self._states(batch.source_alone()), self._states(batch.target_alone())
         with torch.inference_mode():
             pairs = pairs_of(source, target, batch, self.settings.unit)

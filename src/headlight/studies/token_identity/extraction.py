@@ -19,7 +19,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.finite import require_finite
 from headlight.capture.hooks import hooked
 from headlight.encode import Encoded, length_batches
-from headlight.encode.batch import Batch, collate
+from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError, UnsupportedModelError, UsageError
 from headlight.run.checkpoint import locked
 from headlight.run.progress import show_progress
@@ -140,8 +140,7 @@ def _filled(
 
 def _run(model: CapturedModel, examples: Sequence[Encoded], embeddings: str) -> list[Layers]:
     """The layers of each of the examples, without padding."""
-    padding = getattr(model.tokenizer, "pad_token_id", None) or 0
-    batch = collate(examples, pad_id=padding, device=model.transformer.device)
+    batch = model.collate(examples)
     with watched_sum(model.transformer) as watch:
         output = model.run(batch, output_hidden_states=True)
     states = _states(output, model, batch)
