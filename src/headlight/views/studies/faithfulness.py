@@ -57,7 +57,9 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """One table for each way to take words away, and the curves."""
-    found = [_removal(result, name) for name in map(str, result["removal"].values)]
+    first, *others = map(str, result["removal"].values)
+    found = [_removal(result, first, f"{DEFINITIONS} {_rows(result)} {_accuracy(result)}")]
+    found += [_removal(result, name, "The same metrics, with other removals.") for name in others]
     return [*found, _shares(result)]
 
 
@@ -84,7 +86,12 @@ def _rows(result: xr.Dataset) -> str:
     )
 
 
-def _removal(result: xr.Dataset, removal: str) -> Section:
+def _accuracy(result: xr.Dataset) -> str:
+    right = float(result["own_accuracy"])
+    return f"The model is right in {right:.1%} of the texts. Intervals: 95%, bootstrap over texts."
+
+
+def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
     cell = result.sel(removal=removal)
     labels = _labels(result)
     frame = pd.DataFrame({"order by": list(labels.values())})
@@ -118,9 +125,8 @@ def _removal(result: xr.Dataset, removal: str) -> Section:
     return Section(
         f"removal-{removal}",
         f"What the answer loses: {WAYS[removal]}",
-        f"{DEFINITIONS} {_rows(result)} Intervals: 95%, bootstrap over texts. The model is right "
-        f"in {float(result['own_accuracy']):.1%} of the texts.",
-        "DeYoung et al. (2020); Petsiuk et al. (2018); Serrano and Smith (2019)",
+        explanation,
+        "DeYoung et al. (2020)",
         [Drawing(f"curves-{removal}", "", f"Curves where {WAYS[removal]}.", draw)],
         [
             Table(f"metrics-{removal}", f"Means over texts; {WAYS[removal]}", frame, formats),
