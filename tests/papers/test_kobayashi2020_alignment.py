@@ -1,5 +1,6 @@
 """Section 5 of Kobayashi et al.: a tiny translator, the embedded one, and results made by hand."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,7 +14,11 @@ from headlight.capture import load_model
 from headlight.errors import UsageError
 from headlight.papers import find_paper
 from headlight.papers.kobayashi2020.alignment import claims
-from headlight.papers.kobayashi2020.alignment.aligners import OtherAligner, trained_on_the_spot
+from headlight.papers.kobayashi2020.alignment.aligners import (
+    OtherAligner,
+    from_files,
+    trained_on_the_spot,
+)
 from headlight.papers.kobayashi2020.alignment.heads import highest_head, highest_layer, spearman
 from headlight.papers.kobayashi2020.alignment.results import SMOOTHGRADS, Rate
 from headlight.papers.reproduction import Reproduction, open_reproduction
@@ -194,6 +199,15 @@ def test_aligners_learn_on_the_spot(tmp_path, translations):
     assert all(0 <= each.rate.value <= 100 for each in found)
     assert any("eflomal" in note for note in notes)
     assert len(list((tmp_path / "results").glob("aligner-*.nc"))) >= 6
+
+
+@pytest.mark.data
+@pytest.mark.skipif("HEADLIGHT_DATA" not in os.environ, reason="HEADLIGHT_DATA is not set")
+def test_released_links_have_their_published_error_rates(tmp_path):
+    found = from_files(opened(tmp_path, Path(os.environ["HEADLIGHT_DATA"])))
+    rates = {each.published: each.rate.value for each in found if each.published}
+    assert rates == pytest.approx({"fast_align": 28.81, "GIZA++": 21.20}, abs=0.005)
+    assert len(found) == 12
 
 
 def test_aligners_that_are_not_installed_are_named(tmp_path, translations, monkeypatch):

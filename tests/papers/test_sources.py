@@ -207,15 +207,15 @@ def test_translations_and_links_must_fit_each_other(tmp_path: Path) -> None:
         "translations_target": str(tmp_path / "test.en"),
     }
     fitting = Sources(**sides, gold=str(tmp_path / "gold.talp"))
-    fitting.check({"aligned"})
+    fitting.check({"gold"})
     assert fitting.aligned is not None
     assert fitting.aligned.words == [(["ein", "haus"], ["a", "house"]), (["ja"], ["yes"])]
     short = fitting.replace(links=(str(tmp_path / "short.links"),))
     short.check({"dependency"})
     with pytest.raises(CorpusError, match=r"short\.links"):
-        short.check({"aligned"})
+        short.check({"gold"})
     with pytest.raises(CorpusError, match=r"far\.talp"):
-        Sources(**sides, gold=str(tmp_path / "far.talp")).check({"aligned"})
+        Sources(**sides, gold=str(tmp_path / "far.talp")).check({"gold"})
     with pytest.raises(CorpusError, match=r"none\.tsv"):
-        fitting.replace(parallel=str(tmp_path / "none.tsv")).check({"aligned"})
+        fitting.replace(parallel=str(tmp_path / "none.tsv")).check({"gold"})
     assert Sources(**sides).aligned is None

@@ -20,7 +20,7 @@ NEEDS = {
     "mnli": "no sentence pairs of MNLI were given (--pairs)",
     "compared": "no second model was given (--compare)",
     "translator": "no translation model is loaded (--translator)",
-    "aligned": "no translations with gold links were given (--translations and --gold)",
+    "gold": "no translations with gold links were given (--translations and --gold)",
     "tagged": "no tagged sentences were given (--tagged)",
     "gradient": "the model has no language-model head, or gradient is not among --measures",
 }
@@ -70,7 +70,7 @@ class ExhibitSpec:
             "mnli": "mnli" in sources.tasks,
             "compared": reproduction.compared is not None,
             "translator": reproduction.translator is not None,
-            "aligned": bool(sources.translations and sources.gold),
+            "gold": bool(sources.translations and sources.gold),
             "tagged": bool(sources.tagged),
             "gradient": reproduction.wants_gradient,
         }

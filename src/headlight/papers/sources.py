@@ -165,7 +165,7 @@ class Sources(Settings):
         ]
         for corpus in opened:
             next(iter(corpus))
-        if "aligned" in needs:
+        if "gold" in needs:
             self._check_aligned()
         ranks = self.frequency_ranks
         for source in (self.word_vectors, None if ranks in RANKS_WITHOUT_FILE else ranks):

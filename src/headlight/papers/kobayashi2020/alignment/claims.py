@@ -31,7 +31,7 @@ FAST_ALIGN = KNOWN["fastalign"]
     "findings-5",
     "Which findings on word alignment hold",
     "Kobayashi et al. (2020), Section 5, and the version at EMNLP",
-    ("translator", "aligned"),
+    ("translator", "gold"),
 )
 def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The findings of Section 5, each with the rule by which it holds or not."""

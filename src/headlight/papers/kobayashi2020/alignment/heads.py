@@ -25,7 +25,7 @@ from headlight.views.pictures import Line, LinePanel, lines, ordered_colours
     "head-aer",
     "Error rates and mean norms of heads",
     "Kobayashi et al. (EMNLP 2020), Section 5",
-    ("translator", "aligned"),
+    ("translator", "gold"),
 )
 def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Whether a head that moves much links words well."""

@@ -28,7 +28,7 @@ MEASURES = ("weight", "norm")
     "figure-7",
     "Alignment error rates by layer",
     "Kobayashi et al. (2020), Figure 7 and Section 5",
-    ("translator", "aligned"),
+    ("translator", "gold"),
 )
 def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Weights against norms, layer by layer."""

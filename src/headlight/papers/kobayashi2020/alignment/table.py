@@ -35,7 +35,7 @@ ATTENTION, INPUTS, ALIGNERS = "attention", "gradients and predictions", "word al
     "table-3",
     "Alignment error rates",
     "Kobayashi et al. (2020), Table 3 and Section 5",
-    ("translator", "aligned"),
+    ("translator", "gold"),
 )
 def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The translator's attention, gradients and predictions, and word aligners."""
