@@ -1,5 +1,6 @@
 """The command `reproduce yang2020`, on a few sentences of our own."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -142,7 +143,7 @@ def test_the_result_has_a_row_for_every_model(out):
     np.testing.assert_allclose(of_base["jsd"], 0, atol=1e-6)
 
 
-def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data):
+def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data, tmp_path):
     """Not even where a result is gone, or more is asked for, but for what is new."""
     trained = []
     run = jobs.School.run
@@ -152,12 +153,27 @@ def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data
         run(school, job)
 
     monkeypatch.setattr(jobs.School, "run", noted)
-    (out / RESULTS / "sweep.nc").unlink()
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    (copy / RESULTS / "sweep.nc").unlink()
     more = ["--lambdas", "0.1,0.5", *SMALL[2:], "--only", "table-1", "--resume"]
-    code, _, complained = headlight("reproduce", "yang2020", "--data", data, "--out", out, *more)
+    code, _, complained = headlight("reproduce", "yang2020", "--data", data, "--out", copy, *more)
     assert code == 0, complained
     assert {job.name for job in trained} == {"adversary-0-0.5", "adversary-1-0.5"}
-    assert len(list((out / RESULTS / MODELS).glob("base-*"))) == 2
+    assert len(list((copy / RESULTS / MODELS).glob("base-*"))) == 2
+
+
+def test_models_that_somebody_has_removed_are_trained_again(out, data, tmp_path):
+    """Those that guide, before those that are guided."""
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    shutil.rmtree(copy / RESULTS / MODELS)
+    (copy / RESULTS / "guided.nc").unlink()
+    reproduced("yang2020", "--data", data, "--out", copy, *SMALL, "--only", "table-2", "--resume")
+    assert (copy / "table-2.csv").read_bytes() == (out / "table-2.csv").read_bytes()
+    names = {path.stem for path in (copy / RESULTS / MODELS).glob("*.safetensors")}
+    assert "adversary-0-0.0" not in names
+    assert {"base-0", "adversary-1-0.1", "guided-0-0.1-adversary"} <= names
 
 
 # Numbers

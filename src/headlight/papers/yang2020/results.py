@@ -17,7 +17,7 @@ from headlight.errors import CorpusError
 from headlight.papers.folder import RESULTS
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight.papers.yang2020.guides import Guide, plain_attention
-from headlight.papers.yang2020.jobs import Job, School, Schooling, run_all
+from headlight.papers.yang2020.jobs import Job, Kind, School, Schooling, run_all
 from headlight.papers.yang2020.judging import difference, outputs_of, quality
 from headlight.papers.yang2020.material import Material, make_material
 from headlight.papers.yang2020.training import Goal
@@ -59,7 +59,7 @@ def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
     adversaries = [
         Job("adversary", seed, one) for seed in seeds for one in lambdas_of(reproduction)
     ]
-    return _kept(reproduction, "sweep", [bases, adversaries], _references)
+    return _kept(reproduction, "sweep", [bases, adversaries], ("base", "adversary"), _references)
 
 
 def load_guided(reproduction: Reproduction) -> xarray.Dataset:
@@ -71,10 +71,13 @@ def load_guided(reproduction: Reproduction) -> xarray.Dataset:
         ("uniform", None),
         ("identity", None),
     ]
-    load_sweep(reproduction)  # whose models guide
     seeds = range(reproduction.settings.repeats)
-    jobs = [Job("guided", seed, one, guide) for seed in seeds for guide, one in sources]
-    return _kept(reproduction, "guided", [jobs], lambda school, seed: [])
+    stages = [
+        [Job("base", seed) for seed in seeds],  # there already, unless somebody has removed them
+        [Job("adversary", seed, one) for seed in seeds for one in dict.fromkeys((small, large))],
+        [Job("guided", seed, one, guide) for seed in seeds for guide, one in sources],
+    ]
+    return _kept(reproduction, "guided", stages, ("guided",), lambda school, seed: [])
 
 
 def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
@@ -102,9 +105,19 @@ def _kept(
     reproduction: Reproduction,
     name: str,
     stages: list[list[Job]],
+    kinds: tuple[Kind, ...],
     more: Callable[[School, int], Rows],
 ) -> xarray.Dataset:
-    """The rows of all jobs as a result; models that are there already are used again."""
+    """Models as a result; those that are there already are used again.
+
+    Args:
+        reproduction: on which data.
+        name: of the result.
+        stages: what has to be trained, stage after stage.
+        kinds: those of them that have a row.
+        more: further rows for each seed.
+    """
+    shown = [job for stage in stages for job in stage if job.kind in kinds]
     settings, sources = reproduction.settings, reproduction.sources
     schooling = Schooling(
         settings.epochs, Goal(settings.predictions, settings.distance), settings.selection
@@ -123,14 +136,12 @@ def _kept(
         folder = begun_folder(reproduction.folder / RESULTS / MODELS, signature_of(None, about))
         school = School(read_material(reproduction), schooling, folder)
         _train(school, stages, settings.processes, show=reproduction.progress)
-        jobs = [job for stage in stages for job in stage]
-        rows = [(vars(job), school.measured(job)) for job in jobs]
+        rows = [(vars(job), school.measured(job)) for job in shown]
         for seed in range(settings.repeats):
             rows += more(school, seed)
         return _dataset(rows, school.material)
 
-    jobs = [job.name for stage in stages for job in stage]
-    return reproduction.keep(name, name, make, jobs=jobs, **about)
+    return reproduction.keep(name, name, make, jobs=[job.name for job in shown], **about)
 
 
 def read_material(reproduction: Reproduction) -> Material:
