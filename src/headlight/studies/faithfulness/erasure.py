@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int64
 from headlight.analysis.classifier_plan import Classified, Readout
 from headlight.capture import CapturedModel
 from headlight.encode import length_batches
-from headlight.encode.batch import Batch, collate
+from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.studies.faithfulness.settings import Removal
 
@@ -124,9 +124,7 @@ class Answers:
         model = self._model
         device = model.transformer.device
         examples = [each.example for each in cuts]
-        padding = getattr(model.tokenizer, "pad_token_id", None)
-        batch = collate(examples, pad_id=padding or 0, device=device)
-        batch = _hiding(batch, cuts)
+        batch = _hiding(model.collate(examples), cuts)
         found: Float64[np.ndarray, "text class"] = (
             Readout(examples, device).probabilities(model, batch).numpy()
         )
