@@ -2,6 +2,10 @@
 
 python -m benchmarks              all of them
 python -m benchmarks norms memory these; the tables of the others stay as they are
+
+The part encoders compares with other aligners: HEADLIGHT_ALIGNERS names the Python in which
+simalign and awesome-align are installed, HEADLIGHT_DATA the folder of the data.  Without these it
+is left out.
 """
 
 import argparse
@@ -19,6 +23,7 @@ from benchmarks import (
     attribution,
     dependency,
     distances,
+    encoders,
     exclusivity,
     gradient,
     identity,
@@ -39,6 +44,7 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
     "attribution": ("Hidden token attribution", attribution),
     "identity": ("Token identity", identity),
     "align": ("Word alignment", align),
+    "encoders": ("Word alignment by encoders", encoders),
     "exclusivity": ("Adversaries", exclusivity),
     "memory": ("Memory", memory),
     "startup": ("Starting", startup),
@@ -85,13 +91,20 @@ def kept() -> dict[str, str]:
     return {part.partition("\n")[0].removeprefix("## "): f"{part.strip()}\n" for part in parts}
 
 
+def _runs(name: str) -> bool:
+    """Whether there is what a part needs; a comparison needs other programs."""
+    return PARTS[name][1] is not encoders or encoders.runs()
+
+
 def main() -> None:
     """Write the page whole or not at all, after every part."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", nargs="*", help=f"of {', '.join(PARTS)}; default: all")
-    chosen = parser.parse_args().part or list(PARTS)
+    chosen = parser.parse_args().part or [name for name in PARTS if _runs(name)]
     if unknown := set(chosen) - set(PARTS):
         parser.error(f"there is no part {unknown.pop()}; there are {', '.join(PARTS)}")
+    if unable := [name for name in chosen if not _runs(name)]:
+        parser.error(f"{unable[0]} needs {encoders.OTHERS} and {encoders.DATA}; see --help")
     sections = kept()
     for name in chosen:
         title = PARTS[name][0]

@@ -21,7 +21,7 @@ from headlight.links import open_links, score_links, symmetrized
 from headlight.studies.alignment.settings import AlignmentSettings
 from headlight.studies.alignment.study import run as study
 from headlight.views.studies import study_page, tables
-from headlight.word_alignment.aligner import Alignment
+from headlight.word_alignment.aligner import Alignment, PairAligner
 from headlight.word_alignment.directions import align_pairs
 from headlight.word_alignment.encoders import encoder_of, usual_layer
 from headlight.word_alignment.settings import EXTRACTIONS, AlignerSettings
@@ -139,6 +139,16 @@ def test_later_layers_do_not_run() -> None:
         layer.register_forward_hook(lambda *_, number=number: runs.append(number))
     states(batch)
     assert runs in ([0], [0, 1])  # the second ends within, where its output is made
+
+
+def test_where_no_module_puts_them_out_all_of_the_model_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = ENCODERS["bert"].model()
+    batch = text_batch(model, [("das haus", "a"), ("klein", "a")])
+    wanted = HiddenStates(model, 1)(batch)
+    monkeypatch.setattr("headlight.capture.hidden_states._place_of", lambda *_: None)
+    torch.testing.assert_close(HiddenStates(model, 1)(batch), wanted)
 
 
 def test_a_layer_that_is_not_there_is_refused() -> None:
@@ -290,6 +300,34 @@ def test_an_encoder_aligns(headlight: Command, data: Path, tmp_path: Path) -> No
     code, other, _ = headlight(*asked, "--layer", "1", *changed, "--scores")
     assert code == 0
     assert ":" in other
+
+
+def test_an_interrupted_file_is_gone_on_with(
+    headlight: Command, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state is kept after every pair here; the same file in the end."""
+    monkeypatch.setattr("headlight.word_alignment.output.EVERY", 1)
+    monkeypatch.setattr("headlight.word_alignment.aligner.WINDOW", 1)
+    asked = ("align", data / "test.de-en", "--model", data / "bert", "--layer", "1")
+    whole, out = tmp_path / "whole", tmp_path / "out"
+    assert headlight(*asked, "--out", whole)[0] == 0
+    seen: list[int] = []
+
+    def stop(aligner: PairAligner, window: list[TranslationPair]) -> list[Alignment]:
+        seen.append(1)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return original(aligner, window)
+
+    original = PairAligner._align_window
+    with monkeypatch.context() as patched:
+        patched.setattr(PairAligner, "_align_window", stop)
+        assert headlight(*asked, "--out", out)[0] != 0
+    assert not out.exists()
+    other = ("--extraction", "match")
+    assert "other settings" in headlight.refused(*asked, *other, "--out", out, "--resume", code=1)
+    assert headlight(*asked, "--out", out, "--resume")[0] == 0
+    assert out.read_bytes() == whole.read_bytes()
 
 
 def test_a_page_of_similarities(headlight: Command, data: Path, tmp_path: Path) -> None:
