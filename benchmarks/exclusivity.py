@@ -8,10 +8,10 @@ import numpy as np
 
 from headlight.corpora import TaggedSentence
 from headlight.papers.settings import LAMBDAS, ReproductionSettings
-from headlight.papers.yang2020.jobs import Job, School, Schooling, run_all
-from headlight.papers.yang2020.material import make_material
+from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig, run_all
 from headlight.papers.yang2020.results import usable_cores
-from headlight.papers.yang2020.training import Goal
+from headlight.papers.yang2020.tagging_data import prepare_data
+from headlight.papers.yang2020.training import AdversarialObjective
 
 SENTENCES, LENGTH = 8936, 23.7
 """Those of CoNLL-2000 for training, and how long they are."""
@@ -46,14 +46,14 @@ def corpus() -> list[TaggedSentence]:
     return found
 
 
-def seconds(school: School, weights: tuple[float, ...], processes: int) -> float:
+def seconds(trainer: TaggerTrainer, weights: tuple[float, ...], processes: int) -> float:
     """Until adversaries of these λ are trained, judged and written."""
     jobs = [Job("adversary", 0, weight) for weight in weights]
     began = time.perf_counter()
-    run_all(school, jobs, processes, lambda job: None)
+    run_all(trainer, jobs, processes, lambda job: None)
     taken = time.perf_counter() - began
     for job in jobs:
-        school.path(job).unlink()
+        trainer.path(job).unlink()
     return taken
 
 
@@ -62,9 +62,13 @@ def main() -> list[Row]:
     settings = ReproductionSettings()
     weights = LAMBDAS[:MODELS]
     with tempfile.TemporaryDirectory() as folder:
-        school = School(make_material(corpus(), None), Schooling(EPOCHS, Goal()), Path(folder))
-        run_all(school, [Job("base", 0)], 1, lambda job: None)
-        one, two = (seconds(school, weights, processes) for processes in (1, 2))
+        trainer = TaggerTrainer(
+            prepare_data(corpus(), None),
+            TrainingConfig(EPOCHS, AdversarialObjective()),
+            Path(folder),
+        )
+        run_all(trainer, [Job("base", 0)], 1, lambda job: None)
+        one, two = (seconds(trainer, weights, processes) for processes in (1, 2))
     epochs = settings.repeats * settings.epochs * (1 + len(LAMBDAS))
     default = epochs * two / (EPOCHS * MODELS) / 60
     return [

@@ -146,13 +146,13 @@ def test_the_result_has_a_row_for_every_model(out):
 def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data, tmp_path):
     """Not even where a result is gone, or more is asked for, but for what is new."""
     trained = []
-    run = jobs.School.run
+    run = jobs.TaggerTrainer.run
 
-    def noted(school, job):
+    def noted(trainer, job):
         trained.append(job)
-        run(school, job)
+        run(trainer, job)
 
-    monkeypatch.setattr(jobs.School, "run", noted)
+    monkeypatch.setattr(jobs.TaggerTrainer, "run", noted)
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)
     (copy / RESULTS / "sweep.nc").unlink()

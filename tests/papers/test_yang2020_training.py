@@ -14,16 +14,23 @@ from torch.func import grad, stack_module_state, vmap
 from headlight.corpora import TaggedSentence, WordVectors
 from headlight.errors import RunError
 from headlight.papers.yang2020 import jobs, training
+from headlight.papers.yang2020.evaluation import Outputs, difference, outputs_of, quality
 from headlight.papers.yang2020.guides import plain_attention
-from headlight.papers.yang2020.jobs import Job, School, Schooling, run_all
-from headlight.papers.yang2020.judging import Outputs, difference, outputs_of, quality
-from headlight.papers.yang2020.material import UNKNOWN, make_material, normal
+from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig, run_all
 from headlight.papers.yang2020.tagger import Dropout, Tagger, timing_signal
-from headlight.papers.yang2020.training import Goal, Lesson, Role, adversarial_loss, loss_of, train
+from headlight.papers.yang2020.tagging_data import UNKNOWN, normal, prepare_data
+from headlight.papers.yang2020.training import (
+    AdversarialObjective,
+    TrainingBatch,
+    TrainingTask,
+    adversarial_loss,
+    loss_of,
+    train,
+)
 
 WORDS = ["the", "Old", "mill", "grinds", "grain", "for", "42", "villages"]
 TAGS = ["B-NP", "I-NP", "I-NP", "B-VP", "B-NP", "B-PP", "B-NP", "I-NP"]
-SCHOOLING = Schooling(2, Goal())
+CONFIG = TrainingConfig(2, AdversarialObjective())
 
 
 def sentences(count=60, seed=0):
@@ -40,14 +47,14 @@ def sentences(count=60, seed=0):
 
 
 @pytest.fixture(scope="module")
-def material():
+def data():
     vectors = WordVectors({"mill": 0, "grain": 1}, np.eye(2, 3, dtype=np.float32))
-    return make_material(sentences(), vectors)
+    return prepare_data(sentences(), vectors)
 
 
 @pytest.fixture(scope="module")
-def school(material, tmp_path_factory):
-    made = School(material, SCHOOLING, tmp_path_factory.mktemp("school"))
+def trainer(data, tmp_path_factory):
+    made = TaggerTrainer(data, CONFIG, tmp_path_factory.mktemp("trainer"))
     for stage in (
         [Job("base", 0), Job("base", 1)],
         [Job("adversary", 0, 0.0), Job("adversary", 0, 0.1)],
@@ -56,57 +63,55 @@ def school(material, tmp_path_factory):
     return made
 
 
-def new(material, seed=0, dropout=0.0):
+def new(data, seed=0, dropout=0.0):
     torch.manual_seed(seed)
-    return Tagger.of(material, dropout)
+    return Tagger.of(data, dropout)
 
 
 # What is read
 
 
-def test_the_split_is_by_sentence_and_the_same_for_a_seed(material):
-    assert [material.sentences(part) for part in ("train", "dev", "test")] == [48, 6, 6]
-    again = make_material(sentences(), None)
+def test_the_split_is_by_sentence_and_the_same_for_a_seed(data):
+    assert [data.sentences(part) for part in ("train", "dev", "test")] == [48, 6, 6]
+    again = prepare_data(sentences(), None)
     for part in ("train", "dev", "test"):
-        for one, other in zip(material.parts[part], again.parts[part], strict=True):
+        for one, other in zip(data.parts[part], again.parts[part], strict=True):
             assert torch.equal(one.words, other.words)
             assert torch.equal(one.tags, other.tags)
-    other = make_material(sentences(), None, seed=1)
-    assert not torch.equal(other.parts["dev"][0].words, material.parts["dev"][0].words)
+    other = prepare_data(sentences(), None, seed=1)
+    assert not torch.equal(other.parts["dev"][0].words, data.parts["dev"][0].words)
 
 
-def test_words_are_in_small_letters_and_numbers_are_zero(material):
+def test_words_are_in_small_letters_and_numbers_are_zero(data):
     assert [normal(word) for word in ("Old", "42", "4.2", "II")] == ["old", "0", "4.2", "ii"]
-    batch = material.parts["train"][-1]
-    assert material.tag_names(batch, batch.tags)[-1] == TAGS
-    assert len(material.types.rows) == len(WORDS)
+    batch = data.parts["train"][-1]
+    assert data.tag_names(batch, batch.tags)[-1] == TAGS
+    assert len(data.types.rows) == len(WORDS)
 
 
 def test_what_training_does_not_have_is_unknown():
     some = sentences()
     strange = TaggedSentence("x", ("qqq",), tags=("O",))
-    material = make_material([*some, strange], None)
-    place = len(material.types.rows) - 1
-    part = next(
-        p for p in material.parts if any((b.words == place).any() for b in material.parts[p])
-    )
+    data = prepare_data([*some, strange], None)
+    place = len(data.types.rows) - 1
+    part = next(p for p in data.parts if any((b.words == place).any() for b in data.parts[p]))
     if part != "train":  # else it is rare, which is the same
-        assert material.types.rows[place] == UNKNOWN
-    assert (material.types.suffixes[place] == UNKNOWN).all()
-    assert material.types.vectors.shape[1] == 0
+        assert data.types.rows[place] == UNKNOWN
+    assert (data.types.suffixes[place] == UNKNOWN).all()
+    assert data.types.vectors.shape[1] == 0
 
 
-def test_the_mean_length_of_a_row(material):
-    lengths = [int(n) for batch in material.parts["train"] for n in batch.real.sum(-1)]
-    assert material.row_length == pytest.approx(sum(n * n for n in lengths) / sum(lengths))
+def test_the_mean_length_of_a_row(data):
+    lengths = [int(n) for batch in data.parts["train"] for n in batch.real.sum(-1)]
+    assert data.row_length == pytest.approx(sum(n * n for n in lengths) / sum(lengths))
 
 
 # The tagger
 
 
-def test_padding_is_no_key_and_changes_nothing(material):
-    model = new(material).eval()
-    batch = material.parts["train"][0]
+def test_padding_is_no_key_and_changes_nothing(data):
+    model = new(data).eval()
+    batch = data.parts["train"][0]
     logits, weight = model(batch.words, batch.real)
     assert not weight.masked_select(~batch.real[:, None, None]).any()
     torch.testing.assert_close(weight.sum(-1), torch.ones(weight.shape[:-1]))
@@ -117,23 +122,23 @@ def test_padding_is_no_key_and_changes_nothing(material):
     torch.testing.assert_close(weight[row, :, :length, :length], own[0])
 
 
-def test_attention_is_handed_out_before_dropout(material):
-    model = new(material, dropout=0.5)
-    batch = material.parts["train"][0]
+def test_attention_is_handed_out_before_dropout(data):
+    model = new(data, dropout=0.5)
+    batch = data.parts["train"][0]
     model.train()
     _, weight = model(batch.words, batch.real)
     torch.testing.assert_close(weight.sum(-1), torch.ones(weight.shape[:-1]))
 
 
-def test_attention_that_is_given_is_frozen(material):
+def test_attention_that_is_given_is_frozen(data):
     """Training moves neither what was given nor queries and keys, and these change nothing."""
-    model = new(material)
-    batch = material.parts["train"][0]
+    model = new(data)
+    batch = data.parts["train"][0]
     given = plain_attention(batch, "uniform")
     kept, query = given.clone(), model.query.weight.detach().clone()
     other = model.value.weight.detach().clone()
-    role = Role((0, 2), None, Goal(), guided=True)
-    for _ in train(model, lambda _: Lesson(batch, None, given), 1, role, 3):
+    task = TrainingTask((0, 2), None, AdversarialObjective(), guided=True)
+    for _ in train(model, lambda _: TrainingBatch(batch, None, given), 1, task, 3):
         pass
     assert torch.equal(given, kept)
     assert torch.equal(model.query.weight, query)
@@ -147,8 +152,8 @@ def test_attention_that_is_given_is_frozen(material):
     assert not torch.allclose(model(batch.words, batch.real)[0], logits)
 
 
-def test_guides_that_come_from_no_model(material):
-    batch = material.parts["train"][0]
+def test_guides_that_come_from_no_model(data):
+    batch = data.parts["train"][0]
     even, itself = (plain_attention(batch, guide) for guide in ("uniform", "identity"))
     for row, length in enumerate(batch.real.sum(-1).tolist()):
         expected = torch.full((4, length, length), 1 / length)
@@ -208,22 +213,22 @@ def naive_distance(a, b, distance):
 
 @pytest.mark.parametrize("prediction", ["labels", "tvd"])
 @pytest.mark.parametrize("distance", ["kl", "jsd"])
-def test_the_loss_of_an_adversary(material, prediction, distance):
-    goal = Goal(prediction, distance)
-    batch = material.parts["train"][0]
-    model, base = (new(material, seed).double().eval() for seed in (1, 2))
+def test_the_loss_of_an_adversary(data, prediction, distance):
+    goal = AdversarialObjective(prediction, distance)
+    batch = data.parts["train"][0]
+    model, base = (new(data, seed).double().eval() for seed in (1, 2))
     with torch.no_grad():
         outputs, (taught, attention) = (each(batch.words, batch.real) for each in (model, base))
     taught = taught.softmax(-1)
-    found = adversarial_loss(outputs, Lesson(batch, taught, attention), 0.3, goal)
+    found = adversarial_loss(outputs, TrainingBatch(batch, taught, attention), 0.3, goal)
     lengths = batch.real.sum(-1).tolist()
     numbers = [each.numpy() for each in (*outputs, taught, attention)]
     assert float(found) == pytest.approx(naive_loss(*numbers, lengths, 0.3, goal), rel=1e-6)
 
 
-def test_differences_and_quality_by_loops(material):
-    batches = material.parts["test"]
-    one, other = (outputs_of(new(material, seed), batches) for seed in (1, 2))
+def test_differences_and_quality_by_loops(data):
+    batches = data.parts["test"]
+    one, other = (outputs_of(new(data, seed), batches) for seed in (1, 2))
     found = difference(batches, one, other)
     words, agree, tvd, kl, jsd, cells = 0, 0, 0.0, np.zeros(4), np.zeros(4), 0
     right, nll = 0, 0.0
@@ -249,21 +254,23 @@ def test_differences_and_quality_by_loops(material):
     np.testing.assert_allclose(found["kl"], kl / words, rtol=1e-3, atol=1e-7)
     np.testing.assert_allclose(found["jsd"], jsd / words, rtol=1e-3, atol=1e-7)
     assert found["kl_cell"] == pytest.approx(kl.mean() / cells, rel=1e-3)
-    numbers = quality(material, batches, one)
+    numbers = quality(data, batches, one)
     assert numbers["accuracy"] == pytest.approx(right / words)
     assert numbers["nll"] == pytest.approx(nll / words, rel=1e-5)
 
 
-def test_a_loss_with_exact_zeros_has_a_gradient(material):
+def test_a_loss_with_exact_zeros_has_a_gradient(data):
     """The base attends to one word only, and the adversary to another."""
-    batch = material.parts["train"][0]
-    model = new(material)
+    batch = data.parts["train"][0]
+    model = new(data)
     itself = plain_attention(batch, "identity")
     logits, weight = model(batch.words, batch.real)
-    taught = torch.nn.functional.one_hot(batch.tags, len(material.tags)).float()
+    taught = torch.nn.functional.one_hot(batch.tags, len(data.tags)).float()
     for distance in ("kl", "jsd"):
-        lesson = Lesson(batch, taught, itself)
-        loss = adversarial_loss((logits, weight), lesson, 1.0, Goal("labels", distance))
+        training_batch = TrainingBatch(batch, taught, itself)
+        loss = adversarial_loss(
+            (logits, weight), training_batch, 1.0, AdversarialObjective("labels", distance)
+        )
         gradients = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
         assert torch.isfinite(loss)
         assert all(torch.isfinite(each).all() for each in gradients)
@@ -280,35 +287,41 @@ def test_a_rate_rises_and_falls_to_nothing():
     assert 0 < rates[-1] < 0.02
 
 
-def test_stacked_training_equals_the_loop(material):
+def test_stacked_training_equals_the_loop(data):
     """Adversaries of one seed that differ in λ, by torch.func on stacked parameters.
 
     In float64, since the first steps of Adam go by the signs of gradients, however small they are.
     """
     weights = [0.0, 0.01, 0.1]
-    base = new(material, 5).double()
-    batches = material.parts["train"]
-    lessons = [
-        Lesson(batch, each.probability, each.attention)
+    base = new(data, 5).double()
+    batches = data.parts["train"]
+    training_batches = [
+        TrainingBatch(batch, each.probability, each.attention)
         for batch, each in zip(batches, outputs_of(base, batches), strict=True)
     ]
-    role = Role((0, 1), 0.0, Goal())
+    task = TrainingTask((0, 1), 0.0, AdversarialObjective())
     alone = []
     for weight in weights:
-        model = new(material, 7).double()
-        for _ in train(model, lessons.__getitem__, len(lessons), replace(role, weight=weight), 3):
+        model = new(data, 7).double()
+        for _ in train(
+            model,
+            training_batches.__getitem__,
+            len(training_batches),
+            replace(task, weight=weight),
+            3,
+        ):
             pass
         alone.append(model)
-    template = new(material, 7).double().train()
-    stacked, _ = stack_module_state([new(material, 7).double() for _ in weights])
+    template = new(data, 7).double().train()
+    stacked, _ = stack_module_state([new(data, 7).double() for _ in weights])
     stacked = {name: each.detach().requires_grad_() for name, each in stacked.items()}
     optimizer = torch.optim.Adam(stacked.values(), lr=0, betas=training.BETAS, fused=True)
-    steps = 3 * len(lessons)
-    for epoch, order in enumerate(training._orders(len(lessons), 3, role.seed)):
+    steps = 3 * len(training_batches)
+    for epoch, order in enumerate(training._orders(len(training_batches), 3, task.seed)):
         for place, number in enumerate(order):
-            at = epoch * len(lessons) + place
+            at = epoch * len(training_batches) + place
             optimizer.param_groups[0]["lr"] = training.PEAK * training.rate(at, steps)
-            slope = grad(partial(_loss, template, lessons[number], role))
+            slope = grad(partial(_loss, template, training_batches[number], task))
             found = vmap(slope, randomness="different")(stacked, torch.tensor(weights).double())
             for name, each in stacked.items():
                 each.grad = found[name].contiguous()  # as the fused optimiser takes for granted
@@ -319,42 +332,42 @@ def test_stacked_training_equals_the_loop(material):
             torch.testing.assert_close(together[place], expected, rtol=1e-5, atol=1e-5)
 
 
-def _loss(template, lesson, role, parameters, weight):
-    return loss_of(template, parameters, lesson, role, weight)
+def _loss(template, training_batch, task, parameters, weight):
+    return loss_of(template, parameters, training_batch, task, weight)
 
 
-def test_the_same_seed_gives_the_same_bits(material, school, tmp_path):
-    again = School(material, SCHOOLING, tmp_path)
+def test_the_same_seed_gives_the_same_bits(data, trainer, tmp_path):
+    again = TaggerTrainer(data, CONFIG, tmp_path)
     before = torch.random.get_rng_state()
     run_all(again, [Job("base", 0)], 1, lambda job: None)
     run_all(again, [Job("adversary", 0, 0.1)], 1, lambda job: None)
     assert torch.equal(torch.random.get_rng_state(), before)
     for job in (Job("base", 0), Job("adversary", 0, 0.1)):
-        assert again.path(job).read_bytes() == school.path(job).read_bytes()
-    one, other = (school.model(Job("base", seed)).state_dict() for seed in (0, 1))
+        assert again.path(job).read_bytes() == trainer.path(job).read_bytes()
+    one, other = (trainer.model(Job("base", seed)).state_dict() for seed in (0, 1))
     assert any(not torch.equal(one[name], other[name]) for name in one)
 
 
-def test_what_is_measured_is_that_of_the_model_in_the_file(material, school):
+def test_what_is_measured_is_that_of_the_model_in_the_file(data, trainer):
     job = Job("adversary", 0, 0.1)
-    found, base = school.outputs(job)["test"], school.outputs(Job("base", 0))["test"]
-    batches = material.parts["test"]
-    expected = quality(material, batches, found) | difference(batches, found, base)
-    assert school.measured(job)["test"] == expected
+    found, base = trainer.outputs(job)["test"], trainer.outputs(Job("base", 0))["test"]
+    batches = data.parts["test"]
+    expected = quality(data, batches, found) | difference(batches, found, base)
+    assert trainer.measured(job)["test"] == expected
 
 
-def test_the_best_epoch_is_kept(school):
-    measured = school.measured(Job("base", 0))
-    assert len(measured["curve"]["f1"]) == SCHOOLING.epochs
+def test_the_best_epoch_is_kept(trainer):
+    measured = trainer.measured(Job("base", 0))
+    assert len(measured["curve"]["f1"]) == CONFIG.epochs
     assert measured["dev"]["f1"] == max(measured["curve"]["f1"])
 
 
-def test_a_larger_lambda_moves_attention_further(school):
-    far = [np.mean(school.measured(Job("adversary", 0, one))["test"]["kl"]) for one in (0.0, 0.1)]
+def test_a_larger_lambda_moves_attention_further(trainer):
+    far = [np.mean(trainer.measured(Job("adversary", 0, one))["test"]["kl"]) for one in (0.0, 0.1)]
     assert far[1] > far[0]
 
 
-def test_a_guided_model_has_the_attention_of_its_guide(material, school, monkeypatch):
+def test_a_guided_model_has_the_attention_of_its_guide(data, trainer, monkeypatch):
     seen = []
 
     def judged(batches, outputs, taught):
@@ -362,40 +375,40 @@ def test_a_guided_model_has_the_attention_of_its_guide(material, school, monkeyp
         return difference(batches, outputs, taught)
 
     monkeypatch.setattr(jobs, "difference", judged)
-    school.run(Job("guided", 0, 0.1, "adversary"))
-    guide = school.outputs(Job("adversary", 0, 0.1))
+    trainer.run(Job("guided", 0, 0.1, "adversary"))
+    guide = trainer.outputs(Job("adversary", 0, 0.1))
     for one, other in zip(seen[-1], guide["test"], strict=True):
         assert torch.equal(one, other.attention)
-    assert school.measured(Job("guided", 0, 0.1, "adversary"))["test"]["kl_cell"] == pytest.approx(
-        school.measured(Job("adversary", 0, 0.1))["test"]["kl_cell"], rel=1e-6
+    assert trainer.measured(Job("guided", 0, 0.1, "adversary"))["test"]["kl_cell"] == pytest.approx(
+        trainer.measured(Job("adversary", 0, 0.1))["test"]["kl_cell"], rel=1e-6
     )
 
 
-def test_finished_models_are_not_trained_again_and_damaged_ones_are(material, tmp_path, school):
-    again = School(material, SCHOOLING, tmp_path)
+def test_finished_models_are_not_trained_again_and_damaged_ones_are(data, tmp_path, trainer):
+    again = TaggerTrainer(data, CONFIG, tmp_path)
     job = Job("base", 0)
-    again.path(job).write_bytes(school.path(job).read_bytes())
+    again.path(job).write_bytes(trainer.path(job).read_bytes())
     done = []
     run_all(again, [job], 1, done.append)
     assert not done
-    again.path(job).write_bytes(school.path(job).read_bytes()[:-7])
+    again.path(job).write_bytes(trainer.path(job).read_bytes()[:-7])
     run_all(again, [job], 1, done.append)
     assert done == [job]
-    assert again.path(job).read_bytes() == school.path(job).read_bytes()
+    assert again.path(job).read_bytes() == trainer.path(job).read_bytes()
 
 
 @pytest.mark.slow
-def test_processes_make_the_same_models(material, tmp_path, school):
-    again = School(material, SCHOOLING, tmp_path)
+def test_processes_make_the_same_models(data, tmp_path, trainer):
+    again = TaggerTrainer(data, CONFIG, tmp_path)
     done = []
     run_all(again, [Job("base", 0), Job("base", 1)], 2, done.append)
     assert sorted(job.seed for job in done) == [0, 1]
     for seed in (0, 1):
         path = again.path(Job("base", seed))
-        assert path.read_bytes() == school.path(Job("base", seed)).read_bytes()
+        assert path.read_bytes() == trainer.path(Job("base", seed)).read_bytes()
 
 
-def test_a_process_that_is_killed_is_one_sentence(material, tmp_path, monkeypatch):
+def test_a_process_that_is_killed_is_one_sentence(data, tmp_path, monkeypatch):
     class Broken(ThreadPoolExecutor):
         def __init__(self, *given, **more):
             super().__init__(1)
@@ -406,21 +419,21 @@ def test_a_process_that_is_killed_is_one_sentence(material, tmp_path, monkeypatc
             return found
 
     monkeypatch.setattr(jobs, "ProcessPoolExecutor", Broken)
-    school = School(material, SCHOOLING, tmp_path)
+    trainer = TaggerTrainer(data, CONFIG, tmp_path)
     with pytest.raises(RunError, match=r"ended from outside.*--resume and fewer --processes"):
-        run_all(school, [Job("base", 0), Job("base", 1)], 2, lambda job: None)
+        run_all(trainer, [Job("base", 0), Job("base", 1)], 2, lambda job: None)
 
 
-def test_selection_on_the_test_part_is_by_its_f1(material, school, tmp_path):
-    as_run = School(material, replace(SCHOOLING, selection="test"), tmp_path)
+def test_selection_on_the_test_part_is_by_its_f1(data, trainer, tmp_path):
+    as_run = TaggerTrainer(data, replace(CONFIG, selection="test"), tmp_path)
     run_all(as_run, [Job("base", 0)], 1, lambda job: None)
     measured = as_run.measured(Job("base", 0))
     assert measured["test"]["f1"] == max(measured["curve"]["f1"])
 
 
-def test_outputs_are_what_the_model_gives(material):
-    model = new(material, 3, dropout=0.5).train()
-    batch = material.parts["test"][0]
+def test_outputs_are_what_the_model_gives(data):
+    model = new(data, 3, dropout=0.5).train()
+    batch = data.parts["test"][0]
     (found,) = outputs_of(model, [batch])
     assert isinstance(found, Outputs)
     torch.testing.assert_close(found.probability.sum(-1), torch.ones(batch.words.shape))

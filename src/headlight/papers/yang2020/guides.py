@@ -5,8 +5,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from headlight.papers.yang2020.material import Material, Part, TagBatch
 from headlight.papers.yang2020.tagger import HEADS, Attention
+from headlight.papers.yang2020.tagging_data import Part, TagBatch, TaggingData
 
 Plain = Literal["uniform", "identity"]
 Guide = Literal["base", "adversary", "uniform", "identity"]
@@ -23,9 +23,9 @@ def plain_attention(batch: TagBatch, guide: Plain) -> Attention:
     return weight[:, None].expand(-1, HEADS, -1, -1)
 
 
-def guiding_attention(material: Material, guide: Plain) -> dict[Part, list[Tensor]]:
+def guiding_attention(data: TaggingData, guide: Plain) -> dict[Part, list[Tensor]]:
     """For all batches of all parts."""
     return {
         part: [plain_attention(batch, guide) for batch in batches]
-        for part, batches in material.parts.items()
+        for part, batches in data.parts.items()
     }

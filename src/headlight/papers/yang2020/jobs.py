@@ -16,8 +16,7 @@ from torch import Tensor
 
 from headlight.errors import ResultError, RunError
 from headlight.files import load_tensors, save_tensors
-from headlight.papers.yang2020.guides import Guide, guiding_attention
-from headlight.papers.yang2020.judging import (
+from headlight.papers.yang2020.evaluation import (
     Numbers,
     Outputs,
     difference,
@@ -25,9 +24,15 @@ from headlight.papers.yang2020.judging import (
     outputs_of,
     quality,
 )
-from headlight.papers.yang2020.material import PARTS, Material, Part
+from headlight.papers.yang2020.guides import Guide, guiding_attention
 from headlight.papers.yang2020.tagger import Tagger
-from headlight.papers.yang2020.training import Goal, Lesson, Role, train
+from headlight.papers.yang2020.tagging_data import PARTS, Part, TaggingData
+from headlight.papers.yang2020.training import (
+    AdversarialObjective,
+    TrainingBatch,
+    TrainingTask,
+    train,
+)
 
 Kind = Literal["base", "adversary", "guided"]
 STREAMS: tuple[Kind, ...] = ("base", "adversary", "guided")
@@ -56,14 +61,16 @@ class Job:
         parts = (self.kind, self.seed, self.weight, self.guide)
         return "-".join(str(part) for part in parts if part is not None)
 
-    def role(self, goal: Goal) -> Role:
+    def task(self, goal: AdversarialObjective) -> TrainingTask:
         """What it is trained for."""
         weight = self.weight if self.kind == "adversary" else None
-        return Role((self.seed, STREAMS.index(self.kind)), weight, goal, self.kind == "guided")
+        return TrainingTask(
+            (self.seed, STREAMS.index(self.kind)), weight, goal, self.kind == "guided"
+        )
 
 
 @dataclass(frozen=True)
-class Schooling:
+class TrainingConfig:
     """What all models have in common.
 
     Attributes:
@@ -74,22 +81,22 @@ class Schooling:
     """
 
     epochs: int
-    goal: Goal
+    goal: AdversarialObjective
     selection: Part = "dev"
 
 
 @dataclass(frozen=True, eq=False)
-class School:
-    """Trains models of one material, and keeps each in a file of its own.
+class TaggerTrainer:
+    """Trains models on the same data, and keeps each in a file of its own.
 
     Attributes:
-        material: what is learnt.
-        schooling: how.
+        data: what is learnt.
+        config: how.
         folder: of the files.
     """
 
-    material: Material
-    schooling: Schooling
+    data: TaggingData
+    config: TrainingConfig
     folder: Path
 
     def path(self, job: Job) -> Path:
@@ -112,29 +119,29 @@ class School:
         """A finished model."""
         arrays, _ = load_tensors(self.path(job))
         with torch.random.fork_rng(devices=()):  # what it begins with is of no interest
-            model = Tagger.of(self.material)
+            model = Tagger.of(self.data)
         model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
         return model
 
     def outputs(self, job: Job, parts: Sequence[Part] = PARTS) -> dict[Part, list[Outputs]]:
         """What a finished model does."""
         model = self.model(job)
-        return {part: outputs_of(model, self.material.parts[part]) for part in parts}
+        return {part: outputs_of(model, self.data.parts[part]) for part in parts}
 
     def run(self, job: Job) -> None:
-        """Train a model, judge it, and write its file; what it is taught by must be there."""
+        """Train a model, evaluate it, and write its file; what it is taught by must be there."""
         base = None if job.kind == "base" else self.outputs(Job("base", job.seed))
         given = None if job.guide is None else self._given(job)
-        role = job.role(self.schooling.goal)
+        task = job.task(self.config.goal)
         with torch.random.fork_rng(devices=()):
-            torch.manual_seed(int(np.random.SeedSequence(role.seed).generate_state(1)[0]))
-            model = Tagger.of(self.material)
-            lessons = self._lessons(role, base, given)
-            curve, best = self._learn(model, lessons, role, base, given)
+            torch.manual_seed(int(np.random.SeedSequence(task.seed).generate_state(1)[0]))
+            model = Tagger.of(self.data)
+            training_batches = self._training_batches(task, base, given)
+            curve, best = self._learn(model, training_batches, task, base, given)
         model.load_state_dict(best)
         header: dict[str, Any] = {"curve": curve}
         for part in ("dev", "test"):
-            header[part] = self._judge(model, part, base, given)
+            header[part] = self._evaluate(model, part, base, given)
         arrays = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
         save_tensors(self.path(job), arrays, header)
 
@@ -142,7 +149,7 @@ class School:
         """The attention that a guided model gets."""
         assert job.guide is not None  # noqa: S101
         if job.guide == "uniform" or job.guide == "identity":
-            return guiding_attention(self.material, job.guide)
+            return guiding_attention(self.data, job.guide)
         source = Job("base", job.seed)
         if job.weight is not None:
             source = Job("adversary", job.seed, job.weight)
@@ -151,67 +158,69 @@ class School:
             for part, outputs in self.outputs(source).items()
         }
 
-    def _lessons(
+    def _training_batches(
         self,
-        role: Role,
+        task: TrainingTask,
         base: dict[Part, list[Outputs]] | None,
         given: dict[Part, list[Tensor]] | None,
-    ) -> list[Lesson]:
-        batches = self.material.parts["train"]
+    ) -> list[TrainingBatch]:
+        batches = self.data.parts["train"]
         if given is not None:
             return [
-                Lesson(batch, None, weight)
+                TrainingBatch(batch, None, weight)
                 for batch, weight in zip(batches, given["train"], strict=True)
             ]
-        if role.weight is None or base is None:
-            return [Lesson(batch) for batch in batches]
+        if task.weight is None or base is None:
+            return [TrainingBatch(batch) for batch in batches]
         return [
-            Lesson(batch, taught.probability, taught.attention)
+            TrainingBatch(batch, taught.probability, taught.attention)
             for batch, taught in zip(batches, base["train"], strict=True)
         ]
 
     def _learn(
         self,
         model: Tagger,
-        lessons: list[Lesson],
-        role: Role,
+        training_batches: list[TrainingBatch],
+        task: TrainingTask,
         base: dict[Part, list[Outputs]] | None,
         given: dict[Part, list[Tensor]] | None,
     ) -> tuple[dict[str, list[Any]], dict[str, torch.Tensor]]:
         """Train; what was measured after each epoch, and the parameters of the best one."""
-        part = self.schooling.selection
+        part = self.config.selection
         curve: list[Numbers] = []
         best: tuple[float, dict[str, torch.Tensor]] = (-np.inf, {})
-        for _ in train(model, lessons.__getitem__, len(lessons), role, self.schooling.epochs):
-            found = self._judge(model, part, base, given)
-            score = self._score(found, role)
+        for _ in train(
+            model, training_batches.__getitem__, len(training_batches), task, self.config.epochs
+        ):
+            found = self._evaluate(model, part, base, given)
+            score = self._score(found, task)
             curve.append(found)
             if not best[1] or score > best[0]:
                 best = score, {name: each.clone() for name, each in model.state_dict().items()}
         return {name: [each[name] for each in curve] for name in curve[0]}, best[1]
 
-    def _score(self, found: Numbers, role: Role) -> float:
+    def _score(self, found: Numbers, task: TrainingTask) -> float:
         """By which an epoch is chosen; the larger the better."""
-        if role.weight is None or self.schooling.selection == "test":
+        if task.weight is None or self.config.selection == "test":
             return mean(found["f1"])
-        near = found["tvd" if role.goal.prediction == "tvd" else "taught_nll"]
-        return role.weight * mean(found[role.goal.distance]) - mean(near)
+        near = found["tvd" if task.goal.prediction == "tvd" else "taught_nll"]
+        return task.weight * mean(found[task.goal.distance]) - mean(near)
 
-    def _judge(
+    def _evaluate(
         self,
         model: Tagger,
         part: Part,
         base: dict[Part, list[Outputs]] | None,
         given: dict[Part, list[Tensor]] | None,
     ) -> Numbers:
-        batches = self.material.parts[part]
+        batches = self.data.parts[part]
         found = outputs_of(model, batches, None if given is None else given[part])
-        numbers = quality(self.material, batches, found)
+        numbers = quality(self.data, batches, found)
         return numbers if base is None else numbers | difference(batches, found, base[part])
 
 
 def run_all(
-    school: School, jobs: Sequence[Job], processes: int, done: Callable[[Job], object]
+    trainer: TaggerTrainer, jobs: Sequence[Job], processes: int, done: Callable[[Job], object]
 ) -> None:
     """Train all models of the list that are not there yet; none may need another of the list.
 
@@ -219,7 +228,7 @@ def run_all(
     are.
 
     Args:
-        school: what trains them.
+        trainer: what trains them.
         jobs: the models.
         processes: how many train at a time; 1 stays in this process.
         done: is called with each when it is finished.
@@ -227,16 +236,16 @@ def run_all(
     Raises:
         RunError: a process was ended from outside.
     """
-    waiting = [job for job in jobs if not school.is_done(job)]
+    waiting = [job for job in jobs if not trainer.is_done(job)]
     if processes == 1 or len(waiting) < 2:
         for job in waiting:
             with one_thread():
-                school.run(job)
+                trainer.run(job)
             done(job)
         return
     context = multiprocessing.get_context("spawn")  # torch does not survive a fork
     with ProcessPoolExecutor(
-        min(processes, len(waiting)), context, initializer=_enter, initargs=(school,)
+        min(processes, len(waiting)), context, initializer=_enter, initargs=(trainer,)
     ) as pool:
         futures = {pool.submit(_run, job): job for job in waiting}
         try:
@@ -263,17 +272,17 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-_school: School | None = None
+_trainer: TaggerTrainer | None = None
 """In a process of its own: what was handed over when it began."""
 
 
-def _enter(school: School) -> None:
-    global _school
+def _enter(trainer: TaggerTrainer) -> None:
+    global _trainer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process is told, and ends the others
     torch.set_num_threads(1)
-    _school = school
+    _trainer = trainer
 
 
 def _run(job: Job) -> None:
-    assert _school is not None  # noqa: S101
-    _school.run(job)
+    assert _trainer is not None  # noqa: S101
+    _trainer.run(job)

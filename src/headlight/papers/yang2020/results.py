@@ -16,11 +16,11 @@ from headlight.corpora.state import source_state
 from headlight.errors import CorpusError
 from headlight.papers.folder import RESULTS
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
+from headlight.papers.yang2020.evaluation import difference, outputs_of, quality
 from headlight.papers.yang2020.guides import Guide, plain_attention
-from headlight.papers.yang2020.jobs import Job, Kind, School, Schooling, run_all
-from headlight.papers.yang2020.judging import difference, outputs_of, quality
-from headlight.papers.yang2020.material import Material, make_material
-from headlight.papers.yang2020.training import Goal
+from headlight.papers.yang2020.jobs import Job, Kind, TaggerTrainer, TrainingConfig, run_all
+from headlight.papers.yang2020.tagging_data import TaggingData, prepare_data
+from headlight.papers.yang2020.training import AdversarialObjective
 from headlight.result import describe
 from headlight.run.progress import Progress, show_progress
 
@@ -77,7 +77,7 @@ def load_guided(reproduction: Reproduction) -> xarray.Dataset:
         [Job("adversary", seed, one) for seed in seeds for one in dict.fromkeys((small, large))],
         [Job("guided", seed, one, guide) for seed in seeds for guide, one in sources],
     ]
-    return _kept(reproduction, "guided", stages, ("guided",), lambda school, seed: [])
+    return _kept(reproduction, "guided", stages, ("guided",), lambda trainer, seed: [])
 
 
 def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
@@ -106,7 +106,7 @@ def _kept(
     name: str,
     stages: list[list[Job]],
     kinds: tuple[Kind, ...],
-    more: Callable[[School, int], Rows],
+    more: Callable[[TaggerTrainer, int], Rows],
 ) -> xarray.Dataset:
     """Models as a result; those that are there already are used again.
 
@@ -119,8 +119,10 @@ def _kept(
     """
     shown = [job for stage in stages for job in stage if job.kind in kinds]
     settings, sources = reproduction.settings, reproduction.sources
-    schooling = Schooling(
-        settings.epochs, Goal(settings.predictions, settings.distance), settings.selection
+    config = TrainingConfig(
+        settings.epochs,
+        AdversarialObjective(settings.predictions, settings.distance),
+        settings.selection,
     )
     about: dict[str, Any] = {
         "epochs": settings.epochs,
@@ -134,17 +136,17 @@ def _kept(
 
     def make(_: Path) -> xarray.Dataset:
         folder = begun_folder(reproduction.folder / RESULTS / MODELS, signature_of(None, about))
-        school = School(read_material(reproduction), schooling, folder)
-        _train(school, stages, settings.processes, show=reproduction.progress)
-        rows = [(vars(job), school.measured(job)) for job in shown]
+        trainer = TaggerTrainer(read_data(reproduction), config, folder)
+        _train(trainer, stages, settings.processes, show=reproduction.progress)
+        rows = [(vars(job), trainer.measured(job)) for job in shown]
         for seed in range(settings.repeats):
-            rows += more(school, seed)
-        return _dataset(rows, school.material)
+            rows += more(trainer, seed)
+        return _dataset(rows, trainer.data)
 
     return reproduction.keep(name, name, make, jobs=[job.name for job in shown], **about)
 
 
-def read_material(reproduction: Reproduction) -> Material:
+def read_data(reproduction: Reproduction) -> TaggingData:
     """The tagged sentences, split, with word vectors where they are given.
 
     Raises:
@@ -163,19 +165,21 @@ def read_material(reproduction: Reproduction) -> Material:
             "of spans; name a file in the scheme IOB2 with --tagged."
         )
     vectors = read_word_vectors(sources.word_vectors) if sources.word_vectors else None
-    return make_material(sentences, vectors, settings.seed)
+    return prepare_data(sentences, vectors, settings.seed)
 
 
-def _train(school: School, stages: list[list[Job]], processes: int | None, *, show: bool) -> None:
+def _train(
+    trainer: TaggerTrainer, stages: list[list[Job]], processes: int | None, *, show: bool
+) -> None:
     """Stage after stage, since a later one may need the models of those before."""
     jobs = [job for stage in stages for job in stage]
-    there = sum(map(school.is_done, jobs))
+    there = sum(map(trainer.is_done, jobs))
     with _shown(len(jobs), show and there < len(jobs)) as progress:
         if progress and there:
             progress.skip(there, 0)
         for stage in stages:
             run_all(
-                school,
+                trainer,
                 stage,
                 processes or usable_cores(),
                 lambda _: progress.advance(1, 0) if progress else None,
@@ -198,31 +202,31 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _references(school: School, seed: int) -> Rows:
+def _references(trainer: TaggerTrainer, seed: int) -> Rows:
     """Beside a base: that of another seed, and itself with uniform attention."""
     job = Job("base", seed)
-    base = school.outputs(job, ("dev", "test"))
+    base = trainer.outputs(job, ("dev", "test"))
     rows: Rows = []
-    material = school.material
+    data = trainer.data
     others = [Job("base", seed - 1 if seed else 1)]
-    for other in filter(school.is_done, others):
+    for other in filter(trainer.is_done, others):
         measured: dict[str, Any] = {
-            part: school.measured(other)[part]
-            | difference(material.parts[part], school.outputs(other, (part,))[part], base[part])
+            part: trainer.measured(other)[part]
+            | difference(data.parts[part], trainer.outputs(other, (part,))[part], base[part])
             for part in base
         }
         rows.append(({**vars(job), "kind": "seed"}, measured))
-    model = school.model(job)
+    model = trainer.model(job)
     measured = {}
     for part, taught in base.items():
-        batches = material.parts[part]
+        batches = data.parts[part]
         even = outputs_of(model, batches, [plain_attention(each, "uniform") for each in batches])
-        measured[part] = quality(material, batches, even) | difference(batches, even, taught)
+        measured[part] = quality(data, batches, even) | difference(batches, even, taught)
     rows.append(({**vars(job), "kind": "uniform"}, measured))
     return rows
 
 
-def _dataset(rows: Rows, material: Material) -> xarray.Dataset:
+def _dataset(rows: Rows, data: TaggingData) -> xarray.Dataset:
     parts = ("dev", "test")
     heads = range(4)
     values: dict[str, Any] = {}
@@ -250,7 +254,7 @@ def _dataset(rows: Rows, material: Material) -> xarray.Dataset:
         "f1_by_epoch": ("F1 of spans, strict, on the part that selects", "1"),
     }
     return describe(found, described).assign_attrs(
-        row_length=material.row_length,
-        **{f"sentences_{part}": material.sentences(part) for part in material.parts},
-        tags=len(material.tags),
+        row_length=data.row_length,
+        **{f"sentences_{part}": data.sentences(part) for part in data.parts},
+        tags=len(data.tags),
     )

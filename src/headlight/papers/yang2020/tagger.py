@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from headlight.papers.yang2020.material import SUFFIXES, Material, WordTypes
+from headlight.papers.yang2020.tagging_data import SUFFIXES, TaggingData, WordTypes
 
 HEADS = 4
 WIDTH = 128
@@ -86,9 +86,9 @@ class Tagger(nn.Module):
         self._initialise()
 
     @classmethod
-    def of(cls, material: Material, dropout: float = DROPOUT) -> "Tagger":
-        """A new one, for sentences and tags of this material."""
-        return cls(material.types, len(material.tags), material.longest, dropout)
+    def of(cls, data: TaggingData, dropout: float = DROPOUT) -> "Tagger":
+        """A new one, for sentences and tags of this data."""
+        return cls(data.types, len(data.tags), data.longest, dropout)
 
     def _initialise(self) -> None:
         for module in self.modules():

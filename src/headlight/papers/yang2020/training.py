@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.func import functional_call
 
 from headlight.measures import jensen_shannon, kullback_leibler, total_variation
-from headlight.papers.yang2020.material import TagBatch
 from headlight.papers.yang2020.tagger import Attention, Logits, Tagger
+from headlight.papers.yang2020.tagging_data import TagBatch
 
 Prediction = Literal["labels", "tvd"]
 """How far predictions are from the teacher's: cross-entropy to its tags, or total variation."""
@@ -31,7 +31,7 @@ BETAS = (0.9, 0.98)
 
 
 @dataclass(frozen=True)
-class Goal:
+class AdversarialObjective:
     """What an adversary is trained for.
 
     Attributes:
@@ -44,7 +44,7 @@ class Goal:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingBatch:
     """A batch, and what goes with it.
 
     Attributes:
@@ -89,23 +89,26 @@ def attention_distance(
 
 
 def adversarial_loss(
-    outputs: tuple[Logits, Attention], lesson: Lesson, weight: float | Tensor, goal: Goal
+    outputs: tuple[Logits, Attention],
+    training_batch: TrainingBatch,
+    weight: float | Tensor,
+    goal: AdversarialObjective,
 ) -> Float[Tensor, ""]:
     """D(predictions) − λ D(attention), both as means over words; Section 4.2 of the paper.
 
     The released code has λ times the mean over all entries of the attention, padding included,
     which is that over rows divided by their length.
     """
-    assert lesson.probability is not None  # noqa: S101 - an adversary has a teacher
-    assert lesson.attention is not None  # noqa: S101
+    assert training_batch.probability is not None  # noqa: S101 - an adversary has a teacher
+    assert training_batch.attention is not None  # noqa: S101
     logits, attention = outputs
-    real = lesson.batch.real
-    far = attention_distance(attention, lesson.attention, real, goal.distance).mean()
-    return prediction_loss(logits, lesson.probability, real, goal.prediction) - weight * far
+    real = training_batch.batch.real
+    far = attention_distance(attention, training_batch.attention, real, goal.distance).mean()
+    return prediction_loss(logits, training_batch.probability, real, goal.prediction) - weight * far
 
 
 @dataclass(frozen=True)
-class Role:
+class TrainingTask:
     """What a model is trained for, and how it begins.
 
     Attributes:
@@ -117,24 +120,24 @@ class Role:
 
     seed: tuple[int, ...]
     weight: float | None
-    goal: Goal
+    goal: AdversarialObjective
     guided: bool = False
 
 
 def loss_of(
     model: Tagger,
     parameters: Mapping[str, Tensor],
-    lesson: Lesson,
-    role: Role,
+    training_batch: TrainingBatch,
+    task: TrainingTask,
     weight: Tensor | float | None = None,
 ) -> Float[Tensor, ""]:
     """The loss of one batch as a pure function of parameters, and of λ if that is given."""
-    batch = lesson.batch
-    given = lesson.attention if role.guided else None
+    batch = training_batch.batch
+    given = training_batch.attention if task.guided else None
     outputs = functional_call(model, dict(parameters), (batch.words, batch.real, given))
-    if role.weight is not None:
+    if task.weight is not None:
         return adversarial_loss(
-            outputs, lesson, role.weight if weight is None else weight, role.goal
+            outputs, training_batch, task.weight if weight is None else weight, task.goal
         )
     return mean_of_real(cross_entropy(outputs[0], batch.tags), batch.real)
 
@@ -147,9 +150,9 @@ def rate(step: int, steps: int) -> float:
 
 def train(
     model: Tagger,
-    lessons: Callable[[int], Lesson],
+    training_batches: Callable[[int], TrainingBatch],
     count: int,
-    role: Role,
+    task: TrainingTask,
     epochs: int,
 ) -> Iterator[int]:
     """Train a model in place; yields after each epoch, with its number.
@@ -158,19 +161,19 @@ def train(
 
     Args:
         model: newly made.
-        lessons: the batch of a number.
+        training_batches: the batch of a number.
         count: how many batches there are.
-        role: what for.
+        task: what for.
         epochs: passes over all batches.
     """
     parameters = dict(model.named_parameters())
     optimizer = torch.optim.Adam(parameters.values(), lr=PEAK, betas=BETAS, fused=True)
-    for epoch, order in enumerate(_orders(count, epochs, role.seed)):
+    for epoch, order in enumerate(_orders(count, epochs, task.seed)):
         model.train()
         for place, number in enumerate(order):
             optimizer.param_groups[0]["lr"] = PEAK * rate(epoch * count + place, epochs * count)
             optimizer.zero_grad()
-            loss_of(model, parameters, lessons(number), role).backward()  # type: ignore[no-untyped-call]
+            loss_of(model, parameters, training_batches(number), task).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         model.eval()
         yield epoch

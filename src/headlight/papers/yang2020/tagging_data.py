@@ -55,7 +55,7 @@ class WordTypes:
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class TaggingData:
     """Everything that a tagger learns from, and is tried on.
 
     Attributes:
@@ -99,9 +99,9 @@ def split(sentences: Sequence[TaggedSentence], seed: int) -> dict[Part, list[Tag
     return {part: [sentences[at] for at in sorted(places[part])] for part in PARTS}
 
 
-def make_material(
+def prepare_data(
     sentences: Sequence[TaggedSentence], vectors: WordVectors | None, seed: int = 0
-) -> Material:
+) -> TaggingData:
     """Split sentences, number words and tags, and make batches.
 
     Args:
@@ -117,7 +117,7 @@ def make_material(
             for word in sentence.words:
                 types.setdefault(normal(word), len(types))
     numbers = {tag: number for number, tag in enumerate(tags)}
-    return Material(
+    return TaggingData(
         tags,
         _word_types(list(types), parts["train"], vectors),
         {part: list(_batches(parts[part], types, numbers)) for part in PARTS},

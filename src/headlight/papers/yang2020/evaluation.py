@@ -9,8 +9,8 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.measures import jensen_shannon, kullback_leibler, total_variation
-from headlight.papers.yang2020.material import Material, TagBatch
 from headlight.papers.yang2020.tagger import Attention, Tagger
+from headlight.papers.yang2020.tagging_data import TagBatch, TaggingData
 from headlight.papers.yang2020.training import cross_entropy
 from headlight.reduce.spans import SpanScore, span_score
 
@@ -50,13 +50,13 @@ def outputs_of(
     return found
 
 
-def quality(material: Material, batches: Sequence[TagBatch], outputs: Sequence[Outputs]) -> Numbers:
+def quality(data: TaggingData, batches: Sequence[TagBatch], outputs: Sequence[Outputs]) -> Numbers:
     """F1 of spans by both readings, the share of right tags, and NLL of the gold tags per word."""
     strict, lenient = SpanScore(), SpanScore()
     right, surprise, words = 0, 0.0, 0
     for batch, output in zip(batches, outputs, strict=True):
         tags = output.probability.argmax(-1)
-        gold, found = material.tag_names(batch, batch.tags), material.tag_names(batch, tags)
+        gold, found = data.tag_names(batch, batch.tags), data.tag_names(batch, tags)
         strict += span_score(gold, found)
         lenient += span_score(gold, found, "lenient")
         right += int((tags == batch.tags)[batch.real].sum())
