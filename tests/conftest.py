@@ -5,6 +5,11 @@ from collections.abc import Iterator
 
 import jaxtyping
 import pytest
+from hypothesis import settings
+
+# A machine at work may take long for any example.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell lets nobody interrupt what it began in the background, nor what is begun from there;

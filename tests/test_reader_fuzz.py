@@ -82,6 +82,10 @@ PAIRS = {
     "tsv": "sentence1\tsentence2\tlabel\nA cat.\tIt purred.\t1\n",
     "csv": 'sentence,label\n"A ""cat"", old",1\n',
     "jsonl": '{"premise": "A cat.", "hypothesis": "It purred.", "label": 1}\n',
+    "sst": "1 a warm , funny film .\n0 no .\n",
+    "ag_news": 'He said "no.\tSports\nStocks fell.\tBusiness\n',
+    "imdb": '{"label": "pos", "file": "0_9.txt", "text": "Good.<br /><br />Very."}\n',
+    "newsgroups": "From: a@b\nSubject: goals\n\nc@d writes:\n> Who?\nThey did.\n--\nSome One\n",
 }
 MEMORY = """<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">
 <tmx version="1.4"><header srclang="en"/><body>

@@ -309,3 +309,13 @@ def test_every_study_has_the_same_shape(name: str) -> None:
         "command",
         "progress",
     ]
+
+
+def test_no_empty_folder_is_left_of_a_pass(tmp_path):
+    """A kill may come between the removal of the checkpoint of a pass and that of its folder."""
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "notes.txt").write_text("kept")
+    with RunFolder(path=tmp_path, resume=True).opened() as mine:
+        mine.tidy()
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]

@@ -7,9 +7,9 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from headlight.analysis.text_plan import SAMPLE, plan_text_study
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import load_model
-from headlight.corpora import open_corpus
+from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode.batch import collate
 from headlight.measures import Scores
 from headlight.studies.norms.settings import NormSettings
@@ -40,7 +40,7 @@ def settings():
 def pairs(model, settings):
     """(layer, category) -> α and ‖f(x)‖, each [head, pair]."""
     stored: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray]]] = {}
-    plan = plan_text_study("norms", "", open_corpus(SAMPLE), model, settings)
+    plan = plan_text_study("norms", "", open_corpus(SAMPLE_TEXT), model, settings)
     for example in islice(plan.examples, EXAMPLES):
         batch = collate([example], pad_id=0)
         with model.capture() as recorder:

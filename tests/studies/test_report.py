@@ -7,7 +7,8 @@ import pytest
 import xarray
 
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.text_plan import SAMPLE, plan_text_study
+from headlight.analysis.text_plan import plan_text_study
+from headlight.corpora import SAMPLE_TEXT
 from headlight.reports import write_report
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
@@ -80,6 +81,6 @@ def test_the_sample_corpus(tmp_path):
     shorter = SurveySettings(max_length=20)
     assert plan_text_study("survey", "Survey", None, found, shorter).settings.max_length == 20
     result = survey(None, found, settings, progress=False)
-    assert SAMPLE.exists()
+    assert SAMPLE_TEXT.exists()
     assert result.attrs["corpus"] == "the sample corpus"
     assert result.attrs["examples"] == 5

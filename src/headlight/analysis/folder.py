@@ -120,8 +120,8 @@ def _clear(folder: Location, holds: tuple[str, ...]) -> None:
 def _remove_checkpoints(folder: Location) -> None:
     """That of the run, and those of its passes with the folders that they have for themselves."""
     (folder / CHECKPOINT).unlink(missing_ok=True)
-    of_passes: list[Location] = list(folder.glob(f"*/{CHECKPOINT}"))
-    for inner in of_passes:
-        inner.unlink()
+    inside: list[Location] = [each for each in folder.glob("*") if each.is_dir()]
+    for inner in inside:
+        (inner / CHECKPOINT).unlink(missing_ok=True)
         with suppress(OSError):  # it holds something else, too
-            inner.parent.rmdir()
+            inner.rmdir()

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+import pandas
+
 from headlight.corpora import (
     SAMPLE_LINKS,
     SAMPLE_TRANSLATIONS,
@@ -124,13 +126,27 @@ def _pictures(
             found["norm"][number].links,
             example.gold.possible,
         )
+        name = f"layer-{layer + 1}-{number + 1}"
+        writer.keep(_frame(drawn), name)
         caption = f"Layer {layer + 1}: {example.pair.source} → {example.pair.target}"
         pictures.append(
             writer.picture(
                 alignment_picture(drawn),
                 caption,
                 f"Soft alignments by weight and by norm. {caption}",
-                f"layer-{layer + 1}-{number + 1}",
+                name,
             )
         )
     return pictures
+
+
+def _frame(drawn: DrawnAlignment) -> pandas.DataFrame:
+    """A row for each pair of words, with its shares and whether people linked it."""
+    rows = []
+    for target, target_word in enumerate(drawn.target):
+        for source, source_word in enumerate(drawn.source):
+            shares = {name: float(soft[target, source]) for name, soft in drawn.soft.items()}
+            linked = drawn.gold is not None and (source, target) in drawn.gold
+            words = {"target": target_word, "source": source_word}
+            rows.append({**words, **shares, "gold": "yes" if linked else "no"})
+    return pandas.DataFrame(rows)
