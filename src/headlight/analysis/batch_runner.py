@@ -142,7 +142,7 @@ class BatchRunner(Generic[E]):
 
     def _verify(self, examples: Sequence[E]) -> None:
         """Check Eq. 3 on one of these, if one is suitable; no capture may be open meanwhile."""
-        example = next(filter(_shows_its_kinds, examples), None)
+        example = next((each for each in examples if each.shows_its_kinds), None)
         if example is None:
             return
         self._open.close()
@@ -157,8 +157,3 @@ class BatchRunner(Generic[E]):
         found = attribute(self._model, batch, settings, kind=kind_of(self._sites))
         give_freed_memory_back()
         return found
-
-
-def _shows_its_kinds(example: Encoded) -> bool:
-    """Whether tracing can tell the kinds of attention apart by the shapes of their weights."""
-    return not example.target or 1 < len(example.target) != len(example.ids)

@@ -35,6 +35,11 @@ class Encoded:
     target_categories: tuple[int, ...] = ()
     target_words: tuple[int, ...] = ()
 
+    @property
+    def shows_its_kinds(self) -> bool:
+        """Whether tracing can tell kinds of attention apart by the shapes of their weights."""
+        return not self.target or 1 < len(self.target) != len(self.ids)
+
 
 Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)

@@ -138,8 +138,7 @@ class Aligner(PairAligner):
 
     def _verify(self, examples: Sequence[EncodedTranslation]) -> None:
         """Check Eq. 3 of the captured attention on real input, once."""
-        suitable = (each for each in examples if 1 < len(each.target) != len(each.ids))
-        example = next(suitable, None)
+        example = next((each for each in examples if each.shows_its_kinds), None)
         if example is not None and self.settings.of_attention:
             self.model.verify(self.model.collate([example]))
             self._verified = True
