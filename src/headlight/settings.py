@@ -165,6 +165,16 @@ def require_choice(name: str, value: Any, known: Any) -> None:
         raise UnknownNameError(name.replace("_", " "), str(value), [str(each) for each in values])
 
 
+def require_distinct(name: str, values: tuple[Any, ...]) -> None:
+    """Refuse a series that is empty, or has a value twice.
+
+    Raises:
+        UsageError: it is so.
+    """
+    if not values or len(set(values)) < len(values):
+        raise UsageError(f"{name} is {values!r}; name at least one, and each of them once.")
+
+
 def require_range(name: str, value: Number, allowed: Range) -> None:
     """Refuse a number that is out of range.
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.attribution_settings import AttributionSettings
-from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Settings
+from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Settings, require_distinct
 from headlight.vocabulary import (
     MEASURES,
     Kind,
@@ -16,6 +16,20 @@ from headlight.vocabulary import (
 )
 
 BATCH_TOKENS = 2048
+
+ImportanceMeasure = Literal[
+    "weight", "norm", "effective", "attribution", "gradient_input", "leave_one_out"
+]
+"""By what a word of a text can be important to an answer."""
+
+OF_ATTENTION = ("weight", "norm", "effective")
+"""Those of every head and row."""
+
+RowsOfText = Literal["mean", "first", "last"]
+"""Which rows of attention speak for a text."""
+
+Removal = Literal["mask", "delete", "attention"]
+"""How a word is taken away."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,3 +181,28 @@ class ClassifierSettings(BootstrapSettings, ModelSettings):
     kind: Kind | None = None
     max_length: AtLeast1 | None = None
     max_examples: AtLeast1 | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordImportanceSettings(ClassifierSettings):
+    """By what words are important to the answer of a classifier.
+
+    Attributes:
+        measures: of attention ``weight``, ``norm`` and ``effective``; ``attribution``, what input
+            tokens contribute to hidden ones, which is slow; ``gradient_input``, the gradient of the
+            probability times the embedding; and ``leave_one_out``, what the probability loses
+            without the word.
+        rows: which rows of attention speak for the text: the ``mean`` of all, that of the ``first``
+            token ([CLS]), or of the ``last``.
+        attribution: how contributions are computed, if they are among the measures.
+    """
+
+    measures: tuple[ImportanceMeasure, ...] = (
+        "weight", "norm", "effective", "gradient_input", "leave_one_out",
+    )  # fmt: skip
+    rows: RowsOfText = "mean"
+    attribution: AttributionSettings | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("measures", self.measures)

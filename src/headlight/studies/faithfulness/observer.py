@@ -7,11 +7,11 @@ from jaxtyping import Float64
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifier_plan import Classified
+from headlight.analysis.erasure import Answers, Importance, Order
+from headlight.analysis.importance import by_word, left_out, token_importance
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.encode.batch import Batch
 from headlight.reduce import ResampledMean, Tally
-from headlight.studies.faithfulness.erasure import Answers, Importance, Order
-from headlight.studies.faithfulness.importance import by_word, left_out, token_importance
 from headlight.studies.faithfulness.metrics import metrics, removals
 from headlight.studies.faithfulness.settings import RANDOM, FaithfulnessSettings
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import xarray
 
 from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
+from headlight.analysis.erasure import mask_id
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass
 from headlight.analysis.runner import run_study
@@ -13,7 +14,6 @@ from headlight.encode.assembly import Assembly
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.run import State
-from headlight.studies.faithfulness.erasure import mask_id
 from headlight.studies.faithfulness.observer import FaithfulnessObserver
 from headlight.studies.faithfulness.result import dataset
 from headlight.studies.faithfulness.settings import FaithfulnessSettings

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.analysis.settings import ClassifierSettings
-from headlight.errors import UsageError
-from headlight.settings import AtLeast1
+from headlight.settings import AtLeast1, require_distinct
 
 Change = Literal["permuted", "uniform", "largest", "random"]
 """What attention becomes; see `headlight.studies.permutation.changes`."""
@@ -47,6 +46,4 @@ class PermutationSettings(ClassifierSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("changes", "by"):
-            given = getattr(self, name)
-            if not given or len(set(given)) < len(given):
-                raise UsageError(f"{name} is {given!r}; name at least one, and each of them once.")
+            require_distinct(name, getattr(self, name))

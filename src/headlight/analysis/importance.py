@@ -1,4 +1,4 @@
-"""How important each word of a text is, by each measure."""
+"""How important each word of a text is to an answer, by each measure."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifier_plan import Classified
+from headlight.analysis.erasure import Answers, Importance
 from headlight.analysis.positions import array
+from headlight.analysis.settings import OF_ATTENTION, WordImportanceSettings
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
 from headlight.capture.input_gradient import input_times_gradient
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
-from headlight.studies.faithfulness.erasure import Answers, Importance
-from headlight.studies.faithfulness.settings import OF_ATTENTION, FaithfulnessSettings
 
 PerToken = Float[Tensor, "batch token"]
 
@@ -31,7 +31,7 @@ class AttentionImportance:
         settings: What is asked.
     """
 
-    def __init__(self, texts: Texts, settings: FaithfulnessSettings) -> None:
+    def __init__(self, texts: Texts, settings: WordImportanceSettings) -> None:
         self._rows = rows_of(texts.queries, settings)
         self._measures = [name for name in settings.measures if name in OF_ATTENTION]
         self._sums: dict[str, PerToken] = {}
@@ -52,7 +52,7 @@ class AttentionImportance:
 
 
 def rows_of(
-    queries: Bool[Tensor, "batch query"], settings: FaithfulnessSettings
+    queries: Bool[Tensor, "batch query"], settings: WordImportanceSettings
 ) -> Bool[Tensor, "batch query"]:
     """The rows of attention that speak for a text."""
     if settings.rows == "mean":
@@ -75,7 +75,7 @@ def token_importance(
     batch: Batch,
     texts: Texts,
     sites: Sequence[AttentionSite],
-    settings: FaithfulnessSettings,
+    settings: WordImportanceSettings,
 ) -> dict[str, PerToken]:
     """What each token is given by each measure that looks into the model, once for the batch."""
     found: dict[str, PerToken] = {}

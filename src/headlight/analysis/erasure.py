@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.analysis.settings import Removal
 from headlight.capture import CapturedModel
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.studies.faithfulness.settings import Removal
 
 Words = frozenset[int]
 """The numbers of the words of a text that are taken away."""
