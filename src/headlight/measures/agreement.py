@@ -1,0 +1,101 @@
+"""How far two measures agree on which words matter (Jain and Wallace 2019, Section 4.1)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from headlight.errors import UsageError
+
+Importance = Float[np.ndarray, " _"]
+"""Of each word of one text, or of each token; texts differ in length."""
+
+SIGNIFICANT = 0.05
+"""A correlation of this p-value at most counts as significant."""
+
+TOP_SHARE = 0.1
+"""The most important words of a text are this share of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kendall:
+    """A rank correlation on one text; NaN twice where it is not defined.
+
+    Attributes:
+        tau: from −1 for opposite orders to 1 for the same.
+        p: how probable a correlation at least as far from 0 is where the orders have nothing to do
+            with each other.
+    """
+
+    tau: float
+    p: float
+
+    @property
+    def significant(self) -> float:
+        """1 if p is at most `SIGNIFICANT`, otherwise 0; NaN where it is not defined.
+
+        So the mean over texts, those without a correlation left out, is a share.
+        """
+        return math.nan if math.isnan(self.p) else float(self.p <= SIGNIFICANT)
+
+
+def kendall(first: Importance, second: Importance) -> Kendall:
+    """Kendall's τ_b of two measures on the same words, with its two-sided p-value.
+
+    τ_b = (C − D) / √((n₀ − n₁)(n₀ − n₂)), with C pairs of words in the same order, D in the
+    opposite one, n₀ pairs in all, and n₁ and n₂ tied in the first and in the second.  p is exact
+    for short texts without ties, and otherwise that of a normal distribution.
+
+    Returns:
+        NaN for a single word, or where a measure says the same of all words: such texts are to be
+        counted and left out.
+
+    Raises:
+        UsageError: they are not of the same words.
+
+    Source: Kendall (1945); as `scipy.stats.kendalltau` has it, which the authors use.
+    """
+    from scipy.stats import kendalltau
+
+    _check_lengths(first, second)
+    if any(len(each) < 2 or (each == each[0]).all() for each in (first, second)):
+        return Kendall(math.nan, math.nan)
+    found = kendalltau(first, second)
+    return Kendall(float(found.statistic), float(found.pvalue))
+
+
+def top_overlap(first: Importance, second: Importance, number: int) -> float:
+    """The share of the most important words by one measure that are so by the other as well.
+
+    Of words that are equally important that which comes first counts as more important.
+
+    Args:
+        first: by one measure.
+        second: by the other.
+        number: of words that count as the most important; all of a shorter text.
+
+    Returns:
+        from 0 to 1, which it is for texts that are not longer than `number`; of a random order,
+        `number` divided by the words is to be expected.  NaN for a text without words.
+
+    Raises:
+        UsageError: they are not of the same words.
+    """
+    _check_lengths(first, second)
+    count = min(number, len(first))
+    tops = [set(np.argsort(-each, kind="stable")[:count].tolist()) for each in (first, second)]
+    return len(tops[0] & tops[1]) / count if count else math.nan
+
+
+def top_number(words: int, share: float = TOP_SHARE) -> int:
+    """How many words are the most important: a share of them, rounded up."""
+    return math.ceil(share * words - 1e-9)
+
+
+def _check_lengths(first: Importance, second: Importance) -> None:
+    if len(first) != len(second):
+        raise UsageError(
+            f"measures of {len(first)} and of {len(second)} words cannot be compared; give both of "
+            "the same words."
+        )
