@@ -58,7 +58,8 @@ def reproduce(
             "text… (text), ud_…, treebank… or ptb… (treebanks), …coref…, glove… or word2vec…, "
             "…mrpc…, …cola…, …mnli… or pairs… (sentence pairs), align… and parallel… "
             "(translations, with and without links of words), conll2000…, chunk… or tagged… "
-            "(sentences whose words have tags)."
+            "(sentences whose words have tags), sst…, imdb…, ag_news…, 20news… or labelled… (texts "
+            "of two classes)."
         ),
     ] = None,
     compare: Annotated[

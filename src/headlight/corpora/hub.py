@@ -70,6 +70,22 @@ def hub_rows(
         yield from _choose_split(_load(parts), parts.split, label, preferred)
 
 
+def hub_splits(parts: HubSource, label: str) -> list[str]:
+    """The names of the splits of a data set; none of a single split that was saved.
+
+    Args:
+        parts: What is looked at.
+        label: What messages call it.
+
+    Raises:
+        CorpusError: The data set does not exist, or cannot be read.
+        UsageError: The library is not installed.
+    """
+    with _refusing(label):
+        loaded = _load(parts)
+        return list(loaded) if isinstance(loaded, dict) else []
+
+
 def hub_revision(parts: HubSource, label: str) -> list[str]:
     """What tells whether a data set of a hub has changed: its revision, and of which files it is.
 

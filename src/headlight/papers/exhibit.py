@@ -22,6 +22,7 @@ NEEDS = {
     "translator": "no translation model is loaded (--translator)",
     "gold": "no translations with gold links were given (--translations and --gold)",
     "tagged": "no tagged sentences were given (--tagged)",
+    "labelled": "no labelled texts were given (--labelled)",
     "gradient": "the model has no language-model head, or gradient is not among --measures",
 }
 """What an exhibit may need besides text, and what is said where it is missing."""
@@ -72,6 +73,7 @@ class ExhibitSpec:
             "translator": reproduction.translator is not None,
             "gold": bool(sources.translations and sources.gold),
             "tagged": bool(sources.tagged),
+            "labelled": bool(sources.labelled),
             "gradient": reproduction.wants_gradient,
         }
         return next((NEEDS[need] for need in self.needs if not have[need]), None)

@@ -12,6 +12,7 @@ from headlight.errors import ResultError
 from headlight.papers.exhibit import ExhibitSpec, Paper
 from headlight.papers.folder import RUNS
 from headlight.papers.reproduction import Reproduction
+from headlight.papers.sources import Sources
 from headlight.result import versions
 from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
 
@@ -67,7 +68,7 @@ def reproduce(
                 title=paper.title,
                 introduction=paper.introduction,
                 exhibits=made,
-                facts=_facts(reproduction),
+                facts=_facts(paper, reproduction),
                 missing=list(missing.values()),
                 attributes=_attributes(reproduction),
                 command=command,
@@ -78,20 +79,9 @@ def reproduce(
     return path
 
 
-def _facts(reproduction: Reproduction) -> list[tuple[str, str]]:
+def _facts(paper: Paper, reproduction: Reproduction) -> list[tuple[str, str]]:
     """What was read, in a few words."""
-    sources = reproduction.sources
-    named = {
-        "text": [sources.text] if sources.text else ["the sample corpus"],
-        "treebanks": sources.dependency,
-        "coreference": sources.coreference,
-        "sentence pairs": sources.pairs,
-        "translations": [sources.translations] if sources.translations else [],
-        "word vectors": [sources.word_vectors] if sources.word_vectors else ["the model's own"],
-        "tagged sentences": [sources.tagged] if sources.tagged else [],
-    }
-    if reproduction.loaded is None:
-        named = {label: named[label] for label in ("tagged sentences", "word vectors")}
+    named = _named(paper, reproduction.sources)
     others = {"compared with": reproduction.compared, "translator": reproduction.translator}
     models = {"model": reproduction.loaded, **others}
     return [
@@ -102,6 +92,27 @@ def _facts(reproduction: Reproduction) -> list[tuple[str, str]]:
             if names
         ),
     ]
+
+
+def _named(paper: Paper, sources: Sources) -> dict[str, Sequence[str]]:
+    """What the paper can read, and where it is."""
+    vectors = [sources.word_vectors] if sources.word_vectors else []
+    if paper.loads_model:
+        return {
+            "text": [sources.text or "the sample corpus"],
+            "treebanks": sources.dependency,
+            "coreference": sources.coreference,
+            "sentence pairs": sources.pairs,
+            "translations": [sources.translations] if sources.translations else [],
+            "word vectors": vectors or ["the model's own"],
+        }
+    needs = {need for spec in paper.exhibits for need in spec.needs}
+    tagged = [sources.tagged] if sources.tagged else []
+    return {
+        "tagged sentences": tagged if "tagged" in needs else [],
+        "labelled texts": sources.labelled if "labelled" in needs else [],
+        "word vectors": vectors,
+    }
 
 
 def _attributes(reproduction: Reproduction) -> dict[str, object]:

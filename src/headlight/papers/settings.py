@@ -66,6 +66,9 @@ class ReproductionSettings(Settings):
         selection: the part on which the best epoch is chosen: ``dev``, or ``test``, as in the
             released code.
         processes: models that are trained at a time; by default as many as there are cores.
+        max_texts: texts of each part of a labelled set, drawn; by default all.
+        max_words: labelled texts that are longer are left out; by default only those that the
+            papers leave out.
         drawn: translations of which soft alignments are drawn: the ``sample`` of the package, from
             German to English, or the first short ones of the ``corpus`` that has gold links.
     """
@@ -95,6 +98,8 @@ class ReproductionSettings(Settings):
     distance: Literal["kl", "jsd"] = "kl"
     selection: Literal["dev", "test"] = "dev"
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
+    max_texts: AtLeast1 | None = None
+    max_words: AtLeast1 | None = None
     drawn: Literal["sample", "corpus"] = "sample"
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from headlight.corpora.pairs.pair_corpus import pair_task, task_of
 from headlight.corpora.state import source_state
 from headlight.errors import CorpusError
 from headlight.links import open_links
+from headlight.papers.labelled_sets import labelled_in, named_sets
 from headlight.papers.translations import AlignedPairs, Languages, read_aligned, translations_in
 from headlight.settings import REPEATED, Settings
 from headlight.studies.norms.settings import RANKS_WITHOUT_FILE
@@ -73,6 +74,8 @@ class Sources(Settings):
         parallel_target: of these the translations, if they are in a file of their own.
         tagged: sentences whose words have tags of spans, such as ``B-NP``, in columns, as in
             CoNLL-2000.
+        labelled: sets of texts of two classes (SST, IMDb, AG News, 20 News, TSV, CSV, JSON lines),
+            each a file, pattern, folder or hf:NAME, such as ``hf:imdb``.
     """
 
     text: str | None = None
@@ -89,6 +92,7 @@ class Sources(Settings):
     parallel: str | None = None
     parallel_target: str | None = None
     tagged: str | None = None
+    labelled: Annotated[tuple[str, ...], REPEATED] = ()
 
     @classmethod
     def found_in(cls, folder: Path | str, languages: Languages = ("de", "en")) -> "Sources":
@@ -103,7 +107,7 @@ class Sources(Settings):
         evaluation, that for training.  One that begins with ``conll2000``, ``chunk`` or ``tagged``
         holds tagged sentences, of which those for training are split.  Where there are several, the
         first by name is text and word vectors, and the first treebank trains the probes.
-        Translations: see `translations_in`.
+        Translations: see `translations_in`; labelled texts: see `labelled_in`.
 
         Args:
             folder: in which the folders lie.
@@ -124,13 +128,15 @@ class Sources(Settings):
             word_vectors=_first(_vectors(place)),
             pairs=_pairs(place),
             tagged=_tagged(place),
+            labelled=labelled_in(place),
             **translations_in(place, languages),
         )
         if found == cls():
             raise CorpusError(
                 f"{place} holds no folder whose name says what it is (wikipedia…, ud_…, …coref…, "
-                "glove…, …mrpc…, align…, conll2000…); name the files with --text, --dependency, "
-                "--coreference, --word-vectors, --pairs, --translations, --gold and --tagged."
+                "glove…, …mrpc…, align…, conll2000…, sst…); name the files with --text, "
+                "--dependency, --coreference, --word-vectors, --pairs, --translations, --gold, "
+                "--tagged and --labelled."
             )
         return found
 
@@ -156,11 +162,12 @@ class Sources(Settings):
         trees = (*self.dependency, self.dependency_train) if "dependency" in needs else ()
         documents = self.coreference if "coreference" in needs else ()
         pairs = self.pairs if {"pairs", "cola", "mnli"} & {*needs} else ()
+        labelled = named_sets(self.labelled).values() if "labelled" in needs else ()
         opened: list[Corpus[Any]] = [
             *(open_corpus(source) for source in (self.text,) if source),
             *(open_treebank(source, invalid="skip") for source in trees if source),
             *(open_coreference(source, invalid="skip") for source in documents),
-            *(open_sentence_pairs(source) for source in pairs),
+            *(open_sentence_pairs(source) for source in (*pairs, *labelled)),
             *(open_tagged(source) for source in (self.tagged,) if source and "tagged" in needs),
         ]
         for corpus in opened:
