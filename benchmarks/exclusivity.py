@@ -8,10 +8,10 @@ import numpy as np
 
 from headlight.corpora import TaggedSentence
 from headlight.papers.settings import LAMBDAS, ReproductionSettings
-from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig, run_all
-from headlight.papers.yang2020.results import usable_cores
+from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig
 from headlight.papers.yang2020.tagging_data import prepare_data
-from headlight.papers.yang2020.training import AdversarialObjective
+from headlight.training import run_all, usable_cores
+from headlight.training.adversarial import AdversarialObjective
 
 SENTENCES, LENGTH = 8936, 23.7
 """Those of CoNLL-2000 for training, and how long they are."""

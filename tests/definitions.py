@@ -136,3 +136,30 @@ def length(vector: Array) -> float:
 def wide(values: Array) -> Array:
     """The same numbers in float64, whatever they came in."""
     return np.asarray(values, dtype=np.float64)
+
+
+def adversarial_loss(logits, attention, taught, base, lengths, weight, goal):
+    """D(predictions) − λ D(attention) of a tagger; all but the lengths are arrays."""
+    near, far, words = 0.0, 0.0, sum(lengths)
+    for row, length in enumerate(lengths):
+        for word in range(length):
+            scores = [math.exp(x) for x in logits[row, word]]
+            p = [x / sum(scores) for x in scores]
+            q = list(taught[row, word])
+            if goal.prediction == "tvd":
+                near += sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
+            else:
+                near -= math.log(p[q.index(max(q))])
+            for head in range(attention.shape[1]):
+                a = [float(x) for x in attention[row, head, word, :length]]
+                b = [float(x) for x in base[row, head, word, :length]]
+                far += attention_distance(a, b, goal.distance) / attention.shape[1]
+    return near / words - weight * far / words
+
+
+def attention_distance(a, b, distance):
+    """KL or JSD of two rows, as lists."""
+    if distance == "kl":
+        return sum(x * math.log(x / y) for x, y in zip(a, b, strict=True) if x > 0)
+    m = [(x + y) / 2 for x, y in zip(a, b, strict=True)]
+    return (attention_distance(a, m, "kl") + attention_distance(b, m, "kl")) / 2

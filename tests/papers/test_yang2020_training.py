@@ -1,8 +1,6 @@
 """Yang's tagger: its losses against loops in float64, its attention, its seeds and its files."""
 
 import math
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import partial
 
@@ -11,22 +9,22 @@ import pytest
 import torch
 from torch.func import grad, stack_module_state, vmap
 
+from definitions import adversarial_loss, attention_distance
 from headlight.corpora import TaggedSentence, WordVectors
-from headlight.errors import RunError
 from headlight.papers.yang2020 import jobs, training
 from headlight.papers.yang2020.evaluation import Outputs, difference, outputs_of, quality
 from headlight.papers.yang2020.guides import plain_attention
-from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig, run_all
+from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig
 from headlight.papers.yang2020.tagger import Dropout, Tagger, timing_signal
 from headlight.papers.yang2020.tagging_data import UNKNOWN, normal, prepare_data
 from headlight.papers.yang2020.training import (
-    AdversarialObjective,
     TrainingBatch,
     TrainingTask,
-    adversarial_loss,
     loss_of,
     train,
 )
+from headlight.training import run_all
+from headlight.training.adversarial import AdversarialObjective
 
 WORDS = ["the", "Old", "mill", "grinds", "grain", "for", "42", "villages"]
 TAGS = ["B-NP", "I-NP", "I-NP", "B-VP", "B-NP", "B-PP", "B-NP", "I-NP"]
@@ -186,31 +184,6 @@ def test_dropout_leaves_out_its_share_and_keeps_the_mean():
 # Losses, by loops
 
 
-def naive_loss(logits, attention, taught, base, lengths, weight, goal):
-    near, far, words = 0.0, 0.0, sum(lengths)
-    for row, length in enumerate(lengths):
-        for word in range(length):
-            scores = [math.exp(x) for x in logits[row, word]]
-            p = [x / sum(scores) for x in scores]
-            q = list(taught[row, word])
-            if goal.prediction == "tvd":
-                near += sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
-            else:
-                near -= math.log(p[q.index(max(q))])
-            for head in range(attention.shape[1]):
-                a = [float(x) for x in attention[row, head, word, :length]]
-                b = [float(x) for x in base[row, head, word, :length]]
-                far += naive_distance(a, b, goal.distance) / attention.shape[1]
-    return near / words - weight * far / words
-
-
-def naive_distance(a, b, distance):
-    if distance == "kl":
-        return sum(x * math.log(x / y) for x, y in zip(a, b, strict=True) if x > 0)
-    m = [(x + y) / 2 for x, y in zip(a, b, strict=True)]
-    return (naive_distance(a, m, "kl") + naive_distance(b, m, "kl")) / 2
-
-
 @pytest.mark.parametrize("prediction", ["labels", "tvd"])
 @pytest.mark.parametrize("distance", ["kl", "jsd"])
 def test_the_loss_of_an_adversary(data, prediction, distance):
@@ -220,10 +193,13 @@ def test_the_loss_of_an_adversary(data, prediction, distance):
     with torch.no_grad():
         outputs, (taught, attention) = (each(batch.words, batch.real) for each in (model, base))
     taught = taught.softmax(-1)
-    found = adversarial_loss(outputs, TrainingBatch(batch, taught, attention), 0.3, goal)
+    task = TrainingTask((0,), 0.3, goal)
+    taught_batch = TrainingBatch(batch, taught, attention)
+    found = loss_of(model, dict(model.named_parameters()), taught_batch, task)
     lengths = batch.real.sum(-1).tolist()
     numbers = [each.numpy() for each in (*outputs, taught, attention)]
-    assert float(found) == pytest.approx(naive_loss(*numbers, lengths, 0.3, goal), rel=1e-6)
+    expected = adversarial_loss(*numbers, lengths, 0.3, goal)
+    assert float(found.detach()) == pytest.approx(expected, rel=1e-6)
 
 
 def test_differences_and_quality_by_loops(data):
@@ -247,8 +223,8 @@ def test_differences_and_quality_by_loops(data):
                         each.attention[row, head, word, :length].double().tolist()
                         for each in (a, b)
                     )
-                    kl[head] += naive_distance(x, y, "kl")
-                    jsd[head] += naive_distance(x, y, "jsd")
+                    kl[head] += attention_distance(x, y, "kl")
+                    jsd[head] += attention_distance(x, y, "jsd")
     assert found["agreement"] == pytest.approx(agree / words)
     assert found["tvd"] == pytest.approx(tvd / words, rel=1e-5)
     np.testing.assert_allclose(found["kl"], kl / words, rtol=1e-3, atol=1e-7)
@@ -264,14 +240,12 @@ def test_a_loss_with_exact_zeros_has_a_gradient(data):
     batch = data.parts["train"][0]
     model = new(data)
     itself = plain_attention(batch, "identity")
-    logits, weight = model(batch.words, batch.real)
     taught = torch.nn.functional.one_hot(batch.tags, len(data.tags)).float()
     for distance in ("kl", "jsd"):
         training_batch = TrainingBatch(batch, taught, itself)
-        loss = adversarial_loss(
-            (logits, weight), training_batch, 1.0, AdversarialObjective("labels", distance)
-        )
-        gradients = torch.autograd.grad(loss, list(model.parameters()), retain_graph=True)
+        task = TrainingTask((0,), 1.0, AdversarialObjective("labels", distance))
+        loss = loss_of(model, dict(model.named_parameters()), training_batch, task)
+        gradients = torch.autograd.grad(loss, list(model.parameters()))
         assert torch.isfinite(loss)
         assert all(torch.isfinite(each).all() for each in gradients)
 
@@ -406,22 +380,6 @@ def test_processes_make_the_same_models(data, tmp_path, trainer):
     for seed in (0, 1):
         path = again.path(Job("base", seed))
         assert path.read_bytes() == trainer.path(Job("base", seed)).read_bytes()
-
-
-def test_a_process_that_is_killed_is_one_sentence(data, tmp_path, monkeypatch):
-    class Broken(ThreadPoolExecutor):
-        def __init__(self, *given, **more):
-            super().__init__(1)
-
-        def submit(self, *given):
-            found = Future()
-            found.set_exception(BrokenProcessPool("killed"))
-            return found
-
-    monkeypatch.setattr(jobs, "ProcessPoolExecutor", Broken)
-    trainer = TaggerTrainer(data, CONFIG, tmp_path)
-    with pytest.raises(RunError, match=r"ended from outside.*--resume and fewer --processes"):
-        run_all(trainer, [Job("base", 0), Job("base", 1)], 2, lambda job: None)
 
 
 def test_selection_on_the_test_part_is_by_its_f1(data, trainer, tmp_path):

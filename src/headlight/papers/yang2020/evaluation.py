@@ -11,8 +11,8 @@ from torch import Tensor
 from headlight.measures import jensen_shannon, kullback_leibler, total_variation
 from headlight.papers.yang2020.tagger import Attention, Tagger
 from headlight.papers.yang2020.tagging_data import TagBatch, TaggingData
-from headlight.papers.yang2020.training import cross_entropy
 from headlight.reduce.spans import SpanScore, span_score
+from headlight.training.adversarial import cross_entropy
 
 Numbers = dict[str, float | list[float]]
 """By name; a list has one for each head."""

@@ -1,11 +1,6 @@
-"""The models that the paper trains, one by one or in processes, each kept when it is finished."""
+"""The models that the paper trains."""
 
-import multiprocessing
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,8 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headlight.errors import ResultError, RunError
-from headlight.files import load_tensors, save_tensors
 from headlight.papers.yang2020.evaluation import (
     Numbers,
     Outputs,
@@ -28,11 +21,12 @@ from headlight.papers.yang2020.guides import Guide, guiding_attention
 from headlight.papers.yang2020.tagger import Tagger
 from headlight.papers.yang2020.tagging_data import PARTS, Part, TaggingData
 from headlight.papers.yang2020.training import (
-    AdversarialObjective,
     TrainingBatch,
     TrainingTask,
     train,
 )
+from headlight.training import KeptModels
+from headlight.training.adversarial import AdversarialObjective
 
 Kind = Literal["base", "adversary", "guided"]
 STREAMS: tuple[Kind, ...] = ("base", "adversary", "guided")
@@ -86,7 +80,7 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class TaggerTrainer:
+class TaggerTrainer(KeptModels[Job]):
     """Trains models on the same data, and keeps each in a file of its own.
 
     Attributes:
@@ -99,28 +93,11 @@ class TaggerTrainer:
     config: TrainingConfig
     folder: Path
 
-    def path(self, job: Job) -> Path:
-        """The file of a model, with its parameters and what was measured."""
-        return self.folder / f"{job.name}.safetensors"
-
-    def is_done(self, job: Job) -> bool:
-        """Whether the model is there, undamaged."""
-        try:
-            load_tensors(self.path(job))
-        except ResultError:
-            return False
-        return True
-
-    def measured(self, job: Job) -> dict[str, Any]:
-        """What was measured of a finished model."""
-        return load_tensors(self.path(job))[1]
-
     def model(self, job: Job) -> Tagger:
         """A finished model."""
-        arrays, _ = load_tensors(self.path(job))
         with torch.random.fork_rng(devices=()):  # what it begins with is of no interest
             model = Tagger.of(self.data)
-        model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+        model.load_state_dict(self.parameters(job))
         return model
 
     def outputs(self, job: Job, parts: Sequence[Part] = PARTS) -> dict[Part, list[Outputs]]:
@@ -142,8 +119,7 @@ class TaggerTrainer:
         header: dict[str, Any] = {"curve": curve}
         for part in ("dev", "test"):
             header[part] = self._evaluate(model, part, base, given)
-        arrays = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-        save_tensors(self.path(job), arrays, header)
+        self.save(job, model.state_dict(), header)
 
     def _given(self, job: Job) -> dict[Part, list[Tensor]]:
         """The attention that a guided model gets."""
@@ -217,72 +193,3 @@ class TaggerTrainer:
         found = outputs_of(model, batches, None if given is None else given[part])
         numbers = quality(self.data, batches, found)
         return numbers if base is None else numbers | difference(batches, found, base[part])
-
-
-def run_all(
-    trainer: TaggerTrainer, jobs: Sequence[Job], processes: int, done: Callable[[Job], object]
-) -> None:
-    """Train all models of the list that are not there yet; none may need another of the list.
-
-    Every process has one thread, so that a model is the same to the last bit however many there
-    are.
-
-    Args:
-        trainer: what trains them.
-        jobs: the models.
-        processes: how many train at a time; 1 stays in this process.
-        done: is called with each when it is finished.
-
-    Raises:
-        RunError: a process was ended from outside.
-    """
-    waiting = [job for job in jobs if not trainer.is_done(job)]
-    if processes == 1 or len(waiting) < 2:
-        for job in waiting:
-            with one_thread():
-                trainer.run(job)
-            done(job)
-        return
-    context = multiprocessing.get_context("spawn")  # torch does not survive a fork
-    with ProcessPoolExecutor(
-        min(processes, len(waiting)), context, initializer=_enter, initargs=(trainer,)
-    ) as pool:
-        futures = {pool.submit(_run, job): job for job in waiting}
-        try:
-            for future in as_completed(futures):
-                future.result()
-                done(futures[future])
-        except BrokenProcessPool as problem:
-            raise RunError(
-                "a process that trained a model was ended from outside, perhaps for want of "
-                "memory; go on with --resume and fewer --processes."
-            ) from problem
-        finally:
-            pool.shutdown(cancel_futures=True)  # models that are begun are finished, and kept
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Within the block torch computes in one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-_trainer: TaggerTrainer | None = None
-"""In a process of its own: what was handed over when it began."""
-
-
-def _enter(trainer: TaggerTrainer) -> None:
-    global _trainer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process is told, and ends the others
-    torch.set_num_threads(1)
-    _trainer = trainer
-
-
-def _run(job: Job) -> None:
-    assert _trainer is not None  # noqa: S101
-    _trainer.run(job)

@@ -1,8 +1,6 @@
 """The results that the exhibits are made of: all models of the sweep, and those that are guided."""
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,11 +16,11 @@ from headlight.papers.folder import RESULTS
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight.papers.yang2020.evaluation import difference, outputs_of, quality
 from headlight.papers.yang2020.guides import Guide, plain_attention
-from headlight.papers.yang2020.jobs import Job, Kind, TaggerTrainer, TrainingConfig, run_all
+from headlight.papers.yang2020.jobs import Job, Kind, TaggerTrainer, TrainingConfig
 from headlight.papers.yang2020.tagging_data import TaggingData, prepare_data
-from headlight.papers.yang2020.training import AdversarialObjective
 from headlight.result import describe
-from headlight.run.progress import Progress, show_progress
+from headlight.training import run_stages
+from headlight.training.adversarial import AdversarialObjective
 
 MODELS = "taggers"
 """The folder of trained models, among the results."""
@@ -137,7 +135,7 @@ def _kept(
     def make(_: Path) -> xarray.Dataset:
         folder = begun_folder(reproduction.folder / RESULTS / MODELS, signature_of(None, about))
         trainer = TaggerTrainer(read_data(reproduction), config, folder)
-        _train(trainer, stages, settings.processes, show=reproduction.progress)
+        run_stages(trainer, stages, settings.processes, show=reproduction.progress)
         rows = [(vars(job), trainer.measured(job)) for job in shown]
         for seed in range(settings.repeats):
             rows += more(trainer, seed)
@@ -166,40 +164,6 @@ def read_data(reproduction: Reproduction) -> TaggingData:
         )
     vectors = read_word_vectors(sources.word_vectors) if sources.word_vectors else None
     return prepare_data(sentences, vectors, settings.seed)
-
-
-def _train(
-    trainer: TaggerTrainer, stages: list[list[Job]], processes: int | None, *, show: bool
-) -> None:
-    """Stage after stage, since a later one may need the models of those before."""
-    jobs = [job for stage in stages for job in stage]
-    there = sum(map(trainer.is_done, jobs))
-    with _shown(len(jobs), show and there < len(jobs)) as progress:
-        if progress and there:
-            progress.skip(there, 0)
-        for stage in stages:
-            run_all(
-                trainer,
-                stage,
-                processes or usable_cores(),
-                lambda _: progress.advance(1, 0) if progress else None,
-            )
-
-
-@contextmanager
-def _shown(jobs: int, show: bool) -> Iterator[Progress | None]:
-    if not show:
-        yield None
-        return
-    with show_progress(jobs, unit="models") as progress:
-        yield progress
-
-
-def usable_cores() -> int:
-    """Those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not everywhere
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _references(trainer: TaggerTrainer, seed: int) -> Rows:

@@ -6,41 +6,29 @@ serves a single model and, on a GPU, many models stacked by `torch.func`.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Float
 from torch import Tensor
 from torch.func import functional_call
 
-from headlight.measures import jensen_shannon, kullback_leibler, total_variation
-from headlight.papers.yang2020.tagger import Attention, Logits, Tagger
+from headlight.papers.yang2020.tagger import Tagger
 from headlight.papers.yang2020.tagging_data import TagBatch
-
-Prediction = Literal["labels", "tvd"]
-"""How far predictions are from the teacher's: cross-entropy to its tags, or total variation."""
-Distance = Literal["kl", "jsd"]
-"""How far attention is from the teacher's: KL(student ‖ teacher), or JSD."""
+from headlight.training.adversarial import (
+    AdversarialObjective,
+    Counted,
+    Taught,
+    adversarial_loss,
+    cross_entropy,
+    mean_of_real,
+)
 
 PEAK = 4e-3
 """The learning rate at its highest."""
 WARM = 0.1
 """The share of steps before that; after it the rate falls to 0."""
 BETAS = (0.9, 0.98)
-
-
-@dataclass(frozen=True)
-class AdversarialObjective:
-    """What an adversary is trained for.
-
-    Attributes:
-        prediction: see `Prediction`.
-        distance: see `Distance`.
-    """
-
-    prediction: Prediction = "labels"
-    distance: Distance = "kl"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,55 +44,6 @@ class TrainingBatch:
     batch: TagBatch
     probability: Float[Tensor, "sentence word tag"] | None = None
     attention: Float[Tensor, "sentence head query key"] | None = None
-
-
-def mean_of_real(
-    values: Float[Tensor, "sentence word"], real: Bool[Tensor, "sentence word"]
-) -> Float[Tensor, ""]:
-    """The mean over words that are no padding."""
-    return torch.where(real, values, 0).sum() / real.sum()
-
-
-def cross_entropy(logits: Logits, tags: Int64[Tensor, "batch word"]) -> Float[Tensor, "batch word"]:
-    """−ln p of these tags."""
-    return -logits.log_softmax(-1).gather(-1, tags[..., None]).squeeze(-1)
-
-
-def prediction_loss(
-    logits: Logits, taught: Float[Tensor, "batch word tag"], real: Tensor, prediction: Prediction
-) -> Float[Tensor, ""]:
-    """How far predictions are from the teacher's, as the mean over words."""
-    if prediction == "tvd":
-        return mean_of_real(total_variation(logits.softmax(-1), taught), real)
-    return mean_of_real(cross_entropy(logits, taught.argmax(-1)), real)
-
-
-def attention_distance(
-    weight: Attention, taught: Attention, real: Bool[Tensor, "batch word"], distance: Distance
-) -> Float[Tensor, "head"]:
-    """How far attention is from the teacher's, by head: the mean over rows of words."""
-    measure = kullback_leibler if distance == "kl" else jensen_shannon
-    rows = measure(weight, taught, real[:, None, None])
-    return torch.where(real[:, None], rows, 0).sum((0, 2)) / real.sum()
-
-
-def adversarial_loss(
-    outputs: tuple[Logits, Attention],
-    training_batch: TrainingBatch,
-    weight: float | Tensor,
-    goal: AdversarialObjective,
-) -> Float[Tensor, ""]:
-    """D(predictions) − λ D(attention), both as means over words; Section 4.2 of the paper.
-
-    The released code has λ times the mean over all entries of the attention, padding included,
-    which is that over rows divided by their length.
-    """
-    assert training_batch.probability is not None  # noqa: S101 - an adversary has a teacher
-    assert training_batch.attention is not None  # noqa: S101
-    logits, attention = outputs
-    real = training_batch.batch.real
-    far = attention_distance(attention, training_batch.attention, real, goal.distance).mean()
-    return prediction_loss(logits, training_batch.probability, real, goal.prediction) - weight * far
 
 
 @dataclass(frozen=True)
@@ -136,9 +75,12 @@ def loss_of(
     given = training_batch.attention if task.guided else None
     outputs = functional_call(model, dict(parameters), (batch.words, batch.real, given))
     if task.weight is not None:
-        return adversarial_loss(
-            outputs, training_batch, task.weight if weight is None else weight, task.goal
-        )
+        assert training_batch.probability is not None  # noqa: S101 - an adversary has a teacher
+        assert training_batch.attention is not None  # noqa: S101
+        taught = Taught(training_batch.probability, training_batch.attention)
+        counted = Counted(batch.real, batch.real, batch.real)
+        chosen = task.weight if weight is None else weight
+        return adversarial_loss(outputs, taught, counted, chosen, task.goal)
     return mean_of_real(cross_entropy(outputs[0], batch.tags), batch.real)
 
 

@@ -1,0 +1,14 @@
+"""Training many models: one by one or in processes, each kept in a file when it is finished."""
+
+from headlight.training.jobs import Trainer, one_thread, run_all, run_stages, usable_cores
+from headlight.training.kept import KeptModels, NamedJob
+
+__all__ = [
+    "KeptModels",
+    "NamedJob",
+    "Trainer",
+    "one_thread",
+    "run_all",
+    "run_stages",
+    "usable_cores",
+]

@@ -1,0 +1,145 @@
+"""Training a list of models, in this process or in several, and saying how far it has come."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import torch
+
+from headlight.errors import RunError
+from headlight.run import Progress, show_progress
+
+Job = TypeVar("Job")
+Asked = TypeVar("Asked", contravariant=True)
+
+
+@runtime_checkable
+class Trainer(Protocol[Asked]):
+    """Trains models, and keeps each when it is finished.
+
+    It is sent to other processes whole, by pickle; so are the jobs.
+    """
+
+    def is_done(self, job: Asked, /) -> bool:
+        """Whether this model is there already."""
+
+    def run(self, job: Asked, /) -> None:
+        """Train a model and keep it."""
+
+
+def run_stages(
+    trainer: Trainer[Job], stages: Sequence[Sequence[Job]], processes: int | None, *, show: bool
+) -> None:
+    """Train all models that are not there yet, stage after stage, with progress.
+
+    Args:
+        trainer: what trains them.
+        stages: models; those of a later stage may need those of earlier ones.
+        processes: how many train at a time; None for as many as there are cores.
+        show: whether to say how far it has come.
+
+    Raises:
+        RunError: a process was ended from outside.
+    """
+    jobs = [job for stage in stages for job in stage]
+    there = sum(map(trainer.is_done, jobs))
+    with _shown(len(jobs), show and there < len(jobs)) as progress:
+        if progress and there:
+            progress.skip(there, 0)
+        for stage in stages:
+            run_all(
+                trainer,
+                stage,
+                processes or usable_cores(),
+                lambda _: progress.advance(1, 0) if progress else None,
+            )
+
+
+@contextmanager
+def _shown(jobs: int, show: bool) -> Iterator[Progress | None]:
+    if not show:
+        yield None
+        return
+    with show_progress(jobs, unit="models") as progress:
+        yield progress
+
+
+def usable_cores() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not everywhere
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_all(
+    trainer: Trainer[Job], jobs: Sequence[Job], processes: int, done: Callable[[Job], object]
+) -> None:
+    """Train all models of the list that are not there yet; none may need another of the list.
+
+    Every process has one thread, so that a model is the same to the last bit however many there
+    are.
+
+    Args:
+        trainer: what trains them.
+        jobs: the models.
+        processes: how many train at a time; 1 stays in this process.
+        done: is called with each when it is finished.
+
+    Raises:
+        RunError: a process was ended from outside.
+    """
+    waiting = [job for job in jobs if not trainer.is_done(job)]
+    if processes == 1 or len(waiting) < 2:
+        for job in waiting:
+            with one_thread():
+                trainer.run(job)
+            done(job)
+        return
+    context = multiprocessing.get_context("spawn")  # torch does not survive a fork
+    with ProcessPoolExecutor(
+        min(processes, len(waiting)), context, initializer=_enter, initargs=(trainer,)
+    ) as pool:
+        futures = {pool.submit(_run, job): job for job in waiting}
+        try:
+            for future in as_completed(futures):
+                future.result()
+                done(futures[future])
+        except BrokenProcessPool as problem:
+            raise RunError(
+                "a process that trained a model was ended from outside, perhaps for want of "
+                "memory; go on with --resume and fewer --processes."
+            ) from problem
+        finally:
+            pool.shutdown(cancel_futures=True)  # models that are begun are finished, and kept
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within the block torch computes in one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+_trainer: Trainer[Any] | None = None
+"""In a process of its own: what was handed over when it began."""
+
+
+def _enter(trainer: Trainer[Any]) -> None:
+    global _trainer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process is told, and ends the others
+    torch.set_num_threads(1)
+    _trainer = trainer
+
+
+def _run(job: Any) -> None:
+    assert _trainer is not None  # noqa: S101
+    _trainer.run(job)

@@ -1,0 +1,56 @@
+"""Trained models as files: parameters, and what was measured."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from headlight.errors import ResultError
+from headlight.files import load_tensors, save_tensors
+
+
+@runtime_checkable
+class NamedJob(Protocol):
+    """One model that is trained."""
+
+    @property
+    def name(self) -> str:
+        """Of its file: no other model of the folder has it."""
+
+
+Job = TypeVar("Job", bound=NamedJob)
+
+
+class KeptModels(Generic[Job]):
+    """What a trainer does with files: each model has one in its folder, whole or not at all."""
+
+    folder: Path
+    """Of the files."""
+
+    def path(self, job: Job) -> Path:
+        """The file of a model, with its parameters and what was measured."""
+        return self.folder / f"{job.name}.safetensors"
+
+    def is_done(self, job: Job) -> bool:
+        """Whether the model is there, undamaged."""
+        try:
+            load_tensors(self.path(job))
+        except ResultError:
+            return False
+        return True
+
+    def measured(self, job: Job) -> dict[str, Any]:
+        """What was measured of a finished model."""
+        return load_tensors(self.path(job))[1]
+
+    def parameters(self, job: Job) -> dict[str, Tensor]:
+        """Those of a finished model, by name."""
+        arrays, _ = load_tensors(self.path(job))
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+    def save(self, job: Job, parameters: Mapping[str, Tensor], measured: dict[str, Any]) -> None:
+        """Write the file of a model that is finished."""
+        arrays = {name: tensor.numpy() for name, tensor in parameters.items()}
+        save_tensors(self.path(job), arrays, measured)
