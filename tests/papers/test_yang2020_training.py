@@ -11,11 +11,12 @@ from torch.func import grad, stack_module_state, vmap
 
 from definitions import adversarial_loss, attention_distance
 from headlight.corpora import TaggedSentence, WordVectors
+from headlight.papers.timing import timing_signal
 from headlight.papers.yang2020 import jobs, training
 from headlight.papers.yang2020.evaluation import Outputs, difference, outputs_of, quality
 from headlight.papers.yang2020.guides import plain_attention
 from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig
-from headlight.papers.yang2020.tagger import Dropout, Tagger, timing_signal
+from headlight.papers.yang2020.tagger import Dropout, Tagger
 from headlight.papers.yang2020.tagging_data import UNKNOWN, normal, prepare_data
 from headlight.papers.yang2020.training import (
     TrainingBatch,

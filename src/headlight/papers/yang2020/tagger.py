@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
+from headlight.papers.timing import timing_signal
 from headlight.papers.yang2020.tagging_data import SUFFIXES, TaggingData, WordTypes
 
 HEADS = 4
@@ -15,7 +16,6 @@ WORD, SUFFIX = 32, 32
 """Lengths of the trained vectors of words and of suffixes; the latter are summed."""
 SMALL = 0.2
 """The standard deviation of these at first: with 1, positions are hard to see beside words."""
-LONGEST_WAVE = 10_000.0
 
 Attention = Float[Tensor, "batch head query key"]
 Logits = Float[Tensor, "batch word tag"]
@@ -137,11 +137,3 @@ class Tagger(nn.Module):
 def _heads(state: Float[Tensor, "batch word width"]) -> Float[Tensor, "batch head word part"]:
     parts: Tensor = state.reshape(*state.shape[:-1], HEADS, -1)
     return parts.transpose(1, 2)
-
-
-def timing_signal(words: int, width: int) -> Float[Tensor, "words width"]:
-    """Sines and cosines of wave lengths from 2π to 10,000 · 2π, side by side."""
-    half = width // 2
-    rate = torch.exp(torch.arange(half) * -(math.log(LONGEST_WAVE) / max(half - 1, 1)))
-    angle = torch.arange(words)[:, None] * rate
-    return torch.cat([angle.sin(), angle.cos()], -1)
