@@ -39,6 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "permutation": {"bootstrap": 2, "shuffles": 1, "by": ["all", "layer", "head"]},
     "faithfulness": {"bootstrap": 2},
+    "agreement": {"bootstrap": 2},
 }
 ALIGNMENT = {"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]}
 SIZES = ("layers", "attention_heads", "ffn_dim")

@@ -41,6 +41,7 @@ FEW = {
     "parser-probes": ("--probes", "right_branching"),
     "permutation": ("--shuffles", "2", "--max-examples", "4"),
     "faithfulness": ("--max-examples", "2"),
+    "agreement": ("--max-examples", "2"),
 }
 
 

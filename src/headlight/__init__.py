@@ -14,6 +14,7 @@ from headlight.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from headlight.api import (
+        agreement as agreement,
         alignment as alignment,
         contributions as contributions,
         coreference as coreference,
@@ -38,6 +39,7 @@ _HOMES = {
     "HeadlightError": "headlight.errors",
     "Model": "headlight.model",
     "Reading": "headlight.reading",
+    "agreement": "headlight.api",
     "alignment": "headlight.api",
     "contributions": "headlight.api",
     "coreference": "headlight.api",
@@ -59,6 +61,7 @@ __all__ = [
     "HeadlightError",
     "Model",
     "Reading",
+    "agreement",
     "alignment",
     "contributions",
     "coreference",

@@ -94,6 +94,11 @@ VICTIMS = {
         lambda: labelled(14),
         classifies=True,
     ),
+    "agreement": Victim(
+        {"bootstrap": 5, "measures": ["weight", "leave_one_out"]},
+        lambda: labelled(14),
+        classifies=True,
+    ),
     "parser_probes": Victim(
         {"probes": ["attention", "random_attention_and_words"], "measures": ["weight", "norm"],
          "training": TRAINING},

@@ -32,6 +32,7 @@ SETTINGS = {
     "alignment": {"bootstrap": 2},
     "permutation": {"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2},
     "faithfulness": {"bootstrap": 2},
+    "agreement": {"bootstrap": 2},
     "coreference": {"bootstrap": 2},
     "parser_probes": {"probes": ["attention"], "training": {"epochs": 1}},
 }

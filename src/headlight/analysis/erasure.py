@@ -8,8 +8,9 @@ from jaxtyping import Float64, Int64
 
 from headlight.analysis.classifier_plan import Classified, Readout
 from headlight.analysis.settings import Removal
-from headlight.capture import CapturedModel
+from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
+from headlight.encode.assembly import Assembly
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 
@@ -74,10 +75,36 @@ def mask_id(model: CapturedModel, removals: Iterable[Removal]) -> int | None:
     found = getattr(model.tokenizer, "mask_token_id", None)
     if "mask" in removals and found is None:
         raise UsageError(
-            f"the tokenizer of {model.name} has no mask token; take words away otherwise, with "
-            "removals delete or attention (--removals)."
+            f"the tokenizer of {model.name} has no mask token; words can be taken away by "
+            "delete or attention."
         )
     return None if found is None else int(found)
+
+
+def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Removal]) -> None:
+    """Refuse to take words away from what a model reads, where that cannot be.
+
+    Args:
+        model: a classifier.
+        classes: what it answers.
+        removals: the ways to take them away.
+
+    Raises:
+        UsageError: the model is a tagger, has no mask token, or nothing would be left of a text.
+    """
+    ways = set(removals)
+    if classes.task == "token":
+        raise UsageError(
+            f"{model.name} answers for every word, and words are taken away for one answer; give "
+            "a classifier of texts."
+        )
+    mask_id(model, ways)
+    tokenizer = model.require_tokenizer("a study reads text")
+    if ways & {"delete", "attention"} and not Assembly.of(tokenizer).single.size:
+        raise UsageError(
+            f"the tokenizer of {model.name} adds no special tokens, so that without its words "
+            "nothing is left of a text; they can be taken away by mask."
+        )
 
 
 class Answers:

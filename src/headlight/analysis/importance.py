@@ -112,6 +112,11 @@ def by_word(tokens: PerToken, examples: Sequence[Classified]) -> list[Importance
     return found
 
 
+def random_source(seed: int, stream: int) -> np.random.Generator:
+    """Random numbers that depend on nothing but the seed and the text; see `Texts.streams`."""
+    return np.random.Generator(np.random.Philox(key=np.array([seed, stream], dtype=np.uint64)))
+
+
 def left_out(answers: Answers, examples: Sequence[Classified]) -> list[Importance]:
     """What the probability of the chosen class loses without each word."""
     numbers = [max(example.words) + 1 for example in examples]

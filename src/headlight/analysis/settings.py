@@ -31,6 +31,9 @@ RowsOfText = Literal["mean", "first", "last"]
 Removal = Literal["mask", "delete", "attention"]
 """How a word is taken away."""
 
+RANDOM = "random"
+"""What knows nothing of a text, beside all measures."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings(Settings):

@@ -60,6 +60,10 @@ _LINES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
         ("reviews.tsv --model ./my-classifier --removals mask,delete,attention", ""),
     ),
+    "agreement": (
+        ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
+        ("reviews.tsv --model ./my-classifier --measures weight,attribution --rows first", ""),
+    ),
 }
 
 

@@ -162,6 +162,13 @@ STUDIES: dict[str, Study] = {
             "FaithfulnessSettings",
             "DeYoung et al. 2020; Serrano and Smith 2019",
         ),
+        Study(
+            "agreement",
+            "which measures agree on the words that matter to a classifier",
+            "labelled",
+            "AgreementSettings",
+            "Jain and Wallace 2019, Section 4.1",
+        ),
     )
 }
 """By name, in the order in which help and documentation list them."""

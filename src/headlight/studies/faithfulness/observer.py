@@ -8,12 +8,13 @@ from jaxtyping import Float64
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifier_plan import Classified
 from headlight.analysis.erasure import Answers, Importance, Order
-from headlight.analysis.importance import by_word, left_out, token_importance
+from headlight.analysis.importance import by_word, left_out, random_source, token_importance
+from headlight.analysis.settings import RANDOM
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.encode.batch import Batch
 from headlight.reduce import ResampledMean, Tally
 from headlight.studies.faithfulness.metrics import metrics, removals
-from headlight.studies.faithfulness.settings import RANDOM, FaithfulnessSettings
+from headlight.studies.faithfulness.settings import FaithfulnessSettings
 
 LEFT_OUT = "leave_one_out"
 
@@ -98,8 +99,7 @@ class FaithfulnessObserver:
         """Orders that depend on nothing but the text and the seed."""
         found = []
         for stream, example in zip(self._texts.streams, self._examples, strict=True):
-            key = np.array([self._settings.seed, stream], dtype=np.uint64)
-            random = np.random.Generator(np.random.Philox(key=key))
+            random = random_source(self._settings.seed, stream)
             words = max(example.words) + 1
             orders = [random.permutation(words) for _ in range(self._settings.random_orders)]
             found.append(orders)

@@ -2,11 +2,8 @@
 
 from dataclasses import dataclass
 
-from headlight.analysis.settings import Removal, WordImportanceSettings
+from headlight.analysis.settings import RANDOM, Removal, WordImportanceSettings
 from headlight.settings import AtLeast1, require_distinct
-
-RANDOM = "random"
-"""The order that knows nothing, beside all measures."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 import xarray
 
 from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
-from headlight.analysis.erasure import mask_id
+from headlight.analysis.erasure import check_removals
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass
 from headlight.analysis.runner import run_study
 from headlight.capture import CapturedModel
-from headlight.encode.assembly import Assembly
 from headlight.encode.batch import Batch
-from headlight.errors import UsageError
 from headlight.run import State
 from headlight.studies.faithfulness.observer import FaithfulnessObserver
 from headlight.studies.faithfulness.result import dataset
@@ -61,13 +59,7 @@ def run(
     settings = settings or FaithfulnessSettings()
     title = "What answers lose with important words"
     plan, classes = plan_classifier_study("faithfulness", title, source, model, settings)
-    if classes.task == "token":
-        raise UsageError(
-            f"{model.name} answers for every word, and words are taken away for one answer; give "
-            "a classifier of texts."
-        )
-    mask_id(model, settings.removals)
-    _check_rest(model, settings)
+    check_removals(model, classes, settings.removals)
 
     def observer(_: Pass, batch: Batch, examples: Sequence[Classified]) -> FaithfulnessObserver:
         return FaithfulnessObserver(model, batch, examples, plan.sites, settings)
@@ -76,18 +68,3 @@ def run(
         return dataset(state.tally, settings)
 
     return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
-
-
-def _check_rest(model: CapturedModel, settings: FaithfulnessSettings) -> None:
-    """Refuse to take all words away where nothing would be left.
-
-    Raises:
-        UsageError: the tokenizer puts no special token beside a text.
-    """
-    others = {"delete", "attention"} & {*settings.removals}
-    tokenizer = model.require_tokenizer("a study reads text")
-    if others and not Assembly.of(tokenizer).single.size:
-        raise UsageError(
-            f"the tokenizer of {model.name} adds no special tokens, so that without its words "
-            "nothing is left of a text; mask them (--removals mask)."
-        )

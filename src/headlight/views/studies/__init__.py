@@ -39,6 +39,7 @@ STUDIES = (
     "alignment",
     "permutation",
     "faithfulness",
+    "agreement",
 )
 """The attribute ``stage`` of the results that can be shown."""
 

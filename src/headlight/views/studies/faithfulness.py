@@ -8,14 +8,15 @@ import xarray as xr
 
 from headlight.views.exhibits import Table
 from headlight.views.pictures import Line, LinePanel, lines
-from headlight.views.studies.parts import COLOURED, Drawing, Figure, Section, Summary, rounded
-
-NAMES = {
-    "gradient_input": "gradient × input",
-    "leave_one_out": "leave one out",
-    "random": "random order",
-}
-"""Of measures that are called otherwise on a page."""
+from headlight.views.studies.parts import (
+    COLOURED,
+    IMPORTANCE_NAMES,
+    Drawing,
+    Figure,
+    Section,
+    Summary,
+    rounded,
+)
 
 METRICS = {
     "comprehensiveness": "comprehensiveness ↑",
@@ -64,7 +65,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _label(measure: str) -> str:
-    return NAMES.get(measure, measure)
+    return "random order" if measure == "random" else IMPORTANCE_NAMES.get(measure, measure)
 
 
 def _labels(result: xr.Dataset) -> dict[str, str]:

@@ -21,6 +21,13 @@ COLOURED = ("weight", "norm", "effective", "gradient", "attribution")
 """Lines that have a colour of their own."""
 
 
+IMPORTANCE_NAMES = {
+    "gradient_input": "gradient × input",
+    "leave_one_out": "leave one out",
+}
+"""Measures of what is important to an answer, where a page calls them otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drawing:
     """A picture that is drawn when it is asked for.

@@ -1,0 +1,1 @@
+"""How far measures agree on which words of a text matter."""

@@ -1,0 +1,35 @@
+"""Settings of a study of how far measures agree."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from headlight.analysis.settings import RANDOM, Removal, WordImportanceSettings
+from headlight.settings import Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementSettings(WordImportanceSettings):
+    """Everything that the result depends on besides model and texts.
+
+    Attributes:
+        measures: which measures are compared with each other: of attention ``weight``, ``norm`` and
+            ``effective``; ``attribution``, what input tokens contribute to hidden ones, which is
+            slow; ``gradient_input``, the gradient of the probability times the embedding; and
+            ``leave_one_out``, how the probability changes without the word. Random numbers stand
+            beside them.
+        removal: how a word is left out: its pieces are left out (``delete``), become the ``mask``
+            token, or cannot be attended to (``attention``).
+        signed: words that speak against the answer come last by gradients and leaving one out; by
+            default their sizes are compared, as attention has no sign (Jain and Wallace 2019).
+        top: the most important words, whose overlap is counted, are this share of the words of a
+            text, rounded up.
+    """
+
+    removal: Removal = "delete"
+    signed: bool = False
+    top: Annotated[float, Range(above=0, maximum=1)] = 0.1
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """All that are compared, random numbers last."""
+        return (*self.measures, RANDOM)
