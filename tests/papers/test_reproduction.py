@@ -196,7 +196,7 @@ def test_settings_are_explained_where_they_are_declared() -> None:
 
 
 def test_a_paper_sets_segment_ids_unless_somebody_else_does() -> None:
-    paper = Paper("clark2019", "", "", (), segment_ids="zeros")
+    paper = Paper("clark2019", "", "", (), defaults={"segment_ids": "zeros"})
     assert paper.resolve(ReproductionSettings()).segment_ids == "zeros"
     assert paper.resolve(ReproductionSettings(segment_ids="pair")).segment_ids == "pair"
     with pytest.raises(UsageError, match="leave out --kind"):

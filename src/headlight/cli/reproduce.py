@@ -43,6 +43,8 @@ REPRODUCE_EXAMPLES = """
   headlight reproduce brunner2020 --pairs hf:glue:mrpc:validation --compare ./fine-tuned
 
   headlight reproduce yang2020 --tagged conll2000/train.txt --word-vectors glove.txt
+
+  headlight reproduce jain2019 --labelled hf:stanfordnlp/sst2 --labelled hf:stanfordnlp/imdb
 """
 
 

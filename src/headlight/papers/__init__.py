@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "PaperName", "find_paper"]
 
-PaperName = Literal["clark2019", "kobayashi2020", "brunner2020", "yang2020"]
+PaperName = Literal["clark2019", "kobayashi2020", "brunner2020", "yang2020", "jain2019"]
 NAMES: tuple[PaperName, ...] = get_args(PaperName)
 
 

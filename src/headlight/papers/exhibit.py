@@ -1,13 +1,13 @@
 """A paper as a list of exhibits, each made by one function that carries its name and title."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.reproduction import Reproduction, open_reproduction
-from headlight.papers.settings import ReproductionSettings, SegmentIds
+from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
@@ -101,21 +101,21 @@ class Paper:
         title: the page's.
         introduction: what it is, and how names and numbers are to be read.
         exhibits: in the order of the page.
-        segment_ids: of pairs of paragraphs, as its authors set them: ``zeros`` or ``pair``.
         of_any_kind: whether its exhibits can be made of any kind of attention, decoders' too.
         loads_model: whether they are about a model that is loaded; else it trains its own.
+        defaults: settings by name, where nobody chooses; most are the choice of the authors.
     """
 
     name: str
     title: str
     introduction: str
     exhibits: tuple[ExhibitSpec, ...]
-    segment_ids: SegmentIds = "pair"
     of_any_kind: bool = False
     loads_model: bool = True
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def resolve(self, settings: ReproductionSettings) -> ReproductionSettings:
-        """The settings, with the choice of the authors where none was made.
+        """The settings, with the paper's defaults where nothing was chosen.
 
         Raises:
             UsageError: a kind of attention is asked for, and the exhibits are of the first kind
@@ -126,7 +126,10 @@ class Paper:
                 f"the exhibits of {self.name} are of the first attention that a model has, in an "
                 "encoder-decoder of its encoder; leave out --kind."
             )
-        return settings.replace(segment_ids=settings.segment_ids or self.segment_ids)
+        defaults = {"segment_ids": "pair", **self.defaults}
+        return settings.replace(
+            **{name: given for name, given in defaults.items() if getattr(settings, name) is None}
+        )
 
     def open(
         self,

@@ -58,7 +58,7 @@ class ReproductionSettings(Settings):
         lambdas: how much adversaries of yang2020 are to differ in attention: λ times the mean KL
             of a row is taken from their loss; 0 is always among them.
         repeats: models of yang2020 that are trained alike but for their seeds.
-        epochs: passes over the training sentences, of yang2020.
+        epochs: passes over what is learnt from, of yang2020; of jain2019 at most so many.
         predictions: what keeps an adversary's predictions near those of its base: cross-entropy to
             the base's ``labels``, as in the paper, or total variation, ``tvd``.
         distance: what keeps its attention away: ``kl``, as in the paper, or ``jsd``, which is
@@ -67,8 +67,10 @@ class ReproductionSettings(Settings):
             released code.
         processes: models that are trained at a time; by default as many as there are cores.
         max_texts: texts of each part of a labelled set, drawn; by default all.
-        max_words: labelled texts that are longer are left out; by default only those that the
-            papers leave out.
+        max_words: labelled texts that are longer are left out, besides those that the papers leave
+            out; by default those of more than 200 words in jain2019.
+        max_explained: texts of each test part that jain2019 looks at one by one.
+        max_adversaries: of these those for which it looks for other attention.
         drawn: translations of which soft alignments are drawn: the ``sample`` of the package, from
             German to English, or the first short ones of the ``corpus`` that has gold links.
     """
@@ -100,6 +102,8 @@ class ReproductionSettings(Settings):
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
     max_texts: AtLeast1 | None = None
     max_words: AtLeast1 | None = None
+    max_explained: Annotated[int, Range(minimum=2)] = 150
+    max_adversaries: AtLeast1 = 60
     drawn: Literal["sample", "corpus"] = "sample"
 
     def __post_init__(self) -> None:

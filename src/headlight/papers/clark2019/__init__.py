@@ -21,5 +21,5 @@ PAPER = Paper(
         figure_1, section_3_1, figure_2, figure_3, figure_4, table_1, figure_5, table_2, table_3,
         figure_6,
     ),
-    segment_ids="zeros",
+    defaults={"segment_ids": "zeros"},
 )  # fmt: skip

@@ -1,0 +1,282 @@
+"""Figures 2 to 5, how measures agree; 6, permuted attention; 7 and 8, adversarial attention."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas
+import xarray
+from jaxtyping import Float64
+
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.jain2019 import published
+from headlight.papers.jain2019.results import frame_of, load_all
+from headlight.papers.jain2019.tables import (
+    ENCODER_NAMES,
+    OF_WHAT,
+    PAIR_NAMES,
+    SOURCE,
+    Results,
+    notes_of,
+)
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.text_classifiers.models import Encoder
+from headlight.papers.writer import ExhibitWriter
+from headlight.papers.yang2020.intervals import interval
+from headlight.views.pictures import (
+    BarRow,
+    Box,
+    BoxPanel,
+    Line,
+    LinePanel,
+    Mark,
+    bars,
+    boxes,
+    lines,
+)
+
+TAU_EDGES = np.linspace(-1, 1, 21)
+BOUND = float(np.log(2))
+JSD_EDGES = np.linspace(0, BOUND, 15)
+WEIGHT_EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
+COLOURS = ("#0072b2", "#d1500a")
+"""Of the two classes, as in the lines."""
+FAR = 0.6
+"""An ε-max JSD of so much is close to the bound of ln 2."""
+
+Values = Float64[np.ndarray, " _"]
+
+
+@exhibit("figure-2", "How attention agrees with gradients and leaving out", f"{SOURCE}, Figure 2")
+def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Histograms of τ over texts, by predicted class."""
+    results = load_all(reproduction)
+    pictures = []
+    for pair in ("attention_gradient", "attention_left_out"):
+        name = PAIR_NAMES[pair]
+        panels = _panels(results, TAU_EDGES, pair, f"τ ({name})")
+        means = [float(frame_of(found)[pair].mean()) for found in results.values()]
+        pictures.append(
+            writer.picture(
+                lines(panels, columns=len(ENCODER_NAMES)),
+                f"Share of the texts of a predicted class by τ of {name}; the line is at 0.",
+                f"Mean τ from {min(means):.2f} to {max(means):.2f}.",
+                name=pair.replace("_", "-"),
+            )
+        )
+    return Content(OF_WHAT, pictures=pictures, notes=notes_of(reproduction, results))
+
+
+@exhibit(
+    "figure-3",
+    "Whether gradients agree with leaving out more than attention does",
+    f"{SOURCE}, Figures 3 to 5",
+)
+def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Differences of τ on the same text, and those between encoders."""
+    results = load_all(reproduction)
+    frames = {key: frame_of(found) for key, found in results.items()}
+    pairs = ("attention_left_out", "attention_gradient")
+    rows = [
+        BarRow(
+            f"{title}, {ENCODER_NAMES[encoder]}",
+            [_mark(f"minus τ ({PAIR_NAMES[pair]})", gain(frame, pair)) for pair in pairs],
+        )
+        for (title, encoder), frame in frames.items()
+    ]
+    beside = [
+        BarRow(
+            title,
+            [
+                _mark(f"average − {name}", _between(frames, title, encoder))
+                for encoder, name in ENCODER_NAMES.items()
+                if encoder != "average"
+            ],
+        )
+        for title in dict.fromkeys(title for title, _ in frames)
+    ]
+    table = pandas.DataFrame(
+        {
+            "model": [row.label for row in rows],
+            **{
+                f"{PAIR_NAMES['gradient_left_out']} − {PAIR_NAMES[pair]}": [
+                    str(interval(gain(frame, pair))) for frame in frames.values()
+                ]
+                for pair in pairs
+            },
+        }
+    )
+    held = sum(interval(gain(frame, pairs[1])).mean > 0 for frame in frames.values())
+    drawn = bars(rows, x_label="τ (gradient, left out) minus another τ", dots=True)
+    first = writer.picture(
+        drawn,
+        "By how much τ of gradients and leaving out is above that of attention and leaving out "
+        "(Figure 3), and of attention and gradients (Figure 4); means over texts, 95% intervals.",
+        f"Above 0 for {held} of {len(frames)} models.",
+    )
+    second = writer.picture(
+        bars(beside, x_label="difference of τ (attention, left out)", dots=True),
+        "By how much attention agrees with leaving out better where words are encoded one by one "
+        "than in context (Figure 5); means over texts with 95% intervals.",
+        "Differences between encoders by set.",
+        name="encoders",
+    )
+    return Content(
+        f"{OF_WHAT} Differences are taken on each text; right of 0 gradients and leaving out agree "
+        "better with each other than with attention.",
+        pictures=[first, second],
+        tables=[writer.table(table, "Mean difference of τ over texts ± half of a 95% interval")],
+        notes=notes_of(reproduction, results),
+    )
+
+
+@exhibit("figure-6", "Predictions when attention is permuted", f"{SOURCE}, Figure 6")
+def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The median change of the prediction, against the largest weight."""
+    results = load_all(reproduction)
+    table, panels = _by_weight(results, "permuted", "median TVD", (0.0, 1.0))
+    medians = [float(found["permuted"].median()) for found in results.values()]
+    picture = writer.picture(
+        boxes(panels, columns=len(ENCODER_NAMES)),
+        "How far the prediction of a text moves, the median over 100 permutations of its weights, "
+        "by its largest weight and predicted class (blue the first, red the second). Lines are "
+        "medians over texts, boxes quartiles, whiskers the 5th and the 95th percentile.",
+        f"Medians over texts from {min(medians):.3f} to {max(medians):.3f}.",
+    )
+    return Content(
+        "The weights of all words of a text change places at random, and the states that they "
+        "weigh stay as they are. TVD of two classes is the change of the probability of either.",
+        pictures=[picture],
+        tables=[writer.table(table, "Median over texts, by the largest weight")],
+        notes=notes_of(reproduction, results),
+    )
+
+
+@exhibit("figure-7", "How different attention can be", f"{SOURCE}, Figure 7")
+def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Histograms of the ε-max JSD by predicted class."""
+    results = load_all(reproduction)
+    panels = _panels(results, JSD_EDGES, "jsd", "ε-max JSD")
+    table = pandas.DataFrame([_adversaries_row(*key, found) for key, found in results.items()])
+    means = [float(found["jsd"].mean()) for found in results.values()]
+    picture = writer.picture(
+        lines(panels, columns=len(ENCODER_NAMES)),
+        "Share of the texts of a predicted class by the ε-max JSD; the bound is ln 2 = 0.693.",
+        f"Means from {min(means):.2f} to {max(means):.2f}.",
+    )
+    return Content(
+        "For each text attention is looked for that is as far as possible from the model's own, in "
+        "Jensen-Shannon divergence, and moves the prediction by at most 0.05; encoder and output "
+        "stay as they are. What is found is a lower bound of what there is.",
+        pictures=[picture],
+        tables=[writer.table(table, "ε-max JSD over texts")],
+        notes=notes_of(reproduction, results),
+    )
+
+
+@exhibit("figure-8", "How different attention can be, by the largest weight", f"{SOURCE}, Figure 8")
+def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The ε-max JSD against the largest weight."""
+    results = load_all(reproduction)
+    table, panels = _by_weight(results, "jsd", "ε-max JSD", (0.0, 0.7))
+    picture = writer.picture(
+        boxes(panels, columns=len(ENCODER_NAMES)),
+        "ε-max JSD by the largest weight of a text and predicted class (blue the first, red the "
+        "second). Lines are medians over texts, boxes quartiles, whiskers the 5th and the 95th "
+        "percentile.",
+        "Boxes of ε-max JSD by largest weight.",
+    )
+    return Content(
+        "As Figure 7. Where one word has nearly all attention, other attention is harder to find "
+        "that leaves the prediction as it is, unless the prediction does not depend on attention.",
+        pictures=[picture],
+        tables=[writer.table(table, "Median over texts, by the largest weight")],
+        notes=notes_of(reproduction, results),
+    )
+
+
+def gain(frame: pandas.DataFrame, pair: str) -> "pandas.Series[float]":
+    """τ (gradient, left out) minus another τ on the same text."""
+    return (frame["gradient_left_out"] - frame[pair]).dropna()
+
+
+def _between(
+    frames: dict[tuple[str, Encoder], pandas.DataFrame], title: str, encoder: Encoder
+) -> "pandas.Series[float]":
+    """By how much τ (attention, left out) is larger with the encoder ``average``."""
+    one, other = frames[title, "average"], frames[title, encoder]
+    return (one["attention_left_out"] - other["attention_left_out"]).dropna()
+
+
+def _mark(series: str, values: "pandas.Series[float]") -> Mark:
+    found = interval(values)
+    return Mark(series, found.mean, found.mean - found.half, found.mean + found.half)
+
+
+def _panels(results: Results, edges: Values, column: str, x_label: str) -> list[LinePanel]:
+    """A panel for each model, with a histogram for each predicted class."""
+    panels = []
+    for (title, encoder), found in results.items():
+        frame = frame_of(found)
+        series = [
+            _histogram(f"class {number + 1}", frame.loc[frame.predicted == number, column], edges)
+            for number in range(found.sizes["class"])
+        ]
+        names = ", ".join(map(str, found["class"].values))
+        panels.append(
+            LinePanel(
+                f"{title} ({names}), {ENCODER_NAMES[encoder]}",
+                series,
+                x_label,
+                "share of texts",
+                percent=True,
+            )
+        )
+    return panels
+
+
+def _histogram(label: str, values: "pandas.Series[float]", edges: Values) -> Line:
+    """The outline of a histogram, as shares of all values."""
+    counts, _ = np.histogram(values.dropna(), edges)
+    shares = counts / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
+    return Line(label, np.repeat(edges, 2)[1:-1], np.repeat(shares, 2))
+
+
+def _by_weight(
+    results: Results, name: str, y_label: str, limits: tuple[float, float]
+) -> tuple[pandas.DataFrame, list[BoxPanel]]:
+    """Boxes by bins of the largest weight and class, and the medians as a table."""
+    bins = list(pairwise(WEIGHT_EDGES))
+    labels = [f"≤ {high:g}" for _, high in bins]
+    rows, panels = [], []
+    for (title, encoder), found in results.items():
+        frame = frame_of(found).dropna(subset=[name])
+        within = [frame[(frame.largest > low) & (frame.largest <= high)] for low, high in bins]
+        model = f"{title}, {ENCODER_NAMES[encoder]}"
+        shown = [
+            Box.of(
+                "" if number else label, some.loc[some.predicted == number, name].to_numpy(), colour
+            )
+            for label, some in zip(labels, within, strict=True)
+            for number, colour in enumerate(COLOURS)
+        ]
+        panels.append(BoxPanel(model, shown, "largest weight", y_label, limits=limits))
+        cells = {
+            label: f"{some[name].median():.3f} ({len(some)})" if len(some) else "–"
+            for label, some in zip(labels, within, strict=True)
+        }
+        rows.append({"model": model, **cells, "all": f"{frame[name].median():.3f}"})
+    return pandas.DataFrame(rows), panels
+
+
+def _adversaries_row(title: str, encoder: Encoder, found: xarray.Dataset) -> dict[str, object]:
+    frame = frame_of(found).dropna(subset=["jsd"])
+    known = published.RELEASED.get((title, encoder))
+    by_class = [frame[frame.predicted == number].jsd.mean() for number in (0, 1)]
+    return {
+        "model": f"{title}, {ENCODER_NAMES[encoder]}",
+        "texts": len(frame),
+        "mean": f"{frame.jsd.mean():.2f}",
+        "by class": " / ".join(f"{one:.2f}" for one in by_class),
+        "released, by class": " / ".join(f"{one:.2f}" for one in known.jsd) if known else "–",
+        f"at least {FAR}": f"{(frame.jsd >= FAR).mean():.0%}",
+    }
