@@ -48,7 +48,13 @@ def test_all_kinds_are_kept_and_shown(tmp_path):
         assert found == json.loads(reading_json(part))
     page = Page(reading_page(opened))
     assert [e.text for e in page.all("option")][:3] == reading.kinds
-    assert json.loads(page.by_id("reading").text) == data
+    header = json.loads(page.by_id("header").text)
+    for kind, found in header["kinds"].items():
+        assert (found["queries"], found["layers"]) == (
+            data["kinds"][kind]["queries"],
+            data["kinds"][kind]["layer_numbers"],
+        )
+    assert header["kinds"]["cross"]["heads"] == [2] * len(header["kinds"]["cross"]["layers"])
     console = Console(width=120, record=True)
     console.print(reading_terminal(opened, "norm", 1))
     said = console.export_text()

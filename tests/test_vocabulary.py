@@ -130,7 +130,8 @@ def test_the_report_has_it(survey):
 
 def test_the_page_has_it(reading):
     page = Page(reading_page(reading.dataset))
-    buttons = {e.attributes["value"]: e.attributes for e in page.all("input")}
+    inputs = [e.attributes for e in page.all("input") if e.attributes.get("name") == "measure"]
+    buttons = {each["value"]: each for each in inputs}
     assert buttons["squared"]["data-explanation"] == "Squared weight α²: the weight, squared."
     assert (buttons["squared"]["data-heads"], buttons["together"]["data-heads"]) == (
         "each",

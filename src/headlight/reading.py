@@ -27,6 +27,9 @@ from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, me
 FRAME_HEIGHT = 640
 """Of the page within a notebook, in pixels."""
 
+IN_NOTEBOOK = 2.0
+"""Megabytes that a page within a notebook may have, which keeps it."""
+
 _HOW = {
     "attribution": "contributions cost more than everything else together, and were not asked for; "
     "read the text with attribution=True",
@@ -131,20 +134,33 @@ class Reading:
             return self._repr_html_()
         return IFrame("", "100%", FRAME_HEIGHT, extras=[f'srcdoc="{self._escaped_page()}"'])
 
-    def save(self, path: str | Path) -> Path:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        megabytes: float | None = 5.0,
+        whole_heads: Iterable[tuple[int, int]] = (),
+    ) -> Path:
         """Write the reading; the suffix says how: ``.html``, ``.json`` or ``.nc``.
+
+        Args:
+            path: of the file.
+            megabytes: how large a page may be. Of a long text each row then keeps its strongest
+                cells, and the page says so; None keeps everything.
+            whole_heads: layers and heads that keep all cells even then, such as ``(4, 7)``.
 
         Raises:
             UsageError: another suffix.
             ResultError: the file cannot be written.
         """
-        from headlight.views import reading_json, reading_page
+        from headlight.views import reading_json
 
         path = Path(path)
         if path.suffix == ".nc":
             save(self.dataset, path)
         elif path.suffix in (".html", ".json"):
-            text = (reading_page if path.suffix == ".html" else reading_json)(self.dataset)
+            page = path.suffix == ".html"
+            text = self._page(megabytes, whole_heads) if page else reading_json(self.dataset)
             files.write(path, text.encode())
         else:
             raise UsageError(f"{path}: a reading is saved as .html, .json or .nc; choose one.")
@@ -154,10 +170,13 @@ class Reading:
         style = f"width:100%;height:{FRAME_HEIGHT}px;border:0"
         return f'<iframe srcdoc="{self._escaped_page()}" style="{style}"></iframe>'
 
-    def _escaped_page(self) -> str:
+    def _page(self, megabytes: float | None, whole_heads: Iterable[tuple[int, int]] = ()) -> str:
         from headlight.views import reading_page
 
-        return escape(reading_page(self.dataset))
+        return reading_page(self.dataset, megabytes=megabytes, whole_heads=whole_heads)
+
+    def _escaped_page(self) -> str:
+        return escape(self._page(IN_NOTEBOOK))
 
 
 def read(  # noqa: PLR0913 - each is a choice of its own

@@ -2,6 +2,8 @@
 
 import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from rich.console import Console
 
 from headlight.errors import UnknownNameError
 from headlight.views import reading_json, reading_page, reading_terminal
+from headlight.views.container import header_text, pack
 from views.pages import Page
 from views.sample_results import reading_sample
 
@@ -59,19 +62,35 @@ def test_missing_values_are_null_and_tiny_ones_zero():
     assert "NaN" not in reading_json(reading)
 
 
-def test_the_page_holds_the_same_json_and_loads_nothing():
+def test_the_page_holds_header_and_blobs_and_loads_nothing():
     reading = reading_sample(2, 3, HOSTILE)
     reading.attrs.update(text="</title><script>alert(1)</script>", model="<i>m</i>", command="<x>")
     text = reading_page(reading)
     page = Page(text)
-    data = page.by_id("reading").text
+    data = page.by_id("header").text
     assert not set("<>&\u2028") & set(data)
-    assert json.loads(data) == json.loads(reading_json(reading))
-    assert json.loads(data)["queries"]["tokens"] == list(HOSTILE)
-    assert len(page.all("script")) == 3
-    assert page.all("i") == [e for e in page.all("i") if "class" in e.attributes]
+    view = pack(reading)
+    assert json.loads(data) == json.loads(header_text(view))
+    assert json.loads(data)["kinds"]["encoder"]["queries"]["tokens"] == list(HOSTILE)
+    blobs = {
+        e.attributes["data-blob"]: e.text for e in page.all("script") if "data-blob" in e.attributes
+    }
+    assert view.texts() == blobs
     assert page.all("h1")[0].text == reading.attrs["text"]
-    assert not re.search(r"url\(|@import|https?://", text)
+    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
+
+
+def test_only_the_scripts_of_the_page_may_run():
+    page = Page(reading_page(reading_sample(1, 1)))
+    policy = next(
+        str(e.attributes["content"]) for e in page.all("meta") if "http-equiv" in e.attributes
+    )
+    running = [e.text for e in page.all("script") if not e.attributes]
+    hashes = [b64encode(sha256(each.encode()).digest()).decode() for each in running]
+    assert re.findall(r"'sha256-([^']*)'", policy) == hashes
+    assert len(hashes) == 2
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy.partition("script-src")[2].partition(";")[0]
 
 
 def test_text_has_its_own_direction():
@@ -79,8 +98,8 @@ def test_text_has_its_own_direction():
     text = reading_page(reading)
     assert Page(text).all("h1")[0].attributes["dir"] == "auto"
     # Tokens are set by the script: each on its own, in sentences and in the map.
-    assert 'button.dir = "auto"' in text
-    assert "isolated(queries[state.query])" in text
+    assert 'element.dir = "auto"' in text
+    assert "isolated(cell.from)" in text
 
 
 def test_cross_attention_with_other_tokens_on_each_side():

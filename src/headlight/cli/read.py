@@ -19,9 +19,6 @@ from headlight.vocabulary import ATTRIBUTION, Kinds, ValueBias, reading_measures
 
 STANDARD_INPUT = "-"
 
-SLOW_PAGE = 4_000_000
-"""Numbers above which a browser takes its time over a page."""
-
 READ_EXAMPLES = """
 [bold]Examples[/bold]
 
@@ -67,7 +64,17 @@ def read(
         str, typer.Option(help=f"What the terminal shows, of {', '.join(reading_measures())}.")
     ] = "norm",
     top: Annotated[int, typer.Option(min=1, help="Links shown per head.")] = 3,
-    html: Annotated[Path | None, typer.Option(help="Write a page of heat maps.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page that shows every head of the text.")
+    ] = None,
+    page_size: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            help="Megabytes that the page may have; of a long text each row then keeps its "
+            "strongest cells.",
+        ),
+    ] = 5.0,
     json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
     revision: Revision = None,
@@ -102,18 +109,13 @@ def read(
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.
-    written = [reading.save(path) for path in (html, json, netcdf) if path is not None]
+    places = [path for path in (html, json, netcdf) if path is not None]
+    written = [reading.save(path, megabytes=page_size) for path in places]
     show(reading_terminal(reading.dataset, measure=measure, top=top))
     for path in written:
         say(f"written: {path}")
     for note in unknown_tokens(reading.dataset.attrs):
         complain(note)
-    numbers = sum(variable.size for variable in reading.dataset.data_vars.values())
-    if html is not None and numbers > SLOW_PAGE:
-        complain(
-            f"note: {html} holds {numbers / 1e6:.0f} million numbers and is slow to open; choose "
-            "some with --layers."
-        )
 
 
 def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings | bool:

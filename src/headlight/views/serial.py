@@ -1,4 +1,4 @@
-"""A reading as JSON: the format of the file and of the data inside the reading page.
+"""A reading as JSON: the format of the file.
 
 One object, without white space, numbers rounded to four significant digits::
 
@@ -59,8 +59,7 @@ def _of_one_kind(reading: xr.Dataset) -> str:
         "layers": reading.sizes["layer"],
         "layer_numbers": reading["layer"].values.tolist(),
         "heads": reading.sizes["head"],
-        "queries": _tokens(reading, "query"),
-        "keys": _tokens(reading, "key"),
+        **token_sides(reading),
     }
     parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]]
     parts += [
@@ -76,6 +75,11 @@ def category_name(category: object) -> str:
     if isinstance(category, (int, np.integer)):
         return CATEGORIES[int(category)]
     return str(category)
+
+
+def token_sides(reading: xr.Dataset) -> dict[str, dict[str, list[str] | list[int]]]:
+    """The attending and the attended tokens, as ``queries`` and ``keys``."""
+    return {"queries": _tokens(reading, "query"), "keys": _tokens(reading, "key")}
 
 
 def _tokens(reading: xr.Dataset, side: str) -> dict[str, list[str] | list[int]]:

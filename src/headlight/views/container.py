@@ -1,0 +1,506 @@
+"""The format ``headlight-view/2``: a reading as a header and small binary blobs, for the page.
+
+The **header** is JSON::
+
+    format        "headlight-view/2"; a reader refuses a larger major number
+    model, revision, text, pair, created, command      strings
+    versions      object: name -> version
+    kinds         object: kind of attention -> object:
+        layers        numbers of the layers, as the model counts them from 0
+        heads         how many heads each of these layers has
+        queries, keys     the attending and the attended tokens, each an object:
+            tokens        list of strings
+            categories    list of "cls", "sep", "punctuation" or "other"
+            words         list of word numbers; -1 for special tokens
+        measures      object: name -> object:
+            per           "head" or "layer"
+            from          list of measures whose product it is; such a measure has no blobs
+            code          else "sqrt" or "signed", see below
+            bound         by how much a number may be wrong, as measured when it was written
+            cells         how many cells each row keeps; null where it keeps all
+            dense         list of [layer, head] that keep all nevertheless
+        first         [layer, head], by their places: the head that is shown first
+        statistics    list of objects with name, label, unit and by_measure: name -> [layer][head]
+
+A **blob** has a name, ``KIND/MEASURE/LAYER/PART``, and is deflated by gzip. Numbers are
+little-endian. ``codes`` is uint8 over head (absent per layer), query and key, ``scale`` float32
+over head and query:
+
+* ``sqrt``: a number is (code / 160)² · scale
+* ``signed``: a number is sign(c) · (c / 63)² · scale with c = code - 128
+
+The code 255 stands for a number that was not observed. Where rows keep some cells only, ``keys``
+(uint16) and ``codes`` are over head, query and cell, the strongest first, and ``picture`` (uint8,
+as ``sqrt`` with the scale 1) is the map of each head, pooled by its largest sizes to at most 48
+rows and columns and divided by its largest. Heads among ``dense`` have a blob
+``KIND/MEASURE/LAYER/HEAD`` with all codes beside it. ``vector_norm``, of which norms are made, is
+float32 over head and key.
+"""
+
+import base64
+import gzip
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int, UInt8
+from numpy.typing import NDArray
+
+from headlight.errors import ResultError, UsageError
+from headlight.kinds import join_kinds, split_kinds
+from headlight.views.head_statistics import head_statistics, most_misleading
+from headlight.views.serial import token_sides, versions_of
+from headlight.vocabulary import Measure, head_name, measure, measure_table
+
+FORMAT = "headlight-view/2"
+ABSENT = 255
+"""The code of a number that was not observed."""
+STEPS, SIGNED_STEPS, MIDDLE = 160, 63, 128
+PICTURE = 48
+"""Rows and columns of the picture of a head that keeps some cells only."""
+CELLS = (32, 16, 8, 4)
+"""How many cells of a row may be kept, the most that fits first."""
+SAME = 1e-5
+"""Effective attention that differs by less from the weight, in every cell, is not kept twice."""
+
+Code = Literal["sqrt", "signed"]
+Blobs = dict[str, bytes]
+Head = tuple[int, int]
+
+_ATTRIBUTES = ("model", "revision", "text", "pair", "created", "command")
+
+
+@dataclass(frozen=True)
+class View:
+    """A reading as header and blobs.
+
+    Attributes:
+        header: see the description of this module.
+        blobs: by name, deflated.
+    """
+
+    header: dict[str, Any]
+    blobs: Blobs
+
+    @property
+    def size(self) -> int:
+        """Bytes of all blobs as text (base64)."""
+        return sum(4 * -(-len(blob) // 3) for blob in self.blobs.values())
+
+    def texts(self) -> dict[str, str]:
+        """The blobs as they stand in a page."""
+        return {name: base64.b64encode(blob).decode() for name, blob in self.blobs.items()}
+
+
+def pack(
+    reading: xr.Dataset, *, megabytes: float | None = None, whole_heads: Iterable[Head] = ()
+) -> View:
+    """A reading as header and blobs.
+
+    Args:
+        reading: of one kind of attention, or of several.
+        megabytes: how large the blobs may be as text; rows keep their strongest cells only where
+            all cells are more than that. By default everything is kept.
+        whole_heads: layers, as the model counts them, and heads that keep all cells even then.
+
+    Raises:
+        UsageError: such a head is not in the reading.
+    """
+    kinds = {kind: _encoded(part) for kind, part in split_kinds(reading).items()}
+    whole = [_placed(head, kinds) for head in whole_heads]
+    budget = np.inf if megabytes is None else 1e6 * megabytes
+    cells: tuple[int | None, ...] = CELLS if _least(kinds) > budget else (None, *CELLS)
+    for number in cells:
+        blobs: Blobs = {}
+        for kind, part in kinds.items():
+            blobs |= part.blobs(kind, number, frozenset(whole))
+        view = View({}, blobs)
+        if view.size <= budget:
+            break
+    header = {
+        "format": FORMAT,
+        **{name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES},
+        "versions": versions_of(reading),
+        "kinds": {kind: part.header(number, whole) for kind, part in kinds.items()},
+    }
+    return View(header, blobs)
+
+
+def unpack(header: Mapping[str, Any], get: Callable[[str], bytes]) -> xr.Dataset:
+    """The measures of pairs of positions that were packed, each within its bound.
+
+    Cells that were not kept are NaN.
+
+    Args:
+        header: of the view.
+        get: the blob of a name, as it was packed.
+
+    Raises:
+        ResultError: the format is a later one, or none.
+    """
+    check_format(header)
+    parts = {
+        kind: _unpacked(kind, part, get).assign_attrs(
+            {**{name: header[name] for name in _ATTRIBUTES}, "stage": "reading", "kind": kind}
+        )
+        for kind, part in header["kinds"].items()
+    }
+    return join_kinds(parts) if len(parts) > 1 else next(iter(parts.values()))
+
+
+def check_format(header: Mapping[str, Any]) -> None:
+    """Refuse what is of another format.
+
+    Raises:
+        ResultError: it is.
+    """
+    name, _, number = str(header.get("format", "")).partition("/")
+    own, _, known = FORMAT.partition("/")
+    if name != own or not number.isdecimal() or int(number) > int(known):
+        raise ResultError(
+            f"this view is of the format {header.get('format')!r}, and {FORMAT} is read here; make "
+            "it again, or take the newest Headlight."
+        )
+
+
+# ---------------------------------------------------------------- packing
+
+
+@dataclass(frozen=True)
+class EncodedLayer:
+    """The maps of a layer: with all cells, with the strongest of each row, and as pictures."""
+
+    scale: Float[np.ndarray, "head query"]
+    codes: UInt8[np.ndarray, "head query key"]
+    keys: Int[np.ndarray, "head query cell"]
+    pictures: UInt8[np.ndarray, "head row column"]
+
+    def blobs(self, name: str, cells: int | None, whole: Iterable[int]) -> Blobs:
+        """By name; ``whole`` are heads that keep all cells."""
+        found = {f"{name}/scale": _deflated(self.scale.astype("<f4"))}
+        if cells is None:
+            return found | {f"{name}/codes": _deflated(self.codes)}
+        keys = self.keys[..., :cells]
+        kept = np.take_along_axis(self.codes, keys, axis=-1)
+        found |= {
+            f"{name}/keys": _deflated(keys.astype("<u2")),
+            f"{name}/codes": _deflated(kept),
+            f"{name}/picture": _deflated(self.pictures),
+        }
+        own = (head for head in whole if head < len(self.codes))
+        return found | {f"{name}/{head}": _deflated(self.codes[head]) for head in own}
+
+
+@dataclass(frozen=True)
+class EncodedMeasure:
+    """A measure with its layers, and by how much a number may be wrong."""
+
+    row: Measure
+    code: Code
+    bound: float
+    layers: list[EncodedLayer]
+
+    def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
+        """What the header says of it."""
+        per = "head" if self.row.per_head else "layer"
+        chosen = [list(head) for head in dense] if cells is not None and self.row.per_head else []
+        about = {"code": self.code, "bound": self.bound, "cells": cells, "dense": chosen}
+        return {"per": per, **about}
+
+
+@dataclass(frozen=True)
+class EncodedKind:
+    """A reading of one kind of attention.
+
+    Attributes:
+        part: the reading.
+        heads: how many each layer has.
+        measures: those that are stored.
+        products: those that are products of others, by name, in their place.
+    """
+
+    part: xr.Dataset
+    heads: list[int]
+    measures: dict[str, EncodedMeasure]
+    products: dict[str, dict[str, Any]]
+
+    def blobs(self, kind: str, cells: int | None, dense: frozenset[Head]) -> Blobs:
+        """By name."""
+        found: Blobs = {}
+        for name, measured in self.measures.items():
+            for layer, encoded in enumerate(measured.layers):
+                own = sorted(head for each, head in dense if each == layer)
+                whole = own if measured.row.per_head else []
+                found |= encoded.blobs(f"{kind}/{name}/{layer}", cells, whole)
+        if any("vector_norm" in about["from"] for about in self.products.values()):
+            lengths = _lengths(self.part)
+            for layer, number in enumerate(self.heads):
+                name = f"{kind}/vector_norm/{layer}/codes"
+                found[name] = _deflated(lengths[layer, :number].astype("<f4"))
+        return found
+
+    def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
+        """What the header says of this kind."""
+        told = {name: each.header(cells, dense) for name, each in self.measures.items()}
+        order = [row.name for row in _pairwise(self.part)]
+        return {
+            "layers": self.part["layer"].values.tolist(),
+            "heads": self.heads,
+            **token_sides(self.part),
+            "measures": {name: (told | self.products)[name] for name in order},
+            "first": list(most_misleading(self.part)),
+            "statistics": head_statistics(self.part),
+        }
+
+
+def _placed(head: Head, kinds: Mapping[str, EncodedKind]) -> Head:
+    """The place of a layer among those that were read, and the head."""
+    layer, number = head
+    for part in kinds.values():
+        layers = part.part["layer"].values.tolist()
+        if layer in layers and 0 <= number < part.heads[layers.index(layer)]:
+            return layers.index(layer), number
+    raise UsageError(f"there is no head {head_name(layer, number)} in this reading; choose others.")
+
+
+def _least(kinds: Mapping[str, EncodedKind]) -> float:
+    """Less than what all cells need, so that it need not be tried."""
+    cells = (
+        layer.codes.size
+        for part in kinds.values()
+        for measured in part.measures.values()
+        for layer in measured.layers
+    )
+    return sum(cells) / 4
+
+
+def _encoded(part: xr.Dataset) -> EncodedKind:
+    heads = _heads(part)
+    measures: dict[str, EncodedMeasure] = {}
+    products: dict[str, dict[str, Any]] = {}
+    for row in _pairwise(part):
+        values = _cells_of(part, row.name)
+        sources = _sources(part, row.name, values)
+        if sources:
+            products[row.name] = {"per": "head", "from": sources}
+        else:
+            measures[row.name] = _encoded_measure(values, heads, row)
+    for name, about in products.items():
+        about["bound"] = _bound_of(_cells_of(part, name), about["from"], measures["weight"], part)
+    return EncodedKind(part, heads, measures, products)
+
+
+def _pairwise(part: xr.Dataset) -> list[Measure]:
+    return [row for row in measure_table() if row.pairwise and row.name in part]
+
+
+def _heads(part: xr.Dataset) -> list[int]:
+    """How many heads each layer has; those that a layer lacks are NaN."""
+    per_head = next(row.name for row in measure_table() if row.name in part and row.per_head)
+    there = np.isfinite(_cells_of(part, per_head)).any((-1, -2))
+    return [int(number) for number in there.sum(-1)]
+
+
+def _cells_of(part: xr.Dataset, name: str) -> Float[np.ndarray, "layer *head query key"]:
+    return np.asarray(part[name].transpose(*measure(name).axes).values, dtype=np.float32)
+
+
+def _sources(part: xr.Dataset, name: str, values: NDArray[np.float32]) -> list[str]:
+    """The measures whose product it is, so that it needs no room of its own."""
+    if name == "norm" and {"weight", "vector_norm"} <= set(part):
+        lengths = part["vector_norm"].transpose("layer", "head", "key").values
+        product = _cells_of(part, "weight") * lengths[:, :, None, :]
+        largest = np.nanmax(np.abs(values), initial=0)
+        if np.allclose(product, values, rtol=1e-3, atol=1e-6 * largest, equal_nan=True):
+            return ["weight", "vector_norm"]
+    if name == "effective" and "weight" in part:
+        far = np.abs(_cells_of(part, "weight") - values)
+        if np.nanmax(far, initial=0) < SAME:
+            return ["weight"]
+    return []
+
+
+def _bound_of(
+    values: Float[np.ndarray, "layer head query key"],
+    sources: Sequence[str],
+    weight: EncodedMeasure,
+    part: xr.Dataset,
+) -> float:
+    """By how much a product of what is stored may be wrong."""
+    lengths = _lengths(part) if len(sources) > 1 else None
+    worst = 0.0
+    for layer, encoded in enumerate(weight.layers):
+        found = decode(encoded.codes, encoded.scale, weight.code)
+        if lengths is not None:
+            found = found * lengths[layer, : len(found), None]
+        far = np.abs(found - values[layer, : len(found)])
+        worst = max(worst, float(np.nanmax(far, initial=0)))
+    return worst
+
+
+def _lengths(part: xr.Dataset) -> Float[np.ndarray, "layer head key"]:
+    return _shortened(part["vector_norm"].transpose("layer", "head", "key").values)
+
+
+def _shortened(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Sizes rounded up to numbers of which only half the bits are not 0, which deflate well."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.int32)
+    return np.asarray(((bits + 0xFFF) & ~0xFFF).view(np.float32))
+
+
+def _encoded_measure(
+    values: Float[np.ndarray, "layer *head query key"], heads: Sequence[int], row: Measure
+) -> EncodedMeasure:
+    code: Code = "signed" if row.signed else "sqrt"
+    worst, layers = 0.0, []
+    for layer, number in enumerate(heads):
+        maps = values[layer, :number] if row.per_head else values[layer][None]
+        scale, codes = encode(maps, code)
+        worst = max(worst, float(np.nanmax(np.abs(decode(codes, scale, code) - maps), initial=0)))
+        layers.append(EncodedLayer(scale, codes, strongest(maps, max(CELLS)), pictures(maps)))
+    return EncodedMeasure(row, code, worst, layers)
+
+
+def encode(
+    maps: Float[np.ndarray, "head query key"], code: Code
+) -> tuple[Float[np.ndarray, "head query"], UInt8[np.ndarray, "head query key"]]:
+    """The scale of each row, and codes; sizes are stored by their roots, so that small ones stay.
+
+    Signed measures have one scale for all rows of a head.
+    """
+    size = np.abs(maps)
+    scale = _shortened(np.nanmax(size, axis=-1, initial=0))
+    if code == "signed":
+        scale = np.broadcast_to(scale.max(-1, keepdims=True), scale.shape)
+    known = np.where(np.isfinite(maps), maps, 0)
+    share = np.abs(known) / np.where(scale > 0, scale, 1)[..., None]
+    steps = STEPS if code == "sqrt" else SIGNED_STEPS
+    found = np.rint(np.sqrt(share) * steps)
+    if code == "signed":
+        found = MIDDLE + np.sign(known) * found
+    codes = np.where(np.isfinite(maps), found, ABSENT).astype(np.uint8)
+    return scale, codes
+
+
+def decode(
+    codes: UInt8[np.ndarray, "head query key"], scale: Float[np.ndarray, "head query"], code: Code
+) -> Float[np.ndarray, "head query key"]:
+    """The numbers of codes; NaN where there was none."""
+    if code == "sqrt":
+        share = np.square(codes.astype(np.float32) / STEPS)
+    else:
+        centred = (codes.astype(np.float32) - MIDDLE) / SIGNED_STEPS
+        share = np.sign(centred) * np.square(centred)
+    return np.where(codes == ABSENT, np.nan, share * scale[..., None]).astype(np.float32)
+
+
+def strongest(
+    maps: Float[np.ndarray, "head query key"], cells: int
+) -> Int[np.ndarray, "head query cell"]:
+    """The keys of the largest sizes of each row, largest first."""
+    size = -np.nan_to_num(np.abs(maps), nan=-1)
+    number = min(cells, size.shape[-1])
+    some = np.argpartition(size, number - 1, axis=-1)[..., :number]
+    order = np.argsort(np.take_along_axis(size, some, axis=-1), axis=-1, kind="stable")
+    return np.take_along_axis(some, order, axis=-1)
+
+
+def pictures(maps: Float[np.ndarray, "head query key"]) -> UInt8[np.ndarray, "head row column"]:
+    """Each map, pooled by its largest sizes to at most `PICTURE` rows and columns."""
+    small = np.nan_to_num(np.abs(maps), nan=0)
+    for axis in (1, 2):
+        length = small.shape[axis]
+        starts = np.unique(np.arange(PICTURE) * length // PICTURE)
+        small = np.maximum.reduceat(small, starts, axis=axis)
+    largest = small.max((1, 2), keepdims=True)
+    share = small / np.where(largest > 0, largest, 1)
+    return np.asarray(np.rint(np.sqrt(share) * STEPS).astype(np.uint8))
+
+
+def _deflated(array: NDArray[Any]) -> bytes:
+    return gzip.compress(np.ascontiguousarray(array).tobytes(), 6, mtime=0)
+
+
+# ---------------------------------------------------------------- unpacking
+
+
+def _unpacked(kind: str, part: Mapping[str, Any], get: Callable[[str], bytes]) -> xr.Dataset:
+    found: dict[str, xr.DataArray] = {}
+    shape = (len(part["queries"]["tokens"]), len(part["keys"]["tokens"]))
+    lengths = [
+        _inflated(get(f"{kind}/vector_norm/{layer}/codes"), "<f4").reshape(number, shape[1])
+        for layer, number in enumerate(part["heads"])
+        if "vector_norm" in _needed(part)
+    ]
+    for name, about in part["measures"].items():
+        if "code" in about:
+            maps = [
+                _layer(f"{kind}/{name}/{layer}", about, number, shape, get)
+                for layer, number in enumerate(part["heads"])
+            ]
+            found[name] = _joined(name, maps)
+    for name, about in part["measures"].items():
+        if "from" in about:
+            values = found["weight"]
+            if len(about["from"]) > 1:
+                values = values * _joined("vector_norm", lengths)
+            found[name] = values.transpose(*measure(name).axes)
+    coordinates: dict[str, Any] = {"layer": part["layers"]}
+    for side, positions in (("query", part["queries"]), ("key", part["keys"])):
+        for one, many in (("token", "tokens"), ("category", "categories"), ("word", "words")):
+            coordinates[f"{side}_{one}"] = (side, positions[many])
+    return xr.Dataset(found, coords=coordinates)
+
+
+def _needed(part: Mapping[str, Any]) -> set[str]:
+    return {name for about in part["measures"].values() for name in about.get("from", ())}
+
+
+def _joined(name: str, maps: Sequence[NDArray[np.float32]]) -> xr.DataArray:
+    """Layers as one array; those with fewer heads are filled up with NaN."""
+    heads = max(len(each) for each in maps)
+    filled = [
+        np.pad(
+            each,
+            [(0, heads - len(each)), *[(0, 0)] * (each.ndim - 1)],
+            constant_values=np.nan,
+        )
+        for each in maps
+    ]
+    values = np.stack(filled)
+    axes = measure(name).axes
+    return xr.DataArray(values if "head" in axes else values[:, 0], dims=axes)
+
+
+def _layer(
+    name: str,
+    about: Mapping[str, Any],
+    heads: int,
+    shape: tuple[int, int],
+    get: Callable[[str], bytes],
+) -> NDArray[np.float32]:
+    number = heads if about["per"] == "head" else 1
+    scale = _inflated(get(f"{name}/scale"), "<f4").reshape(number, shape[0])
+    codes = _inflated(get(f"{name}/codes"), "u1")
+    if about["cells"] is None:
+        return decode(codes.reshape(number, *shape), scale, about["code"])
+    whole = np.full((number, *shape), ABSENT, dtype=np.uint8)
+    cells = min(about["cells"], shape[1])
+    keys = _inflated(get(f"{name}/keys"), "<u2").reshape(number, shape[0], cells)
+    np.put_along_axis(whole, keys.astype(np.int64), codes.reshape(number, shape[0], cells), axis=-1)
+    layer = int(name.rpartition("/")[2])
+    for _, head in (each for each in about["dense"] if each[0] == layer and each[1] < number):
+        whole[head] = _inflated(get(f"{name}/{head}"), "u1").reshape(shape)
+    return decode(whole, scale, about["code"])
+
+
+def _inflated(blob: bytes, kind: str) -> NDArray[Any]:
+    return np.frombuffer(gzip.decompress(blob), dtype=kind)
+
+
+def header_text(view: View) -> str:
+    """The header as compact JSON."""
+    return json.dumps(view.header, ensure_ascii=False, separators=(",", ":"))

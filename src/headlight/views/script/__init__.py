@@ -1,0 +1,27 @@
+"""The script of the view: modules as they are written, joined into one for a page."""
+
+import re
+from functools import cache
+from importlib.resources import files
+
+MODULES = (
+    *("source", "numbers", "state", "units", "colours", "measures", "overview", "panels"),
+    *("text", "links", "layers", "take_away", "main"),
+)
+"""In an order in which each stands after those that it imports."""
+
+_IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:const|async function|function) (\w+))", re.MULTILINE)
+
+
+@cache
+def joined_script() -> str:
+    """All modules as one script: each is a function that gives what it exports."""
+    return '"use strict";\n' + "\n".join(map(_as_function, MODULES))
+
+
+def _as_function(name: str) -> str:
+    written = (files(__package__) / f"{name}.js").read_text(encoding="utf-8")
+    exported = ", ".join(_EXPORT.findall(written))
+    inside = _EXPORT.sub("", _IMPORT.sub(r"const \1 = from_\2;", written)).rstrip()
+    return f"const from_{name} = (() => {{\n{inside}\nreturn {{ {exported} }};\n}})();"

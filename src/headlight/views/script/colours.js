@@ -1,0 +1,45 @@
+// The colour ramps of the page, as they stand in its style sheet, in 256 steps.
+const STEPS = 21;
+let ramps = new Map();
+
+const channels = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+const packed = ([red, green, blue], alpha = 255) => ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+
+/** A ramp as words for the pixels of an image; the last one is that of numbers which are not known. */
+export function rampOf(name) {
+  if (ramps.has(name)) return ramps.get(name);
+  const style = getComputedStyle(document.documentElement);
+  const stops = Array.from({ length: STEPS }, (_, at) => channels(style.getPropertyValue(`--${name}-${at}`).trim()));
+  const found = new Uint32Array(257);
+  for (let level = 0; level < 256; level += 1) {
+    const place = (level / 255) * (STEPS - 1), left = Math.min(Math.floor(place), STEPS - 2), part = place - left;
+    found[level] = packed(stops[left].map((from, at) => Math.round(from + (stops[left + 1][at] - from) * part)));
+  }
+  found[256] = packed(channels(style.getPropertyValue("--none").trim()));
+  ramps.set(name, found);
+  return found;
+}
+
+/** After the theme has changed. */
+export const forgetColours = () => { ramps = new Map(); };
+export const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const hex = (word) => `#${[0, 8, 16].map((shift) => ((word >> shift) & 255).toString(16).padStart(2, "0")).join("")}`;
+
+/** The step of a value: by its root, so that small ones are seen; two-sided around the middle. */
+export const level = (value, top, twoSided) => {
+  if (Number.isNaN(value)) return 256;
+  const share = Math.sqrt(Math.min(Math.abs(value) / top, 1));
+  if (twoSided) return Math.round(127.5 + Math.sign(value) * 127.5 * share);
+  return value > 0 ? Math.round(255 * share) : 0;
+};
+
+export function sharp(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const pen = canvas.getContext("2d");
+  pen.scale(ratio, ratio);
+  return pen;
+}

@@ -1,0 +1,62 @@
+// The strongest links of a head: as a table, and as lines between two columns of tokens.
+import { hex, rampOf, sharp, variable } from "./colours.js";
+import { scaleOf, shown } from "./measures.js";
+import { state } from "./state.js";
+import { chosenRows, isolated, topOf, units, viewOf } from "./units.js";
+
+const TABLE = 20, ALL = 200, OF_ROW = 24, HEIGHT = 19, SIDE = 110;
+
+/** The places of the largest values, largest first. */
+function largest(view, number, rows) {
+  const { columns } = units(), places = [];
+  for (const row of rows) {
+    for (let place = row * columns.length; place < (row + 1) * columns.length; place += 1) if (view[place] > 0) places.push(place);
+  }
+  return places.sort((one, other) => view[other] - view[one]).slice(0, number);
+}
+
+export function drawTable() {
+  const { rows, columns } = units(), view = viewOf(state.measure);
+  const body = document.querySelector("#links tbody");
+  const found = largest(view, TABLE, rows.map((_, at) => at));
+  body.replaceChildren(...found.map((place) => {
+    const line = document.createElement("tr");
+    for (const said of [rows[Math.floor(place / columns.length)].label, columns[place % columns.length].label, shown(view[place], state.measure)]) {
+      const cell = document.createElement("td");
+      cell.textContent = said;
+      cell.dir = "auto";
+      line.append(cell);
+    }
+    return line;
+  }));
+}
+
+export function drawLines(all) {
+  const canvas = document.getElementById("lines"), { rows, columns } = units();
+  const view = viewOf(state.measure), top = topOf(view);
+  const width = Math.min(canvas.parentElement.clientWidth, 560);
+  const pen = sharp(canvas, width, HEIGHT * Math.max(rows.length, columns.length) + 4);
+  const chosen = chosenRows();
+  pen.font = "12px system-ui, sans-serif";
+  pen.textBaseline = "middle";
+  const write = (list, x, align, bold) => list.forEach((unit, at) => {
+    pen.textAlign = align;
+    pen.fillStyle = variable(bold?.includes(at) ? "--ink" : "--quiet");
+    pen.fillText(isolated(unit.label.slice(0, 16)), x, (at + 0.5) * HEIGHT, SIDE - 8);
+  });
+  write(rows, SIDE - 8, "right", chosen);
+  write(columns, width - SIDE + 8, "left");
+  const list = largest(view, all ? ALL : OF_ROW, all ? rows.map((_, at) => at) : chosen);
+  pen.strokeStyle = hex(rampOf(scaleOf(state.measure))[190]);
+  for (const place of list.reverse()) {
+    const share = view[place] / top;
+    if (share < state.least) continue;
+    pen.globalAlpha = 0.08 + 0.92 * Math.min(share, 1);
+    pen.lineWidth = 0.5 + 3.5 * Math.min(share, 1);
+    pen.beginPath();
+    pen.moveTo(SIDE, (Math.floor(place / columns.length) + 0.5) * HEIGHT);
+    pen.lineTo(width - SIDE, ((place % columns.length) + 0.5) * HEIGHT);
+    pen.stroke();
+  }
+  pen.globalAlpha = 1;
+}

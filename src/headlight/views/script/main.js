@@ -1,0 +1,289 @@
+// One state, and everything that is drawn of it. Pointing shows, a click keeps, Escape lets go.
+import { isPerLayer, loadKind, measuresOf, partOf } from "./numbers.js";
+import { beginWith, DIFFERENCE, firstPanels, headName, mapName, readAddress, state, step, written } from "./state.js";
+import { explanationOf, scaleOf, shortOf, shown } from "./measures.js";
+import { byCell, drawOverview, likeThis, moveFrame, placeOf, prepare, rankBy, sayHovered, statisticsOf } from "./overview.js";
+import { cellAt, cellNumbers, drawPanels, moveCursor } from "./panels.js";
+import { describe, drawText } from "./text.js";
+import { drawLines, drawTable } from "./links.js";
+import { drawLayers } from "./layers.js";
+import { asJson, asLatex, asLink, asPng, asPython, asSvg, offer } from "./take_away.js";
+import { differs, isolated, units } from "./units.js";
+import { forgetColours } from "./colours.js";
+
+const byId = (id) => document.getElementById(id);
+let kept = false, frame = 0;
+
+// What follows from the state ------------------------------------------------------------------
+function remember() {
+  const address = `#${written()}`;
+  if (location.hash === address) return;
+  try { history.replaceState(null, "", address); } catch { location.hash = address; } // within a frame
+}
+
+function drawReadout() {
+  const cell = cellNumbers(), readout = byId("readout");
+  readout.replaceChildren();
+  if (!cell) return;
+  readout.append(`${isolated(cell.from)} → ${isolated(cell.to)}`);
+  for (const [name, number] of cell.numbers) {
+    const part = document.createElement("span"), strong = document.createElement("b");
+    strong.textContent = number;
+    part.append(`${name} `, strong);
+    readout.append(part);
+  }
+}
+
+function drawCard() {
+  const rows = partOf(state.kind).statistics, measures = Object.keys(rows[0]?.by_measure ?? {});
+  const cell = (tag, text) => { const made = document.createElement(tag); made.textContent = text; return made; };
+  const line = (cells) => { const made = document.createElement("tr"); made.append(...cells); return made; };
+  byId("card").replaceChildren(
+    line([cell("td", ""), ...measures.map((name) => cell("th", shortOf(name)))]),
+    ...rows.map((row) => line([
+      cell("th", row.unit === "1" ? `to ${row.label}` : `${row.label} (${row.unit})`),
+      ...measures.map((name) => {
+        const value = row.by_measure[name][state.layer]?.[state.head];
+        return cell("td", value === null || value === undefined ? "" : row.unit === "1" ? `${(100 * value).toFixed(1)}%` : value.toFixed(2));
+      }),
+    ])),
+  );
+}
+
+/** After the pointer has moved to another cell: nothing but boxes, colours of words and a line. */
+function drawCell() {
+  moveCursor();
+  drawReadout();
+  drawText();
+  cancelAnimationFrame(frame);
+  frame = requestAnimationFrame(() => {
+    if (byId("lines-box").open) drawLines(byId("all-lines").checked);
+    if (byId("layers-box").open) drawLayers();
+  });
+}
+
+function drawHead() {
+  byId("head-title").textContent = `${mapName()[0].toUpperCase()}${mapName().slice(1)}`;
+  byId("layer").value = state.layer;
+  byId("head").value = state.head;
+  byId("head").disabled = isPerLayer(state.kind, state.measure);
+  drawPanels();
+  drawCell();
+  if (byId("card-box").open) drawCard();
+  if (byId("links-box").open) drawTable();
+}
+
+function drawControls() {
+  document.querySelectorAll('input[name="measure"]').forEach((input) => {
+    input.disabled = !(input.value in measuresOf(state.kind));
+    input.checked = input.value === state.measure;
+  });
+  for (const name of ["unit", "special", "scale", "direction"]) byId(name).value = state[name];
+  byId("least").value = Math.sqrt(state.least);
+  byId("explanation").textContent = explanationOf(state.measure);
+  document.querySelectorAll('input[name="panel"]').forEach((input) => {
+    input.disabled = input.value === DIFFERENCE ? !differs() : !(input.value in measuresOf(state.kind));
+    input.checked = state.panels.includes(input.value);
+  });
+  const options = [new Option("place", "position"), ...statisticsOf().map(({ name, label }) => new Option(label, name))];
+  byId("sort").replaceChildren(...options);
+  if (!options.some(({ value }) => value === state.sort)) state.sort = "position";
+  byId("sort").value = state.sort;
+  const about = measuresOf(state.kind)[state.measure];
+  const bound = `Numbers on this page are exact to ±${shown(about.bound, state.measure)}`;
+  const source = measuresOf(state.kind)[about.from?.[0]] ?? about;
+  byId("bound").textContent = `${bound}${source.cells ? `; of each row the ${source.cells} strongest cells are kept${source.dense.length ? ` but for ${source.dense.map(([layer, head]) => headName(layer, head)).join(", ")}` : ""}, the others are grey, and sums go without them` : ""}.`;
+  byId("direction").disabled = !units().same;
+  byId("scale-of").className = `scale scale-${scaleOf(state.measure)}`;
+}
+
+/** Tokens that are left out cannot be looked at. */
+function stayVisible() {
+  const { rows, columns, rowOf, columnOf } = units();
+  state.queries = state.queries.filter((query) => rowOf[query] >= 0);
+  if (!state.queries.length) state.queries = rows[0].places;
+  if (columnOf[state.key] < 0) [state.key] = columns[0].places;
+}
+
+function drawAll() {
+  stayVisible();
+  drawControls();
+  drawOverview();
+  drawHead();
+  remember();
+}
+
+async function useKind() {
+  const part = partOf(state.kind);
+  await loadKind(state.kind);
+  byId("layer").replaceChildren(...part.layers.map((number, at) => new Option(number, at)));
+  byId("head").replaceChildren(...Array.from({ length: Math.max(...part.heads) }, (_, at) => new Option(at)));
+  if (byId("kind")) byId("kind").value = state.kind;
+  drawAll();
+  prepare();
+}
+
+const change = (changes, draw = drawAll) => { Object.assign(state, changes); draw(); remember(); };
+const places = (side, unit) => units()[side][unit].places;
+
+function keepTokens(side, unit, add) {
+  const chosen = places(side, unit), there = chosen.every((place) => state.queries.includes(place));
+  if (!add) state.queries = chosen;
+  else if (there && state.queries.length > chosen.length) state.queries = state.queries.filter((query) => !chosen.includes(query));
+  else state.queries = [...new Set([...state.queries, ...chosen])];
+  kept = true;
+  drawCell();
+  remember();
+}
+
+// Controls -------------------------------------------------------------------------------------
+byId("kind")?.addEventListener("change", (event) => {
+  beginWith(event.target.value);
+  useKind();
+});
+document.querySelectorAll('input[name="measure"]').forEach((input) => input.addEventListener("change", () => {
+  const panels = state.panels.includes(input.value) ? state.panels : [...state.panels, input.value];
+  rankBy(null);
+  change({ measure: input.value, panels });
+}));
+document.querySelectorAll('input[name="panel"]').forEach((input) => input.addEventListener("change", () => {
+  const panels = input.checked ? [...state.panels, input.value] : state.panels.filter((name) => name !== input.value);
+  change({ panels: panels.length ? panels : firstPanels() });
+}));
+for (const name of ["unit", "special", "scale", "direction"]) byId(name).addEventListener("change", (event) => change({ [name]: event.target.value }));
+byId("least").addEventListener("input", (event) => change({ least: Number(event.target.value) ** 2 }, () => { drawOverview(); drawPanels(); drawCell(); }));
+byId("layer").addEventListener("change", (event) => { state.layer = Number(event.target.value); step(0, 0); moveFrame(); drawHead(); remember(); });
+byId("head").addEventListener("change", (event) => { state.head = Number(event.target.value); step(0, 0); moveFrame(); drawHead(); remember(); });
+byId("sort").addEventListener("change", (event) => { rankBy(null); change({ sort: event.target.value }, drawOverview); });
+byId("alike").addEventListener("click", () => { rankBy(likeThis()); drawOverview(); });
+byId("by-cell").addEventListener("click", () => { rankBy(byCell()); drawOverview(); });
+byId("all-lines").addEventListener("change", drawCell);
+for (const name of ["lines-box", "layers-box"]) byId(name).addEventListener("toggle", drawCell);
+byId("links-box").addEventListener("toggle", drawTable);
+byId("card-box").addEventListener("toggle", drawCard);
+
+// All heads ------------------------------------------------------------------------------------
+const picker = byId("picker");
+picker.addEventListener("pointermove", (event) => sayHovered(placeOf(event)));
+picker.addEventListener("pointerleave", () => sayHovered(null));
+picker.addEventListener("click", (event) => {
+  const place = placeOf(event);
+  if (!place) return;
+  state.layer = place.layer;
+  if (!isPerLayer(state.kind, state.measure)) state.head = place.head;
+  step(0, 0);
+  moveFrame(); drawHead(); remember();
+});
+
+// Maps -----------------------------------------------------------------------------------------
+const panels = byId("panels");
+function goTo(row, column, keep) {
+  if (!kept || keep) state.queries = places("rows", row);
+  [state.key] = places("columns", column);
+  drawCell();
+}
+panels.addEventListener("pointermove", (event) => { const cell = cellAt(event); if (cell) goTo(cell.row, cell.column, false); });
+panels.addEventListener("click", (event) => {
+  const larger = event.target.closest(".enlarge");
+  if (larger) {
+    const { measure } = larger.closest(".panel").dataset;
+    change({ large: state.large === measure ? "" : measure }, drawPanels);
+    return;
+  }
+  const cell = cellAt(event);
+  if (!cell) return;
+  if (event.shiftKey) { keepTokens("rows", cell.row, true); return; }
+  kept = true;
+  goTo(cell.row, cell.column, true);
+  remember();
+});
+panels.addEventListener("keydown", (event) => {
+  const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  if (!(event.key in moves) || !event.target.closest(".map")) return;
+  event.preventDefault();
+  const { rows, columns, rowOf, columnOf } = units(), [down, right] = moves[event.key];
+  const within = (place, length) => Math.min(Math.max(place, 0), length - 1);
+  kept = true;
+  goTo(within(rowOf[state.queries.at(-1)] + down, rows.length), within(columnOf[state.key] + right, columns.length), true);
+  remember();
+});
+
+// Words ----------------------------------------------------------------------------------------
+for (const [id, side] of [["text", "columns"], ["target", "rows"]]) {
+  const box = byId(id);
+  const unitAt = (event) => Number(event.target.closest("button")?.dataset.unit ?? -1);
+  const own = () => (id === "target" || units().same);
+  box.addEventListener("pointerover", (event) => {
+    const unit = unitAt(event);
+    if (unit < 0) return;
+    if (own() && !kept) state.queries = places(side, unit);
+    else if (id === "text") [state.key] = places("columns", unit);
+    drawCell();
+  });
+  box.addEventListener("focusin", (event) => {
+    const unit = unitAt(event);
+    if (unit >= 0) event.target.setAttribute("aria-label", id === "text" ? describe(drawText(), unit) : units().rows[unit].label);
+  });
+  box.addEventListener("click", (event) => { const unit = unitAt(event); if (unit >= 0 && own()) keepTokens(side, unit, event.shiftKey); });
+  box.addEventListener("keydown", (event) => {
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const next = move && box.children[unitAt(event) + move];
+    if (!next) return;
+    event.preventDefault();
+    event.target.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
+}
+
+// Take away ------------------------------------------------------------------------------------
+async function copy(text) {
+  byId("taken").value = text;
+  byId("taken").hidden = false;
+  byId("taken").select();
+  try { await navigator.clipboard.writeText(text); byId("taken-note").textContent = "Copied."; } catch { byId("taken-note").textContent = "Selected; copy it from here."; }
+}
+const name = (suffix) => `${headName()}${suffix}`;
+const takes = {
+  svg: () => offer(name(".svg"), asSvg(), "image/svg+xml"),
+  png: async () => offer(name(".png"), await asPng(), "image/png"),
+  json: () => offer(name(".json"), asJson(), "application/json"),
+  latex: () => copy(asLatex()), python: () => copy(asPython()), link: () => copy(asLink()),
+};
+for (const [id, take] of Object.entries(takes)) byId(`take-${id}`).addEventListener("click", take);
+
+// Keys -----------------------------------------------------------------------------------------
+const measureNames = () => [...document.querySelectorAll('input[name="measure"]:enabled')].map((input) => input.value);
+const next = (list, value) => list[(list.indexOf(value) + 1) % list.length];
+const headKeys = { "[": [-1, 0], "]": [1, 0], ",": [0, -1], ".": [0, 1] };
+const toggle = (id) => { byId(id).open = !byId(id).open; byId(id).scrollIntoView({ block: "nearest" }); };
+const keys = {
+  d: () => differs() && change({ panels: state.panels.includes(DIFFERENCE) ? state.panels.filter((each) => each !== DIFFERENCE) : [...state.panels, DIFFERENCE] }),
+  w: () => change({ unit: next(["pieces", "words"], state.unit) }),
+  x: () => change({ special: next(["shown", "faint", "out"], state.special) }),
+  t: () => units().same && change({ direction: next(["from", "to"], state.direction) }),
+  "/": () => byId("sort").focus(),
+  l: () => toggle("lines-box"), e: () => toggle("take-box"), "?": () => toggle("keys-box"),
+  Escape: () => { kept = false; state.queries = state.queries.slice(-1); rankBy(null); change({ sort: "position", large: "" }); },
+};
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("textarea, select")) return;
+  if (event.key in headKeys) { step(...headKeys[event.key]); moveFrame(); drawHead(); remember(); return; }
+  const measure = measureNames()[Number(event.key) - 1];
+  if (measure) { rankBy(null); change({ measure, panels: state.panels.includes(measure) ? state.panels : [...state.panels, measure] }); return; }
+  if (!(event.key in keys)) return;
+  event.preventDefault();
+  keys[event.key]();
+});
+
+// From here on there are numbers to draw.
+readAddress(location.hash);
+kept = location.hash.includes("q=");
+useKind().then(() => {
+  const recolour = () => { forgetColours(); drawAll(); };
+  document.addEventListener("themechange", recolour);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+  window.addEventListener("resize", () => { drawOverview(); drawHead(); });
+  window.addEventListener("hashchange", () => { if (location.hash !== `#${written()}`) { kept = true; readAddress(location.hash); useKind(); } });
+  document.documentElement.dataset.ready = "yes";
+});

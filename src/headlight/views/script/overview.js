@@ -1,0 +1,202 @@
+// All heads as small maps: in their places, or those first that a statistic is largest for.
+import { level, rampOf, sharp, variable } from "./colours.js";
+import { headsOf, isPerLayer, mapOf, partOf, pictureOf } from "./numbers.js";
+import { headName, state } from "./state.js";
+import { scaleOf } from "./measures.js";
+
+const MOST = 48, GAP = 2, MARGIN = 26;
+const canvas = document.getElementById("picker");
+const frame = document.getElementById("picked");
+const hovered = document.getElementById("hovered");
+const atlas = document.createElement("canvas");
+/** By measure and by what is made of special tokens; made once for each. */
+const pictures = new Map();
+let places = [];
+let shape = { size: 0, high: 0, columns: 1 };
+let ranking = null;
+
+/** Largest sizes of blocks of a map, with special tokens left out while they are not shown. */
+function pooledPicture(map, rows, columns) {
+  const part = partOf(state.kind);
+  const plain = state.special === "shown";
+  const faint = (side) => side.categories.map((category) => !plain && (category === "cls" || category === "sep"));
+  const out = { rows: faint(part.queries), columns: faint(part.keys) };
+  const high = Math.min(rows, MOST), wide = Math.min(columns, MOST);
+  const sizes = new Float32Array(high * wide);
+  let top = 0;
+  for (let row = 0, place = 0; row < rows; row += 1) {
+    const line = Math.floor((row * high) / rows) * wide;
+    for (let column = 0; column < columns; column += 1, place += 1) {
+      const size = Math.abs(map[place]);
+      if (!(size > 0) || out.rows[row] || out.columns[column]) continue;
+      const at = line + Math.floor((column * wide) / columns);
+      if (size > sizes[at]) sizes[at] = size;
+      if (size > top) top = size;
+    }
+  }
+  return { rows: high, columns: wide, sizes, top: top || 1 };
+}
+
+function brought({ rows, columns, codes }) {
+  return { rows, columns, sizes: Float32Array.from(codes, (code) => (code / 160) ** 2), top: 1 };
+}
+
+function made(measure = state.measure) {
+  const { kind } = state, part = partOf(kind);
+  const name = `${kind} ${measure} ${state.special}`;
+  if (pictures.has(name)) return pictures.get(name);
+  const rows = part.queries.tokens.length, columns = part.keys.tokens.length;
+  const list = [];
+  part.layers.forEach((_, layer) => {
+    for (let head = 0; head < headsOf(kind, measure, layer); head += 1) {
+      const small = pictureOf(kind, measure, layer, head);
+      list.push({ layer, head, ...(small ? brought(small) : pooledPicture(mapOf(kind, measure, layer, head), rows, columns)) });
+    }
+  });
+  pictures.set(name, list);
+  return list;
+}
+
+/** Make the pictures of the other measures while nothing else is to be done. */
+export function prepare() {
+  const waiting = Object.keys(partOf(state.kind).measures);
+  const { kind, special } = state;
+  const one = () => {
+    const measure = waiting.shift();
+    if (!measure || state.kind !== kind || state.special !== special) return;
+    made(measure);
+    window.requestIdleCallback ? requestIdleCallback(one) : setTimeout(one, 50);
+  };
+  setTimeout(one, 200);
+}
+
+/** The largest value of all heads, for one scale of colours. */
+export const commonTop = () => made().reduce((most, each) => Math.max(most, each.top), 0) || 1;
+
+export const statisticsOf = () => partOf(state.kind).statistics.filter((each) => each.by_measure[state.measure]);
+
+/** Order all heads by a number each; nothing puts them back into their places. */
+export function rankBy(numbers) {
+  ranking = numbers;
+}
+
+function ranks() {
+  if (ranking) return ranking;
+  const statistic = statisticsOf().find((each) => each.name === state.sort);
+  return statistic ? (layer, head) => statistic.by_measure[state.measure][layer][head] : null;
+}
+
+/** The step of each pixel, 0 to 255, up to the head's own largest or that of all heads. */
+function stepsOf(picture, common) {
+  const high = common || picture.top;
+  if (picture.steps && picture.high === high) return picture.steps;
+  picture.high = high;
+  picture.steps = Uint8Array.from(picture.sizes, (size) => level(size, high, false));
+  return picture.steps;
+}
+
+function paint(list) {
+  const ramp = rampOf(scaleOf(state.measure)), common = state.scale === "common" ? commonTop() : 0;
+  const { rows, columns } = list[0], least = 255 * Math.sqrt(state.least);
+  const shades = ramp.map((shade, step) => (step < least ? ramp[0] : shade));
+  if (atlas.width !== columns || atlas.height !== rows * list.length) { atlas.width = columns; atlas.height = rows * list.length; }
+  const pen = atlas.getContext("2d"), image = pen.createImageData(atlas.width, atlas.height);
+  const pixels = new Uint32Array(image.data.buffer);
+  let place = 0;
+  for (const picture of list) {
+    const steps = stepsOf(picture, common);
+    for (let at = 0; at < steps.length; at += 1, place += 1) pixels[place] = shades[steps[at]];
+  }
+  pen.putImageData(image, 0, 0);
+}
+
+export function drawOverview() {
+  const list = made(), part = partOf(state.kind);
+  paint(list);
+  const columns = isPerLayer(state.kind, state.measure) ? 1 : Math.max(...part.heads);
+  const room = canvas.parentElement.clientWidth - MARGIN;
+  const size = Math.min(room / columns, columns === 1 ? 120 : 64);
+  const { rows: tall, columns: wide } = list[0];
+  const ratio = Math.min(Math.max(part.queries.tokens.length / part.keys.tokens.length, 0.3), 3);
+  shape = { size, high: size * ratio, columns };
+  const number = ranks();
+  const order = list.map((each, at) => ({ ...each, at, rank: number ? number(each.layer, each.head) ?? -Infinity : 0 }));
+  if (number) order.sort((one, other) => other.rank - one.rank);
+  const best = number ? Math.max(...order.map((each) => each.rank)) || 1 : 1;
+  places = order.map((each, at) => ({
+    ...each,
+    left: MARGIN + (number ? at % columns : each.head) * size,
+    above: MARGIN + (number ? Math.floor(at / columns) : each.layer) * shape.high,
+  }));
+  const lines = number ? Math.ceil(order.length / columns) : part.layers.length;
+  const pen = sharp(canvas, MARGIN + columns * size, MARGIN + lines * shape.high);
+  for (const { at, left, above, rank } of places) {
+    pen.globalAlpha = number ? 0.25 + 0.75 * Math.max(rank / best, 0) : 1;
+    pen.imageSmoothingEnabled = wide > size;
+    pen.drawImage(atlas, 0, at * tall, wide, tall, left, above, size - GAP, shape.high - GAP);
+  }
+  pen.globalAlpha = 1;
+  if (!number) labels(pen, part, columns);
+  moveFrame();
+}
+
+function labels(pen, part, columns) {
+  pen.fillStyle = variable("--quiet");
+  pen.font = "11px system-ui, sans-serif";
+  pen.textBaseline = "middle";
+  const skip = shape.size < 15 ? 4 : 1, skipped = shape.high < 13 ? 4 : 1;
+  pen.textAlign = "right";
+  part.layers.forEach((number, layer) => { if (layer % skipped === 0) pen.fillText(number, MARGIN - 6, MARGIN + (layer + 0.5) * shape.high); });
+  pen.textAlign = "center";
+  if (columns > 1) for (let head = 0; head < columns; head += skip) pen.fillText(head, MARGIN + (head + 0.5) * shape.size, MARGIN - 10);
+}
+
+/** Only the frame moves when another head is chosen. */
+export function moveFrame() {
+  const own = isPerLayer(state.kind, state.measure) ? 0 : state.head;
+  const here = places.find(({ layer, head }) => layer === state.layer && head === own);
+  frame.hidden = !here;
+  if (!here) return;
+  frame.style.transform = `translate(${here.left - 2}px, ${here.above - 2}px)`;
+  frame.style.width = `${shape.size + 2}px`;
+  frame.style.height = `${shape.high + 2}px`;
+}
+
+export const placeOf = (event) => {
+  const box = canvas.getBoundingClientRect();
+  const x = event.clientX - box.left, y = event.clientY - box.top;
+  return places.find(({ left, above }) => x >= left && x < left + shape.size && y >= above && y < above + shape.high);
+};
+
+/** What is under the pointer: its name, and what it does in this text. */
+export function sayHovered(place) {
+  if (!place) { hovered.textContent = ""; return; }
+  const name = isPerLayer(state.kind, state.measure) ? `layer ${partOf(state.kind).layers[place.layer]}` : headName(place.layer, place.head);
+  const most = statisticsOf()
+    .filter((each) => each.unit === "1")
+    .map((each) => [each.label, each.by_measure[state.measure][place.layer]?.[place.head] ?? 0])
+    .sort((one, other) => other[1] - one[1])
+    .slice(0, 2)
+    .map(([label, value]) => `${label} ${Math.round(100 * value)}%`);
+  hovered.textContent = [name, ...most].join(" · ");
+}
+
+/** By how much the picture of each head is like that of one: the cosine of their roots. */
+export function likeThis() {
+  const list = made(), roots = list.map(({ sizes, top }) => sizes.map((size) => Math.sqrt(size / top)));
+  const own = isPerLayer(state.kind, state.measure) ? 0 : state.head;
+  const chosen = roots[list.findIndex(({ layer, head }) => layer === state.layer && head === own)];
+  const along = (one, other) => one.reduce((sum, value, at) => sum + value * other[at], 0);
+  const length = (one) => Math.sqrt(along(one, one)) || 1;
+  const found = new Map(list.map(({ layer, head }, at) => [`${layer} ${head}`, along(roots[at], chosen) / (length(roots[at]) * length(chosen))]));
+  return (layer, head) => found.get(`${layer} ${head}`);
+}
+
+/** What each head has in the cell that is looked at. */
+export const byCell = () => {
+  const { kind, measure, key } = state, width = partOf(kind).keys.tokens.length, [query] = state.queries;
+  return (layer, head) => {
+    const value = mapOf(kind, measure, layer, head)[query * width + key];
+    return Number.isNaN(value) ? 0 : value;
+  };
+};

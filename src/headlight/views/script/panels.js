@@ -1,0 +1,171 @@
+// The maps of one head side by side, with one cursor for all of them.
+import { hex, level, rampOf, sharp, variable } from "./colours.js";
+import { measuresOf } from "./numbers.js";
+import { DIFFERENCE, state } from "./state.js";
+import { explanationOf, scaleOf, shortOf, shown } from "./measures.js";
+import { chosenRows, differs, isolated, topOf, units, viewOf } from "./units.js";
+import { commonTop } from "./overview.js";
+
+const box = document.getElementById("panels");
+const LABELLED = 12, LONGEST = 100, FAINT = 0x50ffffff;
+const small = document.createElement("canvas");
+/** @type {{measure: string, size: number, left: number, above: number, element: HTMLElement}[]} */
+let panels = [];
+
+export const panelNames = () => {
+  const there = Object.keys(measuresOf(state.kind));
+  return [...there, ...(differs() ? [DIFFERENCE] : [])].filter((name) => state.panels.includes(name));
+};
+
+export const topFor = (measure, view) => (state.scale === "common" && measure === state.measure ? commonTop() : topOf(view));
+
+const shortened = (pen, text, most) => {
+  let cut = text.slice(0, 60);
+  if (cut === text && pen.measureText(text).width <= most) return isolated(text);
+  while (cut.length > 1 && pen.measureText(`${cut}…`).width > most) cut = cut.slice(0, -1);
+  return isolated(`${cut}…`);
+};
+
+let margins = { name: "", widths: [0, 0] };
+
+/** Room for the labels of rows and columns; measured once for a text. */
+function marginsOf(pen) {
+  const { name, rows, columns } = units();
+  if (margins.name !== name) margins = { name, widths: [widest(pen, rows), widest(pen, columns)] };
+  return margins.widths;
+}
+
+const widest = (pen, list) => Math.ceil(Math.min(LONGEST, Math.max(...list.map(({ label }) => pen.measureText(label.slice(0, 60)).width)))) + 12;
+
+function build() {
+  const names = panelNames();
+  if (box.dataset.names === `${state.kind} ${names} ${differs()}`) return;
+  box.dataset.names = `${state.kind} ${names} ${differs()}`;
+  const template = document.getElementById("panel");
+  box.replaceChildren(...names.map((measure) => {
+    const element = template.content.cloneNode(true).firstElementChild;
+    element.dataset.measure = measure;
+    element.querySelector("b").textContent = shortOf(measure);
+    element.title = measure === DIFFERENCE ? "Both as shares of their rows" : explanationOf(measure);
+    element.querySelector(".map").setAttribute("aria-label", `Map of ${shortOf(measure)}; the arrow keys move from cell to cell`);
+    return element;
+  }));
+}
+
+/** @type {WeakMap<Float32Array, {top: number, steps: Uint16Array}>} */
+const known = new WeakMap();
+
+/** The step of each cell; found once for a map. */
+function stepsOf(view, top, twoSided) {
+  const before = known.get(view);
+  if (before?.top === top) return before.steps;
+  const steps = new Uint16Array(view.length);
+  for (let place = 0; place < view.length; place += 1) steps[place] = level(view[place], top, twoSided);
+  known.set(view, { top, steps });
+  return steps;
+}
+
+/** The map itself: a pixel for each cell. */
+function image(view, measure, rows, columns, top) {
+  small.width = columns.length; small.height = rows.length;
+  const pen = small.getContext("2d"), made = pen.createImageData(columns.length, rows.length);
+  const pixels = new Uint32Array(made.data.buffer), ramp = rampOf(scaleOf(measure)), twoSided = measure === DIFFERENCE;
+  const least = Math.sqrt(state.least), middle = twoSided ? 127.5 : 0, reach = twoSided ? 127.5 : 255;
+  const shades = ramp.map((shade, step) => (step < 256 && Math.abs(step - middle) < least * reach ? ramp[Math.round(middle)] : shade));
+  const steps = stepsOf(view, top, twoSided);
+  for (let place = 0; place < steps.length; place += 1) pixels[place] = shades[steps[place]];
+  if (state.special === "faint") {
+    pixels.forEach((shade, place) => {
+      if (rows[Math.floor(place / columns.length)].special || columns[place % columns.length].special) pixels[place] = shade & FAINT;
+    });
+  }
+  pen.putImageData(made, 0, 0);
+  return small;
+}
+
+function drawPanel(element) {
+  const { measure } = element.dataset, { rows, columns } = units();
+  const map = element.querySelector(".map"), canvas = element.querySelector("canvas");
+  const pen = canvas.getContext("2d");
+  pen.font = "11px system-ui, sans-serif";
+  const room = map.clientWidth - 2;
+  const widths = marginsOf(pen);
+  let size = Math.min((room - widths[0]) / columns.length, 34);
+  const labelled = size >= LABELLED;
+  const [left, above] = labelled ? widths : [0, 0];
+  if (!labelled) size = room / columns.length;
+  if (labelled) size = Math.floor(size);
+  const view = viewOf(measure), top = topFor(measure, view);
+  const drawn = sharp(canvas, left + size * columns.length, above + size * rows.length);
+  drawn.imageSmoothingEnabled = size < 1;
+  drawn.drawImage(image(view, measure, rows, columns, top), left, above, size * columns.length, size * rows.length);
+  if (labelled) label(drawn, rows, columns, { left, above, size });
+  element.querySelector(".top").textContent = measure === DIFFERENCE ? `± ${shown(top, measure).replace("+", "")}` : shown(top, measure);
+  return { measure, size, left, above, element };
+}
+
+function label(pen, rows, columns, { left, above, size }) {
+  pen.fillStyle = variable("--quiet");
+  pen.font = "11px system-ui, sans-serif";
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  rows.forEach((row, at) => pen.fillText(shortened(pen, row.label, LONGEST), left - 6, above + (at + 0.5) * size));
+  columns.forEach((column, at) => {
+    pen.save();
+    pen.translate(left + (at + 0.5) * size, above - 6);
+    pen.rotate(-Math.PI / 2);
+    pen.textAlign = "left";
+    pen.fillText(shortened(pen, column.label, LONGEST), 0, 0);
+    pen.restore();
+  });
+}
+
+export function drawPanels() {
+  build();
+  for (const element of box.children) {
+    element.classList.toggle("large", element.dataset.measure === state.large);
+    element.querySelector(".enlarge").setAttribute("aria-pressed", element.dataset.measure === state.large);
+    element.querySelector(".enlarge").textContent = element.dataset.measure === state.large ? "smaller" : "larger";
+  }
+  panels = [...box.children].map(drawPanel);
+  moveCursor();
+}
+
+/** Only boxes move while the pointer does; nothing is drawn again. */
+export function moveCursor() {
+  const { rows, columns, columnOf } = units();
+  const row = chosenRows().at(-1) ?? -1, column = columnOf[state.key];
+  for (const { size, left, above, element } of panels) {
+    const [across, down] = element.querySelectorAll(".cursor");
+    across.hidden = row < 0; down.hidden = column < 0;
+    across.style.transform = `translate(${left}px, ${above + row * size}px)`;
+    across.style.width = `${size * columns.length}px`;
+    across.style.height = `${Math.max(size, 2)}px`;
+    down.style.transform = `translate(${left + column * size}px, ${above}px)`;
+    down.style.width = `${Math.max(size, 2)}px`;
+    down.style.height = `${size * rows.length}px`;
+  }
+}
+
+/** Row and column under the pointer, of units. */
+export function cellAt(event) {
+  const element = event.target.closest(".panel"), panel = panels.find((each) => each.element === element);
+  if (!panel) return null;
+  const frame = element.querySelector("canvas").getBoundingClientRect(), { rows, columns } = units();
+  const row = Math.floor((event.clientY - frame.top - panel.above) / panel.size);
+  const column = Math.floor((event.clientX - frame.left - panel.left) / panel.size);
+  return row >= 0 && row < rows.length && column >= 0 && column < columns.length ? { row, column } : null;
+}
+
+/** What the cell holds by each measure that is shown. */
+export function cellNumbers() {
+  const { rows, columns, columnOf } = units(), row = chosenRows().at(-1), column = columnOf[state.key];
+  if (row === undefined || column < 0) return null;
+  return {
+    from: rows[row].label, to: columns[column].label,
+    numbers: panelNames().map((measure) => [shortOf(measure), shown(viewOf(measure)[row * columns.length + column], measure)]),
+  };
+}
+
+/** The colour of a cell, for pictures that are taken away. */
+export const colourOf = (value, measure, top) => hex(rampOf(scaleOf(measure))[Math.abs(value) < state.least * top ? (measure === DIFFERENCE ? 128 : 0) : level(value, top, measure === DIFFERENCE)]);

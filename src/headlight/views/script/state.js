@@ -1,0 +1,90 @@
+// What is looked at. It is the address of the page too, so that a link brings it back.
+import { header } from "./source.js";
+import { headsOf, isPerLayer, measuresOf, partOf } from "./numbers.js";
+
+/** The first token of a text that is not a special one. */
+const firstWord = ({ categories }) => Math.max(categories.findIndex((category) => category !== "cls" && category !== "sep"), 0);
+const firstKind = Object.keys(header.kinds)[0];
+export const DIFFERENCE = "difference";
+export const state = {
+  kind: firstKind, layer: partOf(firstKind).first[0], head: partOf(firstKind).first[1], measure: Object.keys(measuresOf(firstKind))[0],
+  queries: [firstWord(partOf(firstKind).queries)], key: firstWord(partOf(firstKind).keys), direction: "from", unit: "pieces", special: "shown", least: 0,
+  scale: "own", sort: "position", panels: [], large: "",
+};
+
+export const layerNumber = () => partOf(state.kind).layers[state.layer];
+export const headName = (layer = state.layer, head = state.head) => `L${partOf(state.kind).layers[layer]}H${head}`;
+export const mapName = () => {
+  const kind = Object.keys(header.kinds).length > 1 ? `${state.kind} ` : "";
+  return isPerLayer(state.kind, state.measure) ? `${kind}layer ${layerNumber()}, all heads together` : `head ${kind}${headName()}`;
+};
+
+const CHOICES = { u: ["unit", ["pieces", "words"]], s: ["special", ["shown", "faint", "out"]], c: ["scale", ["own", "common"]], d: ["direction", ["from", "to"]] };
+
+/** The address after "#", with what differs from how the page begins. */
+export function written() {
+  const parts = [`h=${layerNumber()}-${state.head}`, `m=${state.measure}`, `q=${state.queries.join(",")}`, `k=${state.key}`];
+  if (Object.keys(header.kinds).length > 1) parts.unshift(`kind=${state.kind}`);
+  for (const [short, [name, values]] of Object.entries(CHOICES)) if (state[name] !== values[0]) parts.push(`${short}=${state[name]}`);
+  if (state.least) parts.push(`t=${state.least}`);
+  if (state.sort !== "position") parts.push(`o=${state.sort}`);
+  parts.push(`p=${state.panels.join(",")}`);
+  if (state.large) parts.push(`l=${state.large}`);
+  return parts.join("&");
+}
+
+const whole = (text, limit, before) => {
+  const number = Number(text);
+  return Number.isInteger(number) && number >= 0 && number < limit ? number : before;
+};
+
+/** Take what an address says; what does not fit this page is passed over. */
+export function readAddress(address) {
+  const said = new Map(address.replace(/^#/, "").split("&").map((part) => part.split("=").map(decodeURIComponent)));
+  if (said.get("kind") in header.kinds && said.get("kind") !== state.kind) beginWith(said.get("kind"));
+  const part = partOf(state.kind), names = Object.keys(part.measures);
+  if (names.includes(said.get("m"))) state.measure = said.get("m");
+  if (!names.includes(state.measure)) [state.measure] = names;
+  const [layer, head] = (said.get("h") ?? "").split("-");
+  const place = part.layers.indexOf(Number(layer));
+  if (layer && place >= 0) state.layer = place;
+  state.layer = Math.min(state.layer, part.layers.length - 1);
+  state.head = whole(head ?? "", part.heads[state.layer], Math.min(state.head, part.heads[state.layer] - 1));
+  const rows = part.queries.tokens.length;
+  const queries = (said.get("q") ?? "").split(",").map((each) => whole(each || "x", rows, -1)).filter((each) => each >= 0);
+  state.queries = queries.length ? queries : state.queries.filter((each) => each < rows);
+  if (!state.queries.length) state.queries = [0];
+  state.key = whole(said.get("k") ?? "x", part.keys.tokens.length, Math.min(state.key, part.keys.tokens.length - 1));
+  for (const [short, [name, values]] of Object.entries(CHOICES)) if (values.includes(said.get(short))) state[name] = said.get(short);
+  if (said.has("t") && Number(said.get("t")) >= 0) state.least = Math.min(Number(said.get("t")), 1);
+  if (said.has("o")) state.sort = said.get("o");
+  const known = [...names, DIFFERENCE];
+  if (said.has("p")) state.panels = said.get("p").split(",").filter((name) => known.includes(name));
+  if (said.has("l")) state.large = known.includes(said.get("l")) ? said.get("l") : "";
+  state.panels = state.panels.filter((name) => known.includes(name));
+  if (!state.panels.length) state.panels = firstPanels();
+}
+
+/** Begin anew with a kind of attention. */
+export function beginWith(kind) {
+  const { first: [layer, head], queries, keys, measures } = partOf(kind);
+  Object.assign(state, { kind, layer, head, queries: [firstWord(queries)], key: firstWord(keys) });
+  if (!(state.measure in measures)) [state.measure] = Object.keys(measures);
+  state.panels = firstPanels();
+}
+
+/** Side by side at first: the measures of single heads; else all. */
+export const firstPanels = () => {
+  const names = Object.keys(measuresOf(state.kind));
+  const own = names.filter((name) => !isPerLayer(state.kind, name)).slice(0, 3);
+  return own.length ? own : names;
+};
+
+/** Go to a head, of all heads in one line. */
+export function step(layers, heads) {
+  const part = partOf(state.kind);
+  state.layer = (state.layer + layers + part.layers.length) % part.layers.length;
+  const number = headsOf(state.kind, state.measure, state.layer);
+  state.head = number === 1 && isPerLayer(state.kind, state.measure) ? state.head : (state.head + heads + number) % number;
+  state.head = Math.min(state.head, part.heads[state.layer] - 1);
+}

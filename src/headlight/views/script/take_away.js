@@ -1,0 +1,91 @@
+// What can be taken away: pictures, numbers, a line of Python, and a link that brings all of it back.
+import { header } from "./source.js";
+import { measuresOf, partOf } from "./numbers.js";
+import { headName, state, written } from "./state.js";
+import { chosenRows, rowOf, units, viewOf } from "./units.js";
+import { colourOf, panelNames, topFor } from "./panels.js";
+import { shortOf } from "./measures.js";
+
+const escaped = (text) => text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`).replace(/[\0-\x08\x0b\x0c\x0e-\x1f]/g, "�");
+const CELL = 16, LEFT = 100, ABOVE = 100;
+
+/** The maps that are shown, side by side, as a picture of lines and letters. */
+export function asSvg() {
+  const { rows, columns } = units(), wide = LEFT + CELL * columns.length + 20;
+  const parts = panelNames().map((measure, number) => {
+    const view = viewOf(measure), top = topFor(measure, view), x = number * wide;
+    const cells = rows.flatMap((_, row) => columns.map((_each, column) => {
+      const value = view[row * columns.length + column];
+      if (Number.isNaN(value)) return "";
+      return `<rect x="${x + LEFT + column * CELL}" y="${ABOVE + row * CELL}" width="${CELL - 1}" height="${CELL - 1}" fill="${colourOf(value, measure, top)}" data-value="${Number(value.toPrecision(4))}"/>`;
+    }));
+    const names = [
+      `<text x="${x + LEFT}" y="14" font-weight="600">${escaped(`${headName()} ${shortOf(measure)}`)}</text>`,
+      ...rows.map((unit, row) => `<text x="${x + LEFT - 5}" y="${ABOVE + row * CELL + 12}" text-anchor="end">${escaped(unit.label)}</text>`),
+      ...columns.map((unit, column) => `<text transform="translate(${x + LEFT + column * CELL + 12} ${ABOVE - 5}) rotate(-90)">${escaped(unit.label)}</text>`),
+    ];
+    return [...names, ...cells].join("");
+  });
+  const width = parts.length * wide, height = ABOVE + CELL * rows.length + 4;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="11">${parts.join("")}</svg>`;
+}
+
+/** The maps as they stand on the page, one beside the other. */
+export function asPng() {
+  const maps = [...document.querySelectorAll("#panels canvas")], whole = document.createElement("canvas");
+  whole.width = maps.reduce((sum, map) => sum + map.width + 12, 0);
+  whole.height = Math.max(...maps.map((map) => map.height));
+  const pen = whole.getContext("2d");
+  pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+  pen.fillRect(0, 0, whole.width, whole.height);
+  let left = 0;
+  for (const map of maps) { pen.drawImage(map, left, 0); left += map.width + 12; }
+  return new Promise((done) => { whole.toBlob(done, "image/png"); });
+}
+
+const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
+
+/** The coloured text, for LaTeX with the package xcolor. */
+export function asLatex() {
+  const { columns } = units(), view = viewOf(state.measure), given = rowOf(view);
+  const top = given.reduce((most, value) => (value > most ? value : most), 0) || 1;
+  const boxes = columns.map((unit, at) => {
+    const word = unit.label.replace(/[#$%&_{}]/g, "\\$&").replace(/[\\~^]/g, (letter, place, whole) => (/[#$%&_{}]/.test(whole[place + 1] ?? "") && letter === "\\" ? letter : SPECIAL[letter]));
+    return `\\colorbox[HTML]{${colourOf(Number.isNaN(given[at]) ? 0 : given[at], state.measure, top).slice(1).toUpperCase()}}{\\strut ${word}}`;
+  });
+  return `% \\usepackage{xcolor}\n{\\setlength{\\fboxsep}{1pt}${boxes.join(" ")}}\n`;
+}
+
+/** The numbers of the head that is shown, by every measure, as they are shown. */
+export function asJson() {
+  const { rows, columns } = units();
+  const numbers = Object.keys(measuresOf(state.kind)).map((measure) => {
+    const view = viewOf(measure);
+    return [measure, rows.map((_, row) => Array.from(view.subarray(row * columns.length, (row + 1) * columns.length), (value) => (Number.isNaN(value) ? null : Number(value.toPrecision(4)))))];
+  });
+  return JSON.stringify({
+    model: header.model, text: header.text, pair: header.pair, kind: state.kind, layer: partOf(state.kind).layers[state.layer], head: state.head,
+    bounds: Object.fromEntries(Object.entries(measuresOf(state.kind)).map(([name, about]) => [name, about.bound])),
+    rows: rows.map(({ label }) => label), columns: columns.map(({ label }) => label), chosen: chosenRows(), ...Object.fromEntries(numbers),
+  });
+}
+
+const quoted = (text) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** The exact numbers in Python. */
+export function asPython() {
+  const pair = header.pair ? `, ${quoted(header.pair)}` : "", layer = partOf(state.kind).layers[state.layer];
+  const several = Object.keys(header.kinds).length > 1 || state.kind !== "encoder" ? `, kind=${quoted(state.kind)}` : "";
+  const head = measuresOf(state.kind)[state.measure].per === "head" ? `, head=${state.head}` : "";
+  return `headlight.load(${quoted(header.model)}).read(${quoted(header.text)}${pair}${several})[${quoted(state.measure)}].sel(layer=${layer}${head})`;
+}
+
+export const asLink = () => `${location.href.split("#")[0]}#${written()}`;
+
+export function offer(name, content, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,245 @@
+"""The page of a reading in a real browser: what it shows, and how it is used."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from headlight.kinds import join_kinds
+from headlight.views import reading_page
+from headlight.views.container import pack
+from views.browsers import Opened, chromium, needs_browser
+from views.sample_results import reading_sample
+
+pytestmark = needs_browser
+
+HOSTILE = (
+    *("[CLS]", "</script><b>", "<img src=x onerror=alert(1)>", "a\u2028b", "שלום", "##ים"),
+    *("🦉", "x" * 10_000, " ", "[SEP]"),
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    opened = []
+
+    def of(reading, address="", megabytes=None, **options):
+        path = Path(tmp_path / "page.html")
+        path.write_text(reading_page(reading, megabytes=megabytes), encoding="utf-8")
+        opened.append(Opened(browser, path, address, **options))
+        return opened[-1]
+
+    yield of
+    for each in opened:
+        assert each.complaints == []
+        assert each.requests == []
+        each.page.context.close()
+
+
+def numbers(shown, name):
+    """What the page would write as JSON."""
+    with shown.page.expect_download() as download:
+        shown.page.locator("#take-box").evaluate("each => { each.open = true; }")
+        shown.page.click("#take-json")
+    return json.loads(Path(download.value.path()).read_text(encoding="utf-8"))[name]
+
+
+@pytest.mark.parametrize("head", ["0-1", "1-2"])
+def test_the_numbers_of_the_page_are_those_of_the_reading(show, head):
+    reading = reading_sample(2, 3)
+    bounds = {
+        name: row["bound"]
+        for name, row in pack(reading).header["kinds"]["encoder"]["measures"].items()
+    }
+    shown = show(reading, f"#h={head}")
+    layer, number = map(int, head.split("-"))
+    for name in ("weight", "norm", "effective", "merged_norm"):
+        values = reading[name].sel(layer=layer)
+        values = values.sel(head=number) if "head" in values.dims else values
+        far = np.abs(np.array(numbers(shown, name)) - values.values)
+        assert far.max() <= bounds[name] + 1e-3 * float(np.abs(values).max())
+
+
+def test_words_are_sums_over_keys_and_means_over_queries(show):
+    reading = reading_sample(1, 1, ("[CLS]", "in", "##deed", "so", "[SEP]"))
+    reading = reading.assign_coords(
+        query_word=("query", [-1, 0, 0, 1, -1]), key_word=("key", [-1, 0, 0, 1, -1])
+    )
+    shown = show(reading, "#u=words&s=out")
+    weight = reading["weight"].values[0, 0]
+    expected = [
+        [weight[1:3, 1:3].sum() / 2, weight[1:3, 3].mean()],
+        [weight[3, 1:3].sum(), weight[3, 3]],
+    ]
+    np.testing.assert_allclose(numbers(shown, "weight"), expected, atol=0.009)
+    assert [each.inner_text() for each in shown.page.locator("#text button").all()] == [
+        "indeed",
+        "so",
+    ]
+
+
+def test_hostile_tokens_are_text(show):
+    shown = show(reading_sample(1, 2, HOSTILE))
+    assert shown.page.locator("#text img").count() == 0
+    found = shown.page.locator("#text button").evaluate_all("all => all.map(e => e.textContent)")
+    assert found == list(HOSTILE)
+    shown.page.keyboard.press("w")
+
+
+def test_a_link_brings_the_state_back(show):
+    reading = reading_sample(3, 4, tuple("abcdefgh"))
+    address = (
+        "#h=2-3&m=norm&q=2,4&k=5&u=words&c=common&d=to&t=0.04&o=broad&p=weight,difference&l=weight"
+    )
+    shown = show(reading, address)
+    shown.page.evaluate("document.getElementById('take-link').click()")
+    link = shown.page.input_value("#taken").partition("#")[2]
+    assert sorted(link.split("&")) == sorted(address[1:].split("&"))
+    assert shown.text("#head-title") == "Head L2H3"
+    assert shown.page.input_value("#sort") == "broad"
+
+
+def test_nonsense_in_an_address_is_passed_over(show):
+    shown = show(reading_sample(1, 2), "#h=9-9&m=nothing&q=77&k=-3&u=x&p=y&t=z&o=<b>")
+    assert shown.text("#head-title").startswith("Head L0H")
+
+
+def test_everything_by_the_keyboard(show):
+    shown = show(reading_sample(3, 4, tuple("abcdefgh")), "#h=0-0")
+    press = shown.page.keyboard.press
+    press("]")
+    press(".")
+    assert shown.text("#head-title") == "Head L1H1"
+    press("[")
+    press(",")
+    press(",")
+    assert shown.text("#head-title") == "Head L0H3"
+    press("2")
+    assert "m=norm" in shown.address
+    press("d")
+    assert shown.page.locator(".panel").count() == 4
+    press("w")
+    press("x")
+    assert "u=words" in shown.address
+    assert "s=faint" in shown.address
+    press("t")
+    assert shown.text("#text-title").startswith("What gives to")
+    press("l")
+    assert shown.page.locator("#lines-box").evaluate("each => each.open")
+    shown.page.locator(".map").first.focus()
+    before = shown.text("#readout")
+    press("ArrowDown")
+    press("ArrowRight")
+    assert shown.text("#readout") != before
+    press("Escape")
+    press("/")
+    assert shown.page.evaluate("document.activeElement.id") == "sort"
+
+
+def test_heads_are_found_by_what_they_do(show):
+    reading = reading_sample(2, 3, tuple("abcdef"))
+    reading["weight"][1, 1] = np.eye(6)
+    shown = show(reading, "#h=0-0")
+    shown.page.select_option("#sort", "current")
+    box = shown.page.locator("#picker").bounding_box()
+    shown.page.mouse.move(box["x"] + 40, box["y"] + 40)
+    assert "L1H1" in shown.text("#hovered")
+    assert "itself 100%" in shown.text("#hovered")
+    shown.page.mouse.click(box["x"] + 40, box["y"] + 40)
+    assert shown.text("#head-title") == "Head L1H1"
+    shown.page.click("#alike")
+    shown.page.click("#by-cell")
+
+
+def test_pointing_shows_and_a_click_keeps(show):
+    shown = show(reading_sample(1, 1, tuple("abcdefgh")), "#h=0-0&p=weight")
+    box = shown.page.locator(".panel canvas").bounding_box()
+    shown.page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5)
+    assert "\u2068h\u2069 → \u2068h\u2069" in shown.text("#readout")
+    shown.page.mouse.click(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5)
+    shown.page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] / 2)
+    assert shown.text("#readout").startswith("\u2068h\u2069")
+    words = shown.page.locator("#text button")
+    words.nth(2).click()
+    words.nth(3).click(modifiers=["Shift"])
+    assert shown.address.split("&")[2] == "q=2,3"
+    assert shown.text("#text-title").replace("\u2068", "").replace("\u2069", "") == (
+        "What c + d attends to"
+    )
+
+
+def test_pictures_and_lines_can_be_taken_away(show):
+    reading = reading_sample(2, 2)
+    shown = show(reading, "#h=1-1&p=weight,norm")
+    shown.page.locator("#take-box").evaluate("each => { each.open = true; }")
+    with shown.page.expect_download() as download:
+        shown.page.click("#take-svg")
+    picture = ElementTree.parse(download.value.path())
+    cells = [
+        float(each.attrib["data-value"])
+        for each in picture.iter("{http://www.w3.org/2000/svg}rect")
+    ]
+    assert len(cells) == 2 * 36
+    expected = reading["weight"].sel(layer=1, head=1).values.ravel()
+    np.testing.assert_allclose(cells[:36], expected, atol=0.005)
+    with shown.page.expect_download() as download:
+        shown.page.click("#take-png")
+    assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
+    shown.page.click("#take-python")
+    assert shown.page.input_value("#taken").endswith('["weight"].sel(layer=1, head=1)')
+    shown.page.click("#take-latex")
+    assert shown.page.input_value("#taken").count("\\colorbox") == 6
+
+
+def test_cross_attention_and_all_kinds(show):
+    one = reading_sample(2, 3).assign_attrs(kind="encoder")
+    other = reading_sample(1, 2).isel(query=slice(0, 4)).assign_attrs(kind="cross")
+    shown = show(join_kinds({"encoder": one, "cross": other}))
+    shown.page.select_option("#kind", "cross")
+    shown.page.wait_for_selector("#target button:nth-child(4)")
+    assert shown.page.locator("#text button").count() == 6
+    assert "cross L0H" in shown.text("#head-title")
+    shown.page.locator("#target button").nth(3).click()
+    assert "q=3" in shown.address
+
+
+def test_cells_that_are_not_kept_are_said(show):
+    reading = reading_sample(2, 2, tuple(f"w{at}" for at in range(80)))
+    shown = show(reading, "#h=0-0", megabytes=0.06)
+    assert "strongest cells are kept" in shown.text("#bound")
+    found = np.array(numbers(shown, "weight"), dtype=float)
+    assert np.isnan(found).any()
+    assert np.isfinite(found).any(-1).all()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1440, "dark")])
+def test_nothing_is_wider_than_the_window(show, width, scheme):
+    shown = show(
+        reading_sample(4, 12, tuple(f"word{at}" for at in range(40))),
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,
+    )
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_can_be_used_by_all(show, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    shown = show(reading_sample(2, 3), color_scheme=scheme, bypass_csp=True)
+    for box in ("links-box", "lines-box", "layers-box", "take-box", "keys-box"):
+        shown.page.locator(f"#{box}").evaluate("each => { each.open = true; }")
+    found = Axe().run(shown.page)
+    told = [
+        (each["id"], [node["target"] for node in each["nodes"]])
+        for each in found.response["violations"]
+    ]
+    assert told == []
