@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from headlight.errors import UnknownNameError
-from headlight.views import reading_json, reading_page, reading_terminal
+from headlight.errors import ResultError, UnknownNameError
+from headlight.views import parse_page, reading_json, reading_page, reading_terminal
 from headlight.views.container import header_text, pack
 from views.pages import Page
 from views.sample_results import reading_sample
@@ -78,6 +78,15 @@ def test_the_page_holds_header_and_blobs_and_loads_nothing():
     assert view.texts() == blobs
     assert page.all("h1")[0].text == reading.attrs["text"]
     assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
+
+
+def test_a_page_is_read_back():
+    reading = reading_sample(2, 3, HOSTILE)
+    found = parse_page(reading_page(reading))
+    assert found["key_token"].values.tolist() == list(HOSTILE)
+    np.testing.assert_allclose(found["weight"], reading["weight"], atol=0.007)
+    with pytest.raises(ResultError, match="this is no page of a reading"):
+        parse_page("<p>Something else</p>")
 
 
 def test_only_the_scripts_of_the_page_may_run():

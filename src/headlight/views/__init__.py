@@ -7,7 +7,7 @@ figures of a paper. ``pictures`` draws for paper, and needs matplotlib.
 
 from headlight.views.comparison import comparison_table
 from headlight.views.exhibits import exhibits_page
-from headlight.views.page import reading_page
+from headlight.views.page import parse_page, reading_page
 from headlight.views.serial import reading_json
 from headlight.views.survey_report import report
 from headlight.views.terminal import reading_terminal, terminal_table
@@ -15,6 +15,7 @@ from headlight.views.terminal import reading_terminal, terminal_table
 __all__ = [
     "comparison_table",
     "exhibits_page",
+    "parse_page",
     "reading_json",
     "reading_page",
     "reading_terminal",

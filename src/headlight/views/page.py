@@ -1,18 +1,24 @@
 """The page of a reading: every head of a text, with its measures side by side."""
 
+import json
+from base64 import b64decode
 from collections.abc import Iterable
+from html.parser import HTMLParser
 
 import xarray as xr
 from markupsafe import Markup
 
+from headlight.errors import ResultError
 from headlight.kinds import split_kinds
-from headlight.views.container import Head, header_text, pack
+from headlight.views.container import Head, header_text, pack, unpack
 from headlight.views.script import joined_script
 from headlight.views.template import embedded_text, render
 from headlight.vocabulary import ATTENTION, NUMBERING, measure_table
 
 PAGE = 5.0
 """Megabytes that a page may have."""
+HEADER = "header"
+"""The element that holds the header."""
 AROUND = 0.15
 """Megabytes of a page that are none of its numbers: its script, and what the header says."""
 
@@ -53,3 +59,40 @@ def reading_page(
         blobs=view.texts(),
         script=Markup(joined_script()),
     )
+
+
+def parse_page(text: str) -> xr.Dataset:
+    """The measures that a page of `reading_page` holds, each within the bound that it states.
+
+    Cells that the page does not keep are NaN.
+
+    Raises:
+        ResultError: the text is no such page, or one of a later format.
+    """
+    parts = _Parts()
+    parts.feed(text)
+    if HEADER not in parts.found:
+        raise ResultError("this is no page of a reading; take one that headlight read has written.")
+    header = json.loads(parts.found[HEADER])
+    return unpack(header, lambda name: b64decode(parts.found[name]))
+
+
+class _Parts(HTMLParser):
+    """What the elements of a page with data in them hold, by the name of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+        self._name: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        about = dict(attrs)
+        is_header = tag == "script" and about.get("id") == HEADER
+        self._name = HEADER if is_header else about.get("data-blob")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._name = None
+
+    def handle_data(self, data: str) -> None:
+        if self._name is not None:
+            self.found[self._name] = self.found.get(self._name, "") + data
