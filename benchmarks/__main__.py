@@ -5,7 +5,7 @@ python -m benchmarks norms memory these; the tables of the others stay as they a
 
 The part encoders compares with other aligners: HEADLIGHT_ALIGNERS names the Python in which
 simalign and awesome-align are installed, HEADLIGHT_DATA the folder of the data.  Without these it
-is left out.
+is left out.  The part view needs Chromium.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from benchmarks import (
     norms,
     startup,
     survey,
+    view,
 )
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -46,6 +47,7 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
     "align": ("Word alignment", align),
     "encoders": ("Word alignment by encoders", encoders),
     "exclusivity": ("Adversaries", exclusivity),
+    "view": ("The view of a text", view),
     "memory": ("Memory", memory),
     "startup": ("Starting", startup),
 }
@@ -92,8 +94,9 @@ def kept() -> dict[str, str]:
 
 
 def _runs(name: str) -> bool:
-    """Whether there is what a part needs; a comparison needs other programs."""
-    return PARTS[name][1] is not encoders or encoders.runs()
+    """Whether there is what a part needs: other programs to compare with, or a browser."""
+    part = PARTS[name][1]
+    return encoders.runs() if part is encoders else part is not view or view.CHROMIUM is not None
 
 
 def main() -> None:
@@ -104,7 +107,8 @@ def main() -> None:
     if unknown := set(chosen) - set(PARTS):
         parser.error(f"there is no part {unknown.pop()}; there are {', '.join(PARTS)}")
     if unable := [name for name in chosen if not _runs(name)]:
-        parser.error(f"{unable[0]} needs {encoders.OTHERS} and {encoders.DATA}; see --help")
+        needed = f"{encoders.OTHERS} and {encoders.DATA}" if unable[0] == "encoders" else "Chromium"
+        parser.error(f"{unable[0]} needs {needed}; see --help")
     sections = kept()
     for name in chosen:
         title = PARTS[name][0]

@@ -152,8 +152,6 @@ def rows_of(browser: Any, tokens: int, most: int, folder: Path) -> list[Row]:
 
 def main() -> list[Row]:
     """The rows of the table."""
-    if CHROMIUM is None:
-        return []
     with chromium() as browser, tempfile.TemporaryDirectory() as folder:
         return [
             row
