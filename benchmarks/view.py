@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import xarray
-from tests.views.browsers import CHROMIUM, chromium
+from tests.views.browsers import chromium
 
 import headlight
 from headlight.views import reading_page
