@@ -40,6 +40,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "permutation": {"bootstrap": 2, "shuffles": 1, "by": ["all", "layer", "head"]},
     "faithfulness": {"bootstrap": 2},
     "agreement": {"bootstrap": 2},
+    "adversary": {
+        "start": "base",
+        "bootstrap": 2,
+        "lambdas": [0.1],
+        "repeats": 1,
+        "epochs": 1,
+        "processes": 1,
+    },
 }
 ALIGNMENT = {"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]}
 SIZES = ("layers", "attention_heads", "ffn_dim")

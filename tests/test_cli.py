@@ -623,12 +623,14 @@ def test_every_study_leaves_a_page_and_tables(headlight, tmp_path, name):
         "token_identity": ("--maps", "naive,linear", "--solver", "ridge", "--folds", "2"),
         "contributions": ("--exact", "1", "--max-examples", "3", "--max-length", "16"),
         "parser_probes": ("--probes", "right_branching,attention", "--training-epochs", "2"),
+        "adversary": ("--start", "base", "--repeats", "1", "--epochs", "1", "--processes", "1"),
     }
     if STUDIES[name].reads == "parallel":
         model = FAMILIES["marian"].saved(tmp_path / "model")
         few[name] = ("--gold", str(tmp_path / "gold.talp"), "--model", str(model))
     if STUDIES[name].reads == "labelled":
-        few[name] = ("--model", str(example_data.tiny_classifier(tmp_path / "model")))
+        model = example_data.tiny_classifier(tmp_path / "model")
+        few[name] = ("--model", str(model), *few.get(name, ()))
     out = tmp_path / "out"
     code, said, complained = headlight(
         name.replace("_", "-"),

@@ -42,6 +42,18 @@ FEW = {
     "permutation": ("--shuffles", "2", "--max-examples", "4"),
     "faithfulness": ("--max-examples", "2"),
     "agreement": ("--max-examples", "2"),
+    "adversary": (
+        "--start",
+        "base",
+        "--lambdas",
+        "0.1",
+        "--repeats",
+        "1",
+        "--epochs",
+        "1",
+        "--processes",
+        "1",
+    ),
 }
 
 

@@ -14,6 +14,7 @@ from headlight.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from headlight.api import (
+        adversary as adversary,
         agreement as agreement,
         alignment as alignment,
         contributions as contributions,
@@ -40,6 +41,7 @@ _HOMES = {
     "Model": "headlight.model",
     "Reading": "headlight.reading",
     "agreement": "headlight.api",
+    "adversary": "headlight.api",
     "alignment": "headlight.api",
     "contributions": "headlight.api",
     "coreference": "headlight.api",
@@ -61,6 +63,7 @@ __all__ = [
     "HeadlightError",
     "Model",
     "Reading",
+    "adversary",
     "agreement",
     "alignment",
     "contributions",

@@ -26,6 +26,7 @@ from headlight.papers.yang2020.training import (
 )
 from headlight.training import run_all
 from headlight.training.adversarial import AdversarialObjective
+from headlight.training.schedule import rate
 
 WORDS = ["the", "Old", "mill", "grinds", "grain", "for", "42", "villages"]
 TAGS = ["B-NP", "I-NP", "I-NP", "B-VP", "B-NP", "B-PP", "B-NP", "I-NP"]
@@ -255,7 +256,7 @@ def test_a_loss_with_exact_zeros_has_a_gradient(data):
 
 
 def test_a_rate_rises_and_falls_to_nothing():
-    rates = [training.rate(step, 100) for step in range(100)]
+    rates = [rate(step, 100) for step in range(100)]
     assert max(rates) == pytest.approx(1, abs=0.02)
     assert rates.index(max(rates)) in (9, 10)
     assert rates[0] == pytest.approx(0.1)
@@ -295,7 +296,7 @@ def test_stacked_training_equals_the_loop(data):
     for epoch, order in enumerate(training._orders(len(training_batches), 3, task.seed)):
         for place, number in enumerate(order):
             at = epoch * len(training_batches) + place
-            optimizer.param_groups[0]["lr"] = training.PEAK * training.rate(at, steps)
+            optimizer.param_groups[0]["lr"] = training.PEAK * rate(at, steps)
             slope = grad(partial(_loss, template, training_batches[number], task))
             found = vmap(slope, randomness="different")(stacked, torch.tensor(weights).double())
             for name, each in stacked.items():

@@ -99,6 +99,12 @@ VICTIMS = {
         lambda: labelled(14),
         classifies=True,
     ),
+    "adversary": Victim(
+        {"start": "base", "bootstrap": 5, "lambdas": [0.1], "repeats": 2, "epochs": 1,
+         "processes": 1, "keep_models": True},
+        lambda: labelled(14),
+        classifies=True,
+    ),
     "parser_probes": Victim(
         {"probes": ["attention", "random_attention_and_words"], "measures": ["weight", "norm"],
          "training": TRAINING},

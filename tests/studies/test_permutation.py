@@ -15,9 +15,9 @@ from transformers import BertConfig, BertForSequenceClassification, BertForToken
 from transformers.models.bert import modeling_bert
 
 import headlight
+from headlight.analysis.other_attention import on_one, permuted, uniform
 from headlight.capture import CapturedModel
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError
-from headlight.studies.permutation.changes import on_one, permuted, uniform
 from studies.models import model, texts, tokenizer
 from tiny_models import randomise
 

@@ -33,6 +33,14 @@ SETTINGS = {
     "permutation": {"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2},
     "faithfulness": {"bootstrap": 2},
     "agreement": {"bootstrap": 2},
+    "adversary": {
+        "start": "base",
+        "bootstrap": 2,
+        "lambdas": [0.1],
+        "repeats": 1,
+        "epochs": 1,
+        "processes": 1,
+    },
     "coreference": {"bootstrap": 2},
     "parser_probes": {"probes": ["attention"], "training": {"epochs": 1}},
 }

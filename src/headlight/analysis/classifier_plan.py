@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.plan import StudyPlan, check_tokenizer, choose_length, choose_sites
@@ -176,14 +176,17 @@ class Readout:
         self._places = torch.tensor(places, device=device) if of_tokens else None
         self._rows = torch.tensor(self.owners, device=device)
 
+    def answers(self, logits: Float[Tensor, "batch *token class"]) -> Float[Tensor, "output class"]:
+        """Those of the logits of a batch that are answers, text by text."""
+        return logits if self._places is None else logits[self._rows, self._places]
+
     def probabilities(self, model: CapturedModel, batch: Batch) -> Outputs:
         """One forward pass; the answers, text by text.
 
         Raises:
             CaptureError: they are not finite.
         """
-        logits = model.run(batch).logits
-        chosen = logits if self._places is None else logits[self._rows, self._places]
+        chosen = self.answers(model.run(batch).logits)
         if not bool(chosen.isfinite().all()):
             raise CaptureError(
                 f"{model.name}: what it gives for {batch.names[0]} or a text beside it is not "

@@ -1,5 +1,6 @@
 """Load a model from a hub, a folder, or the package."""
 
+import copy
 import hashlib
 import re
 import warnings
@@ -108,7 +109,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     label = EMBEDDED_NAME if model is None else str(model)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     problem = ""
-    with _quiet(), torch.inference_mode(mode=False):
+    with quiet(), torch.inference_mode(mode=False):
         config = _config(source, options)
         check_layers(config, layers, label)
         network = _model(source, config, DTYPES[dtype], options, head)
@@ -116,6 +117,45 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
             tokenizer, problem = _tokenizer(source, options)
     found = _revision(source, network, revision)
     return CapturedModel(network.to(place).eval(), tokenizer, label, found, problem)
+
+
+def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
+    """A classifier with the weights of a checkpoint before fine-tuning, and a random head.
+
+    Args:
+        source: name on the hub, folder, or name of an embedded model.
+        like: a classifier that was fine-tuned from it, whose configuration counts.
+
+    Raises:
+        ModelError: there is no such checkpoint, or the classifier cannot be made of it.
+    """
+    place = str(EMBEDDED_MODELS.get(source, source)) if not Path(source).exists() else source
+    _check_folder(place)
+    cure = f"give the checkpoint that {like.name} was fine-tuned from, scratch, or base."
+    with quiet(), torch.inference_mode(mode=False):
+        try:
+            model, report = type(like.transformer).from_pretrained(
+                place,
+                config=copy.deepcopy(like.transformer.config),
+                dtype=like.transformer.dtype,
+                use_safetensors=True,
+                output_loading_info=True,
+            )
+        except Exception as problem:  # damaged folders make every library raise its own
+            reason = _first_sentence(problem)
+            raise ModelError(f"{source} is no start of {like.name} ({reason}); {cure}") from problem
+    missing = sorted(
+        name
+        for name in report["missing_keys"]
+        if not (is_dispensable(name) or _is_computed(model, name) or _is_of_head(name, model))
+    )
+    if missing:
+        raise ModelError(
+            f"{source} is no start of {like.name}: its weights lack {missing[0]!r} "
+            f"({len(missing)} missing in all); {cure}"
+        )
+    started: PreTrainedModel = model.to(like.transformer.device)
+    return started
 
 
 def _in_memory(
@@ -252,7 +292,7 @@ def _named_tokenizer(source: str, trust_remote_code: bool) -> PreTrainedTokenize
     Raises:
         ModelError: there is none.
     """
-    with _quiet():
+    with quiet():
         found, problem = _tokenizer(source, {"trust_remote_code": trust_remote_code})
     if found is None:
         why = f" ({problem})" if problem else ""
@@ -322,7 +362,7 @@ def _first_sentence(problem: Exception) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without the progress bars and notes of transformers, which belong to training."""
     log = transformers.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()

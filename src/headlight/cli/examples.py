@@ -64,6 +64,11 @@ _LINES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
         ("reviews.tsv --model ./my-classifier --measures weight,attribution --rows first", ""),
     ),
+    "adversary": (
+        ("reviews.tsv --model ./my-classifier --start bert-base-uncased", ""),
+        ("reviews.tsv --model ./my-classifier --start base --layers 11", "one layer, from itself"),
+        ("chunks.txt --model ./my-tagger --start scratch --lambdas 0.01,0.1", ""),
+    ),
 }
 
 

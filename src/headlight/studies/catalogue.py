@@ -169,6 +169,13 @@ STUDIES: dict[str, Study] = {
             "AgreementSettings",
             "Jain and Wallace 2019, Section 4.1",
         ),
+        Study(
+            "adversary",
+            "other models with a classifier's answers and other attention",
+            "labelled",
+            "AdversarySettings",
+            "Wiegreffe and Pinter 2019, Section 4; Yang, Section 4.2",
+        ),
     )
 }
 """By name, in the order in which help and documentation list them."""

@@ -1,5 +1,7 @@
 """Trained models as files: parameters, and what was measured."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -7,8 +9,9 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 import torch
 from torch import Tensor
 
-from headlight.errors import ResultError
-from headlight.files import load_tensors, save_tensors
+from headlight.errors import ResultError, RunError
+from headlight.files import load_tensors, make_folder, remove_partials, save_tensors
+from headlight.result import calculated_with
 
 
 @runtime_checkable
@@ -54,3 +57,20 @@ class KeptModels(Generic[Job]):
         """Write the file of a model that is finished."""
         arrays = {name: tensor.numpy() for name, tensor in parameters.items()}
         save_tensors(self.path(job), arrays, measured)
+
+
+def begin_folder(place: Path, about: Mapping[str, Any]) -> Path:
+    """The folder of models that depend on the same, without what a killed process left half done.
+
+    Args:
+        place: the folder of all such folders.
+        about: everything that the models depend on besides their jobs, as JSON.
+
+    Raises:
+        RunError: it cannot be made.
+    """
+    text = json.dumps(dict(about) | calculated_with(), sort_keys=True)
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    folder = make_folder(place / key, error=RunError)
+    remove_partials(folder)
+    return folder

@@ -23,11 +23,10 @@ from headlight.training.adversarial import (
     cross_entropy,
     mean_of_real,
 )
+from headlight.training.schedule import rate
 
 PEAK = 4e-3
 """The learning rate at its highest."""
-WARM = 0.1
-"""The share of steps before that; after it the rate falls to 0."""
 BETAS = (0.9, 0.98)
 
 
@@ -82,12 +81,6 @@ def loss_of(
         chosen = task.weight if weight is None else weight
         return adversarial_loss(outputs, taught, counted, chosen, task.goal)
     return mean_of_real(cross_entropy(outputs[0], batch.tags), batch.real)
-
-
-def rate(step: int, steps: int) -> float:
-    """The share of the highest learning rate: up in a straight line, then down to 0."""
-    warm = max(1, round(WARM * steps))
-    return min((step + 1) / warm, (steps - step) / (steps - warm + 1))
 
 
 def train(

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifier_plan import Classified, Outputs, Readout
+from headlight.analysis.other_attention import on_one, permuted, uniform
 from headlight.analysis.positions import array
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attention_replaced
 from headlight.encode.batch import Batch
 from headlight.measures import total_variation
 from headlight.reduce import ResampledMean, Sample, Tally
-from headlight.studies.permutation.changes import on_one, permuted, uniform
 from headlight.studies.permutation.settings import Change, PermutationSettings
 from headlight.vocabulary import Kind
 

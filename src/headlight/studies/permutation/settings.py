@@ -7,7 +7,7 @@ from headlight.analysis.settings import ClassifierSettings
 from headlight.settings import AtLeast1, require_distinct
 
 Change = Literal["permuted", "uniform", "largest", "random"]
-"""What attention becomes; see `headlight.studies.permutation.changes`."""
+"""What attention becomes; see `headlight.analysis.other_attention`."""
 
 Scope = Literal["all", "layer", "head"]
 """Whose attention is replaced at once: of all layers, of one layer, of one head."""

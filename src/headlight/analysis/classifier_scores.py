@@ -1,0 +1,34 @@
+"""Scores of classifiers, of all texts and of resamples of them."""
+
+import numpy as np
+from jaxtyping import Float64
+
+from headlight.reduce.bootstrap import LEVEL
+
+
+def macro_f1(counts: Float64[np.ndarray, "sample cell"]) -> Float64[np.ndarray, " sample"]:
+    """The mean over classes of F1, from how often each answer was given for each gold class.
+
+    Classes that neither occur nor are answered do not count.
+    """
+    side = round(counts.shape[-1] ** 0.5)
+    table = counts.reshape(-1, side, side)
+    right = np.diagonal(table, axis1=1, axis2=2)
+    whole = table.sum(1) + table.sum(2)
+    there = whole > 0
+    f1 = 2 * right / np.where(there, whole, 1)
+    found: Float64[np.ndarray, " sample"] = f1.sum(-1) / np.maximum(there.sum(-1), 1)
+    return found
+
+
+def span_f1(counts: Float64[np.ndarray, "sample count"]) -> Float64[np.ndarray, " sample"]:
+    """F1 from spans that are correct, found and there; NaN without any."""
+    whole = counts[:, 1] + counts[:, 2]
+    found: Float64[np.ndarray, " sample"] = 2 * counts[:, 0] / np.where(whole > 0, whole, np.nan)
+    return found
+
+
+def with_bounds(values: Float64[np.ndarray, "sample *cell"]) -> Float64[np.ndarray, "3 *cell"]:
+    """The value itself, and the percentiles of the resamples; NaN where it has none."""
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    return np.concatenate([values[:1], np.quantile(values[1:], tails, axis=0)])

@@ -1,0 +1,1 @@
+"""Models with the answers of a classifier and other attention."""

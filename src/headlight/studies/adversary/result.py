@@ -1,0 +1,135 @@
+"""The result of a study of adversaries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray
+from jaxtyping import Float64
+
+from headlight.analysis.classifier_scores import macro_f1, span_f1, with_bounds
+from headlight.capture import Classes
+from headlight.reduce.bootstrap import resampled
+from headlight.result import describe
+from headlight.studies.adversary.outcome import MEANS, Tables
+from headlight.studies.adversary.sight import Sight
+
+MEANINGS = {
+    "accuracy": ("share of answers that are right", "1"),
+    "f1": ("F1: the mean over classes, or of spans (strict IOB2)", "1"),
+    "nll": ("negative log-likelihood of the gold labels", "nats"),
+    "taught_nll": ("negative log-likelihood of the base's labels", "nats"),
+    "agreement": ("share of answers that are the base's", "1"),
+    "tvd": ("total variation between predictions and the base's", "1"),
+    "kl": ("KL(attention ‖ the base's) of a row, mean over heads", "nats"),
+    "jsd": ("JSD of attention and the base's, of a row, mean over heads", "nats"),
+}
+_BOUNDS = {"": "", "_low": "lower end of the 95% interval of the ", "_high": "upper end of the 95% "
+           "interval of the "}  # fmt: skip
+OF_HEADS = {
+    "head_kl": ("KL(attention ‖ the base's) of a row of one head", "nats"),
+    "head_jsd": ("JSD of attention and the base's, of a row of one head", "nats"),
+}
+
+VARIABLES = {
+    **{
+        f"{name}{bound}": (f"{said}{meaning}", unit)
+        for name, (meaning, unit) in MEANINGS.items()
+        for bound, said in _BOUNDS.items()
+    },
+    **{
+        f"{name}{bound}": (f"{said}{meaning}", unit)
+        for name, (meaning, unit) in OF_HEADS.items()
+        for bound, said in _BOUNDS.items()
+    },
+    "loss": ("mean loss of an epoch of training", "nats"),
+}
+"""Long name and unit of every variable."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One row of the result.
+
+    Attributes:
+        kind: ``base``, ``adversary``, ``seed`` or ``uniform``.
+        seed: of a student.
+        weight: λ of an adversary.
+        tables: what was measured of each text.
+        losses: of each epoch.
+    """
+
+    kind: str
+    seed: int | None
+    weight: float | None
+    tables: Tables
+    losses: Sequence[float] = field(default=())
+
+
+def dataset(runs: Sequence[Run], classes: Classes, sight: Sight) -> xarray.Dataset:
+    """Named arrays of all runs, with intervals by resampling texts."""
+    settings = sight.settings
+    streams = runs[0].tables["streams"].numpy()
+    taken = resampled(streams, settings.bootstrap, settings.seed).astype(np.float64)
+    found = [_numbers(run.tables, taken, classes) for run in runs]
+    variables: dict[str, Any] = {}
+    for name in found[0]:
+        cells = np.stack([with_bounds(each[name]) for each in found])
+        for at, bound in enumerate(_BOUNDS):
+            if name in MEANINGS:
+                variables[f"{name}{bound}"] = ("run", cells[:, at])
+            else:
+                variables[f"{name}{bound}"] = (
+                    ("run", "layer", "head"),
+                    _by_head(cells[:, at], sight),
+                )
+    losses = np.full((len(runs), settings.epochs), np.nan)
+    for row, run in zip(losses, runs, strict=True):
+        row[: len(run.losses)] = run.losses
+    variables["loss"] = (("run", "epoch"), losses)
+    made = xarray.Dataset(
+        {name: variables[name] for name in VARIABLES},
+        coords={
+            "kind": ("run", [run.kind for run in runs]),
+            "weight": ("run", [np.nan if run.weight is None else run.weight for run in runs]),
+            "seed": ("run", [-1 if run.seed is None else run.seed for run in runs]),
+            "layer": sight.layers,
+            "head": sorted({head for _, head in sight.places}),
+            "epoch": list(range(1, settings.epochs + 1)),
+        },
+    )
+    return describe(made, VARIABLES).assign_attrs(task=classes.task)
+
+
+def _numbers(
+    tables: Tables, taken: Float64[np.ndarray, "text sample"], classes: Classes
+) -> dict[str, Float64[np.ndarray, "sample *cell"]]:
+    """Of the texts as they are, and of every resample."""
+    texts = np.maximum(taken.sum(0), 1)[:, None]
+
+    def mean(name: str) -> Float64[np.ndarray, "sample cell"]:
+        found: Float64[np.ndarray, "sample cell"] = taken.T @ tables[name].numpy() / texts
+        return found
+
+    means, kl, jsd = mean("means"), mean("kl"), mean("jsd")
+    counts = taken.T @ tables["counts"].numpy()
+    return {
+        **{name: means[:, at] for at, name in enumerate(MEANS)},
+        "f1": macro_f1(counts) if classes.task == "sequence" else span_f1(counts),
+        "kl": kl.mean(-1),
+        "jsd": jsd.mean(-1),
+        "head_kl": kl,
+        "head_jsd": jsd,
+    }
+
+
+def _by_head(
+    cells: Float64[np.ndarray, "run place"], sight: Sight
+) -> Float64[np.ndarray, "run layer head"]:
+    """Cells of places as a table; NaN where a layer has no such head."""
+    heads = sorted({head for _, head in sight.places})
+    found = np.full((len(cells), len(sight.layers), len(heads)), np.nan)
+    for at, (layer, head) in enumerate(sight.places):
+        found[:, sight.layers.index(layer), heads.index(head)] = cells[:, at]
+    return found

@@ -1,0 +1,137 @@
+"""Where the attention of two models is compared, and what they give for a batch."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.capture.graph import attention_with_graph
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+from headlight.shapes import Visible
+from headlight.studies.adversary.settings import AdversarySettings
+from headlight.training.adversarial import Attention, Counted
+from headlight.vocabulary import Kind
+
+
+@dataclass(frozen=True, eq=False)
+class ReadBatch:
+    """Texts as models read them.
+
+    Attributes:
+        batch: their tokens.
+        readout: where the answers are.
+        counted: which answers, rows and keys count.
+        streams: a number of its own for each text.
+    """
+
+    batch: Batch
+    readout: Readout
+    counted: Counted
+    streams: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a model does with a batch.
+
+    Attributes:
+        logits: of each answer.
+        attention: of the places, as distributions over the keys that count.
+        visible: by layer, which keys each query may attend to; None for all.
+    """
+
+    logits: Float[Tensor, "answer label"]
+    attention: Attention
+    visible: Mapping[int, Visible | None]
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Which attention is looked at.
+
+    Attributes:
+        kind: of encoder, decoder, or from one to the other.
+        places: layers and heads.
+        settings: which rows and keys.
+    """
+
+    kind: Kind
+    places: tuple[tuple[int, int], ...]
+    settings: AdversarySettings
+
+    @classmethod
+    def of(cls, sites: Sequence[AttentionSite], settings: AdversarySettings) -> "Sight":
+        """All heads of these sites, or those that are asked for.
+
+        Raises:
+            UsageError: one of them is in no layer.
+        """
+        there = [(site.layer, head) for site in sites for head in range(site.heads)]
+        wanted = range(max(site.heads for site in sites))
+        for head in settings.heads or ():
+            if head not in wanted:
+                raise UsageError(f"there is no head {head}: heads are 0 to {wanted[-1]}.")
+        places = tuple(at for at in there if settings.heads is None or at[1] in settings.heads)
+        return cls(sites[0].kind, places, settings)
+
+    def heads(self, layer: int) -> list[int]:
+        """Those of a layer."""
+        return [head for at, head in self.places if at == layer]
+
+    @property
+    def layers(self) -> list[int]:
+        """Those that have a place."""
+        return sorted({layer for layer, _ in self.places})
+
+    def read(self, model: CapturedModel, examples: Sequence[Classified]) -> ReadBatch:
+        """Examples as one batch, where the model is."""
+        device = model.transformer.device
+        batch = model.collate(examples)
+        texts = Texts.of(batch, examples, self.kind)
+        readout = Readout(examples, device)
+        keys = texts.keys >= 0
+        if self.settings.keep_special:
+            keys = keys & (batch.word >= 0)
+        answers = torch.ones(len(readout.labels), dtype=torch.bool, device=device)
+        counted = Counted(answers, chosen_rows(texts.queries, self.settings.rows), keys)
+        return ReadBatch(batch, readout, counted, texts.streams)
+
+    def attention(
+        self, records: Mapping[AttentionSite, LayerRecord], keys: Bool[Tensor, "batch key"]
+    ) -> Attention:
+        """The weights of all places, head beside head."""
+        by_layer = {site.layer: record.weight for site, record in records.items()}
+        weight = torch.cat([by_layer[layer][:, self.heads(layer)] for layer in self.layers], 1)
+        if not self.settings.keep_special:
+            return weight
+        kept = torch.where(keys[:, None, None], weight, 0)
+        return kept / kept.sum(-1, keepdim=True).clamp_min(torch.finfo(kept.dtype).tiny)
+
+
+def chosen_rows(real: Bool[Tensor, "batch query"], rows: str) -> Bool[Tensor, "batch query"]:
+    """Those of all real tokens, of the first or of the last of each text."""
+    if rows == "all":
+        return real
+    numbers = real.cumsum(-1) * real
+    return numbers == (1 if rows == "first" else numbers.amax(-1, keepdim=True))
+
+
+@contextmanager
+def watching(model: CapturedModel, sight: Sight) -> Iterator[Callable[[ReadBatch], Seen]]:
+    """Within the block a model runs with its attention and its graph, in whatever mode it is in."""
+    with attention_with_graph(model, model.sites_of(sight.kind, sight.layers)) as records:
+
+        def see(read: ReadBatch) -> Seen:
+            logits = model.transformer(**model.inputs(read.batch)).logits
+            attention = sight.attention(records, read.counted.keys)
+            visible = {site.layer: record.visible for site, record in records.items()}
+            return Seen(read.readout.answers(logits), attention, visible)
+
+        yield see

@@ -1,0 +1,178 @@
+"""Models with the answers of a classifier and other attention (Wiegreffe and Pinter 2019)."""
+
+import shutil
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+import xarray
+
+from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
+from headlight.analysis.classifier_split import digest_of, split_texts
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import StudyPlan
+from headlight.analysis.runner import Origin, keep_result
+from headlight.capture import CapturedModel, Classes
+from headlight.errors import RunError, UsageError
+from headlight.files import Location, make_folder
+from headlight.studies.adversary.outcome import judge
+from headlight.studies.adversary.result import Run, dataset
+from headlight.studies.adversary.settings import AdversarySettings
+from headlight.studies.adversary.sight import Sight
+from headlight.studies.adversary.students import Job, StudentTrainer
+from headlight.training import begin_folder, run_stages
+
+RUNS, MODELS = "runs", "models"
+"""Folders of what was measured of each student, and of the students."""
+
+
+def run(
+    source: LabelledSource,
+    model: CapturedModel,
+    settings: AdversarySettings | None = None,
+    *,
+    folder: RunFolder | None = None,
+    command: str | None = None,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """Train models that answer as a classifier does, and attend otherwise.
+
+    The loss is D(predictions) − λ D(attention); see `headlight.training.adversarial`.  The
+    classifier is never changed, and its attention is computed anew for every batch.  Attention is
+    that before dropout.  The last epoch counts.  Beside the adversaries stand the classifier
+    itself, models that are trained on the gold labels with other seeds, and the classifier with
+    uniform attention, for which it was not trained.
+
+    Args:
+        source: see `headlight.analysis.classifier_plan.LabelledSource`.
+        model: a classifier of texts or of tokens.
+        settings: see `AdversarySettings`; ``start`` has to be there.
+        folder: see `RunFolder`; what is finished of a run on this machine is used again.
+        command: how it was asked for, for the record.
+        progress: show a bar on standard error.
+
+    Returns:
+        Over ``run``, each with its ``kind`` (``base``, ``adversary``, ``seed``, ``uniform``),
+        ``weight`` λ and ``seed``, on the held-out texts: ``accuracy``, ``f1``, ``nll``,
+        ``taught_nll``, ``agreement``, ``tvd``, ``kl`` and ``jsd`` with their intervals, and the
+        last two by layer and head; ``loss`` by epoch.
+
+    Raises:
+        MissingHeadError: the model is no classifier.
+        ModelError: no student can begin with what ``start`` names.
+        UsageError: something does not fit together: start, classes, kinds, layers, heads, columns.
+        CorpusError: the corpus cannot be read, holds too few texts or one class, or a label is
+            none of the classes.
+        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        CaptureError: training diverged.
+        RunError: the run in the folder is of another model, corpus or setting.
+
+    Source: Wiegreffe and Pinter (2019), Section 4 and Figure 5; Yang, Section 4.2.
+    """
+    settings = settings or AdversarySettings()
+    start = _check(settings, model, folder)
+    title = "Other attention with the same answers"
+    plan, classes = plan_classifier_study("adversary", title, source, model, settings)
+    _check_tags(model, classes)
+    training, held_out = split_texts(plan, classes, settings, settings.held_out)
+    digest = digest_of(training, held_out)
+    sight = Sight.of(plan.sites, settings)
+
+    def compute(place: Location | None) -> xarray.Dataset:
+        with ExitStack() as stack:
+            local = place if isinstance(place, Path) else None
+            if local and folder and folder.overwrite:
+                for name in (RUNS, MODELS):
+                    shutil.rmtree(local / name, ignore_errors=True)
+            scratch = local or Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+            trainer = StudentTrainer(
+                model,
+                start,
+                classes,
+                sight,
+                training,
+                held_out,
+                begin_folder(scratch / RUNS, _about(plan, digest)),
+                make_folder(scratch / MODELS, error=RunError) if settings.keep_models else None,
+            )
+            with torch.random.fork_rng(devices=[]):
+                trainer.begin().sites  # noqa: B018 - refuses what does not fit before the work
+            found = dataset(_runs(trainer, settings, progress), classes, sight)
+        return found.assign_attrs(
+            corpus_digest=digest, examples=len(training), held_out=len(held_out)
+        )
+
+    origin = Origin(
+        plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source
+    )
+    return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
+
+
+def _runs(trainer: StudentTrainer, settings: AdversarySettings, progress: bool) -> list[Run]:
+    """Everything that has a row, in the order of the result."""
+    seeds = range(settings.repeats)
+    jobs = [Job("adversary", seed, weight) for weight in settings.weights for seed in seeds]
+    jobs += [Job("seed", seed) for seed in seeds]
+    on_cpu = trainer.teacher.transformer.device.type == "cpu"
+    processes = settings.processes or (None if on_cpu else 1)
+    run_stages(trainer, [jobs], processes, show=progress)
+    itself, even = (
+        judge(student, trainer.teacher, trainer.held_out, trainer.sight, trainer.classes)
+        for student in (trainer.teacher, None)
+    )
+    return [
+        Run("base", None, None, itself),
+        *(
+            Run(
+                job.kind,
+                job.seed,
+                job.weight if job.kind == "adversary" else None,
+                trainer.parameters(job),
+                trainer.measured(job)["loss"],
+            )
+            for job in jobs
+        ),
+        Run("uniform", None, None, even),
+    ]
+
+
+def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder | None) -> str:
+    """Where students begin.
+
+    Raises:
+        UsageError: nobody has said so, or settings do not go together.
+    """
+    if settings.start is None:
+        raise UsageError(
+            "students need a start: name the checkpoint before fine-tuning, scratch, or base "
+            "(start=, --start)."
+        )
+    place = folder.place if folder else None
+    if settings.keep_models and not isinstance(place, Path):
+        raise UsageError("models are kept in a folder of this machine; name one with --out.")
+    if settings.processes not in (None, 1) and model.transformer.device.type != "cpu":
+        raise UsageError(
+            f"processes is {settings.processes}, and {model.name} is on "
+            f"{model.transformer.device}, which one process uses; leave processes out."
+        )
+    return settings.start
+
+
+def _check_tags(model: CapturedModel, classes: Classes) -> None:
+    if classes.task == "token" and not any(name.startswith("B-") for name in classes.names):
+        raise UsageError(
+            f"{model.name} has no tag that begins a span, such as B-NP, so that there is no F1 of "
+            "spans; give a tagger in the scheme IOB2, or its tags with class_names "
+            "(--class-names)."
+        )
+
+
+def _about(plan: StudyPlan[Classified], digest: str) -> dict[str, Any]:
+    """What a student depends on besides seed and λ, so that a longer sweep uses it again."""
+    settings = plan.settings
+    assert isinstance(settings, AdversarySettings)  # noqa: S101
+    alike = settings.replace(lambdas=(), repeats=1, bootstrap=1, keep_models=False)
+    return replace(plan, settings=alike).signature() | {"texts": digest}
