@@ -1,5 +1,6 @@
 """Figures 2 to 5, how measures agree; 6, permuted attention; 7 and 8, adversarial attention."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -87,7 +88,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         BarRow(
             title,
             [
-                _mark(f"average − {name}", _between(frames, title, encoder))
+                _mark(f"average − {name}", between(frames, title, encoder))
                 for encoder, name in ENCODER_NAMES.items()
                 if encoder != "average"
             ],
@@ -199,8 +200,8 @@ def gain(frame: pandas.DataFrame, pair: str) -> "pandas.Series[float]":
     return (frame["gradient_left_out"] - frame[pair]).dropna()
 
 
-def _between(
-    frames: dict[tuple[str, Encoder], pandas.DataFrame], title: str, encoder: Encoder
+def between(
+    frames: Mapping[tuple[str, Encoder], pandas.DataFrame], title: str, encoder: Encoder
 ) -> "pandas.Series[float]":
     """By how much τ (attention, left out) is larger with the encoder ``average``."""
     one, other = frames[title, "average"], frames[title, encoder]

@@ -20,6 +20,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         claims.not_without_context(frames),
         claims.context_breaks(frames),
         claims.others_exist(frames),
-        claims.gradients_agree_more(frames, "transformer"),
+        claims.permuting_does_little(frames),
+        claims.transformer_alike(frames),
     ]
     return claims_content(writer, found, notes_of(reproduction, results), "classifiers of texts")
