@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from headlight.corpora import TaggedSentence
-from headlight.papers.settings import LAMBDAS, ReproductionSettings
+from headlight.papers.settings import ReproductionSettings
+from headlight.papers.yang2020 import LAMBDAS
 from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig
 from headlight.papers.yang2020.tagging_data import prepare_data
 from headlight.training import run_all, usable_cores

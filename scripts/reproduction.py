@@ -37,6 +37,7 @@ DRAWN = {
     "brunner2020": ("figure-1", "figure-2", "figure-4", "figure-5"),
     "yang2020": ("table-1", "figure-1", "figure-5"),
     "jain2019": ("figure-2", "figure-3", "figure-6", "figure-7", "figure-8"),
+    "wiegreffe2019": ("figure-3", "figure-5"),
 }
 """Exhibits whose pictures are shown: told best by a picture, and without the text of a corpus."""
 LARGEST = 100_000

@@ -45,6 +45,8 @@ REPRODUCE_EXAMPLES = """
   headlight reproduce yang2020 --tagged conll2000/train.txt --word-vectors glove.txt
 
   headlight reproduce jain2019 --labelled hf:stanfordnlp/sst2 --labelled hf:stanfordnlp/imdb
+
+  headlight reproduce wiegreffe2019 --labelled hf:stanfordnlp/imdb --word-vectors glove.txt
 """
 
 

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMES", "PaperName", "find_paper"]
 
-PaperName = Literal["clark2019", "kobayashi2020", "brunner2020", "yang2020", "jain2019"]
+PaperName = Literal[
+    "clark2019", "kobayashi2020", "brunner2020", "yang2020", "jain2019", "wiegreffe2019"
+]
 NAMES: tuple[PaperName, ...] = get_args(PaperName)
 
 

@@ -20,7 +20,6 @@ Measure = Literal["weight", "norm", "effective", "gradient"]
 """What the papers' questions can be asked of: the measures of single heads."""
 
 MEASURES: tuple[Measure, ...] = choices(Measure)
-LAMBDAS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,22 +54,27 @@ class ReproductionSettings(Settings):
         max_gradients: translations of which gradients and differences of predictions are taken,
             from the first one on.
         max_parallel: pairs of parallel text from which other aligners learn; 0 trains none.
-        lambdas: how much adversaries of yang2020 are to differ in attention: λ times the mean KL
-            of a row is taken from their loss; 0 is always among them.
-        repeats: models of yang2020 that are trained alike but for their seeds.
-        epochs: passes over what is learnt from, of yang2020; of jain2019 at most so many.
+        lambdas: how much adversaries are to differ in attention: λ times the mean KL of a row is
+            taken from their loss; 0 is always among them, and by default for yang2020
+            0.0001,0.0003,0.001,0.003,0.01,0.03,0.1, for wiegreffe2019 0.001,0.003,0.01.
+        repeats: models of yang2020 and wiegreffe2019 that are trained alike but for their seeds.
+        epochs: passes over what is learnt from, of yang2020; of jain2019 and
+            wiegreffe2019 at most so many.
         predictions: what keeps an adversary's predictions near those of its base: cross-entropy to
-            the base's ``labels``, as in the paper, or total variation, ``tvd``.
-        distance: what keeps its attention away: ``kl``, as in the paper, or ``jsd``, which is
+            the base's ``labels``, by default for yang2020, or total variation, ``tvd``, for
+            wiegreffe2019.
+        distance: what keeps its attention away: ``kl``, as in the papers, or ``jsd``, which is
             bounded.
         selection: the part on which the best epoch is chosen: ``dev``, or ``test``, as in the
             released code.
         processes: models that are trained at a time; by default as many as there are cores.
-        max_texts: texts of each part of a labelled set, drawn; by default all.
+        max_texts: texts of each part of a labelled set, drawn; by default all, of wiegreffe2019
+            1500.
         max_words: labelled texts that are longer are left out, besides those that the papers leave
-            out; by default those of more than 200 words in jain2019.
+            out; by default those of more than 200 words in jain2019, of 120 in wiegreffe2019.
         max_explained: texts of each test part that jain2019 looks at one by one.
-        max_adversaries: of these those for which it looks for other attention.
+        max_adversaries: of these those for which it looks for other attention; wiegreffe2019 does
+            so for as many.
         drawn: translations of which soft alignments are drawn: the ``sample`` of the package, from
             German to English, or the first short ones of the ``corpus`` that has gold links.
     """
@@ -93,10 +97,10 @@ class ReproductionSettings(Settings):
     samples: AtLeast1 = 10
     max_gradients: AtLeast1 = 40
     max_parallel: AtLeast0 = 5000
-    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = LAMBDAS
+    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] | None = None
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 12
-    predictions: Literal["labels", "tvd"] = "labels"
+    predictions: Literal["labels", "tvd"] | None = None
     distance: Literal["kl", "jsd"] = "kl"
     selection: Literal["dev", "test"] = "dev"
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None

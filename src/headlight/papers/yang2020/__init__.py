@@ -7,6 +7,9 @@ from headlight.papers.yang2020.figures import figure_1, figure_5
 from headlight.papers.yang2020.findings import findings
 from headlight.papers.yang2020.tables import table_1, table_2
 
+LAMBDAS = (0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+"""By default; see `ReproductionSettings`."""
+
 PAPER = Paper(
     name="yang2020",
     title="Is Attention Points Out the Only “Path”? (Yang 2020)",
@@ -22,4 +25,8 @@ PAPER = Paper(
         for each in (findings, table_1, figure_1, figure_5, table_2)
     ),
     loads_model=False,
+    defaults={
+        "lambdas": LAMBDAS,
+        "predictions": "labels",
+    },
 )

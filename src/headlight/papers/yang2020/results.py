@@ -43,7 +43,7 @@ VARIABLES = {
 
 def lambdas_of(reproduction: Reproduction) -> list[float]:
     """In order, each once, and 0 among them."""
-    return sorted({0.0, *reproduction.settings.lambdas})
+    return sorted({0.0, *(reproduction.settings.lambdas or ())})
 
 
 def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
@@ -117,14 +117,15 @@ def _kept(
     """
     shown = [job for stage in stages for job in stage if job.kind in kinds]
     settings, sources = reproduction.settings, reproduction.sources
+    prediction = settings.predictions or "labels"
     config = TrainingConfig(
         settings.epochs,
-        AdversarialObjective(settings.predictions, settings.distance),
+        AdversarialObjective(prediction, settings.distance),
         settings.selection,
     )
     about: dict[str, Any] = {
         "epochs": settings.epochs,
-        "goal": [settings.predictions, settings.distance],
+        "goal": [prediction, settings.distance],
         "selection": settings.selection,
         "seed": settings.seed,
         "max_sentences": settings.max_sentences,

@@ -1,0 +1,202 @@
+"""The command `reproduce wiegreffe2019`, on a few texts of our own."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+
+from headlight.papers import find_paper
+from headlight.papers.exhibit import NEEDS
+from headlight.papers.folder import RESULTS
+from headlight.papers.settings import ReproductionSettings
+from headlight.papers.text_classifiers.jobs import ClassifierTrainer
+from headlight.papers.wiegreffe2019 import claims
+from headlight.papers.wiegreffe2019.results import MODELS
+from headlight.result import load
+from papers.material import reproduced
+
+EXHIBITS = find_paper("wiegreffe2019").exhibits
+SMALL = ["--lambdas", "0.1", "--epochs", 1, "--repeats", 2, "--max-adversaries", 4]
+ONE = ["--processes", 1]
+
+
+def texts(count: int) -> str:
+    """Lines of label and text, as the SST files of the paper have them."""
+    good, bad = (
+        ["a", "fine", "warm", "clever", "lovely", "film"],
+        ["a", "dull", "cold", "stupid", "awful", "film"],
+    )
+    generator = np.random.default_rng(0)
+    rows = []
+    for number in range(count):
+        words = generator.choice(good if number % 2 else bad, 7 + number % 5)
+        rows.append(f"{number % 2} {' '.join(words)}")
+    return "\n".join(rows) + "\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "sst").mkdir()
+    (folder / "sst" / "stsa.binary.train").write_text(texts(80))
+    (folder / "sst" / "stsa.binary.dev").write_text(texts(20))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory, data) -> Path:
+    folder = tmp_path_factory.mktemp("out") / "wiegreffe"
+    reproduced("wiegreffe2019", "--data", data, "--out", folder, *SMALL, *ONE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(out):
+    return load(out / RESULTS / "sst.nc", stage="wiegreffe2019")
+
+
+def test_exhibits_are_listed(headlight):
+    code, said, _ = headlight("reproduce", "wiegreffe2019", "--list")
+    assert code == 0
+    assert [line.split()[0] for line in said.splitlines()] == [spec.name for spec in EXHIBITS]
+    assert said.count("(needs labelled)") == len(EXHIBITS)
+
+
+def test_a_model_is_not_wanted(headlight):
+    said = headlight.refused("reproduce", "wiegreffe2019", "--model", "bert", code=2)
+    assert "wiegreffe2019 trains models of its own; leave out --model" in said
+
+
+def test_without_labelled_texts_the_page_says_so(headlight, tmp_path):
+    code, _, complained = headlight("reproduce", "wiegreffe2019", "--out", tmp_path / "out")
+    assert code == 0
+    assert complained.count("left out") == len(EXHIBITS)
+    assert NEEDS["labelled"] in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_defaults_are_the_paper_s_unless_somebody_chooses():
+    paper = find_paper("wiegreffe2019")
+    assert paper.resolve(ReproductionSettings()).predictions == "tvd"
+    assert paper.resolve(ReproductionSettings()).max_texts == 1500
+    assert paper.resolve(ReproductionSettings(lambdas=(0.5,))).lambdas == (0.5,)
+    assert find_paper("yang2020").resolve(ReproductionSettings()).predictions == "labels"
+
+
+@pytest.mark.parametrize("spec", EXHIBITS, ids=lambda spec: spec.name)
+def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
+    page = (out / "index.html").read_text()
+    assert f'id="{spec.name}"' in page
+    suffixes = ("svg", "png") if spec.name.startswith("figure") else ("csv",)
+    for suffix in suffixes:
+        assert (out / f"{spec.name}.{suffix}").stat().st_size
+
+
+def test_the_page_names_data_and_differences(out):
+    page = (out / "index.html").read_text()
+    for words in ("SST 72 / 8 / 20", "models of the paper, trained here", "a 95% interval",
+                  "as quoted; not checked against the paper", "half of it"):  # fmt: skip
+        assert words in page
+
+
+def test_the_result_has_a_row_for_every_model(found):
+    rows = found[["kind", "encoder", "weight", "guide"]].to_dataframe()
+    counts = rows.groupby(["kind", "encoder"]).size().to_dict()
+    assert counts == {
+        ("base", "lstm"): 2, ("base", "transformer"): 2, ("base", "average"): 2,
+        ("guided", "lstm"): 2, ("guided", "transformer"): 2, ("guided", "average"): 6,
+        ("adversary", "lstm"): 2, ("adversary", "transformer"): 2,  # 0 is always there
+        ("seed", "lstm"): 1, ("seed", "transformer"): 1,
+        ("uniform", "lstm"): 1, ("uniform", "transformer"): 1,
+    }  # fmt: skip
+    base = found.isel(run=(found["kind"] == "base").values)
+    assert np.isnan(base["jsd"]).all()
+    others = found.isel(run=(found["kind"] != "base").values)
+    assert ((others["jsd"] >= 0) & (others["jsd"] <= np.log(2))).all()
+    assert ((others["tvd"] >= 0) & (others["tvd"] <= 1)).all()
+    given = found.isel(run=(found["guide"] == "base").values)
+    np.testing.assert_allclose(given["jsd"], 0, atol=1e-9)
+
+
+def test_numbers_of_single_texts_are_those_of_the_models(found):
+    assert found.sizes["text"] == 20
+    assert ((found["largest"] > 0) & (found["largest"] <= 1)).all()
+    test = found.sel(part="test")
+    for encoder in ("lstm", "transformer"):
+        of = found.sel(encoder_of=encoder)
+        mine = test.isel(run=(test["encoder"] == encoder).values)
+        seed = mine.isel(run=(mine["kind"] == "seed").values)
+        np.testing.assert_allclose(of["seed_jsd"].mean(), seed["jsd"].item(), rtol=1e-6)
+        taught = mine.isel(run=(mine["kind"] == "adversary").values)
+        np.testing.assert_allclose(of["adversary_jsd"].mean("text"), taught["jsd"], rtol=1e-6)
+        assert int(of["instance_jsd"].notnull().sum()) == 4
+        assert float(of["instance_tvd"].max()) <= 0.05
+
+
+def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data, tmp_path):
+    """Not even where a result is gone, or more is asked for, but for what is new."""
+    trained = []
+    run = ClassifierTrainer.run
+
+    def noted(trainer, job):
+        trained.append(job)
+        run(trainer, job)
+
+    monkeypatch.setattr(ClassifierTrainer, "run", noted)
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    (copy / RESULTS / "sst.nc").unlink()
+    more = ["--lambdas", "0.1,0.5", *SMALL[2:], *ONE, "--only", "table-4", "--resume"]
+    code, _, complained = headlight(
+        "reproduce", "wiegreffe2019", "--data", data, "--out", copy, *more
+    )
+    assert code == 0, complained
+    assert {job.name for job in trained} == {
+        "adversary-lstm-0-0.5", "adversary-transformer-0-0.5",
+        "guided-average-0-0.5-adversary-lstm",
+    }  # fmt: skip
+    assert len(list((copy / RESULTS / MODELS / "sst").glob("base-*"))) == 6
+
+
+# Rules
+
+
+def rows(**changes: float) -> pandas.DataFrame:
+    """Models of one set, of which all conclusions hold."""
+    f1 = {
+        ("base", "lstm", "", np.nan): 0.80, ("guided", "lstm", "uniform", np.nan): 0.79,
+        ("base", "average", "", np.nan): 0.78, ("guided", "average", "uniform", np.nan): 0.76,
+        ("guided", "average", "base", np.nan): 0.79, ("guided", "average", "adversary", 0.1): 0.6,
+        ("adversary", "lstm", "", 0.0): 0.8, ("adversary", "lstm", "", 0.1): 0.8,
+        ("seed", "lstm", "", np.nan): 0.8,
+    }  # fmt: skip
+    table = [
+        {"set": "SST", "kind": kind, "encoder": encoder, "guide": guide, "weight": weight,
+         "f1": value, "tvd": 0.05, "jsd": 0.4 if weight == 0.1 else 0.1}
+        for (kind, encoder, guide, weight), value in f1.items()
+    ]  # fmt: skip
+    frame = pandas.DataFrame(table)
+    for name, value in changes.items():
+        kind, column = name.split("_")
+        frame.loc[(frame.kind == kind) & (frame.encoder == "lstm"), column] = value
+    return frame
+
+
+def test_rules_hold_and_do_not():
+    single = {"SST": {"tvd": 0.04, "jsd": 0.5}}
+    near = {"SST": {"tvd": 0.06, "jsd": 0.3}}
+    good = rows()
+    assert claims.needs_attention(good).holds
+    assert not claims.needs_attention(rows(guided_f1=0.7)).holds
+    assert claims.carries_over(good).holds
+    assert claims.adversaries_do_not(good).holds
+    swapped = good.assign(f1=1 - good.f1)
+    assert not claims.carries_over(swapped).holds
+    assert not claims.adversaries_do_not(swapped).holds
+    assert claims.adversaries_exist(good).holds
+    assert not claims.adversaries_exist(rows(adversary_tvd=0.5)).holds
+    assert not claims.adversaries_exist(rows(seed_jsd=0.6)).holds
+    assert claims.harder_than_single_texts(good, single).holds
+    assert not claims.harder_than_single_texts(good, near).holds
+    assert "not checked" in claims.needs_attention(good).published
