@@ -7,6 +7,7 @@ What is made already in the folder is used again, so an interrupted reproduction
 
 import argparse
 import platform
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,8 +107,13 @@ def _page(
         f"`headlight reproduce {name} --data folder{option}`{by}. "
         f"Every number of ours was measured in that run.{heads}\n"
     )
+    shared = _shared_notes(made)
     for exhibit in made:
-        yield from _section(exhibit, name)
+        yield from _section(exhibit, name, shared)
+    if shared:
+        yield "## What holds of all of these\n"
+        yield from (f"- {_escaped(note)}" for note in shared)
+        yield ""
     for spec in missing:
         yield f"**{spec.title}** was left out.\n"
     yield (
@@ -116,7 +122,13 @@ def _page(
     )
 
 
-def _section(exhibit: Exhibit, paper: str) -> Iterator[str]:
+def _shared_notes(made: list[Exhibit]) -> list[str]:
+    """Notes that stand under more than one exhibit, which the page says once."""
+    counts = Counter(note for exhibit in made for note in exhibit.notes)
+    return [note for note, number in counts.items() if number > 1]
+
+
+def _section(exhibit: Exhibit, paper: str, shared: list[str]) -> Iterator[str]:
     yield f"## {exhibit.title}\n"
     yield f"*{exhibit.source}.* {exhibit.explanation}\n"
     if exhibit.comparisons:
@@ -128,7 +140,7 @@ def _section(exhibit: Exhibit, paper: str) -> Iterator[str]:
     for table in exhibit.tables:
         if len(table.frame) <= LONGEST:
             yield from _table(table)
-    yield from (f"- {_escaped(note)}" for note in exhibit.notes)
+    yield from (f"- {_escaped(note)}" for note in exhibit.notes if note not in shared)
     yield ""
 
 
