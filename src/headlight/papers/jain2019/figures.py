@@ -100,7 +100,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
             "model": [row.label for row in rows],
             **{
                 f"{PAIR_NAMES['gradient_left_out']} − {PAIR_NAMES[pair]}": [
-                    str(interval(gain(frame, pair))) for frame in frames.values()
+                    str(interval(gain(frame, pair))).replace("-", "−") for frame in frames.values()
                 ]
                 for pair in pairs
             },
