@@ -95,9 +95,8 @@ def harder_than_single_texts(
         taught = some[some.kind == "adversary"]
         single = instances[title]
         near = taught[taught.tvd <= single["tvd"]]
-        best = float(near.jsd.max()) if len(near) else 0.0
-        found[title] = single["jsd"] - best
-        held.append(found[title] > 0)
+        found[title] = single["jsd"] - float(near.jsd.max())  # NaN where none is so near
+        held.append(not found[title] <= 0)
     return Claim(
         "5. They are harder to find than those of single texts",
         "on every set no adversary of the LSTM has both a TVD and a JSD as good as those that are "

@@ -209,5 +209,8 @@ def _quoted(writer: ExhibitWriter, frame: pandas.DataFrame, caption: str) -> Tab
     """A table of which some columns are not ours."""
     columns = [name for name in frame.columns if name.endswith("quoted")]
     return writer.table(
-        frame, caption, formats=dict.fromkeys(columns, ".3f"), note=f"Quoted: {UNCHECKED}."
+        frame,
+        caption,
+        formats=dict.fromkeys(columns, ".3f"),
+        note=f"The paper's numbers: {UNCHECKED}.",
     )
