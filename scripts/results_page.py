@@ -40,6 +40,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "permutation": {"bootstrap": 2, "shuffles": 1, "by": ["all", "layer", "head"]},
     "faithfulness": {"bootstrap": 2},
     "agreement": {"bootstrap": 2},
+    "instance_adversary": {"bootstrap": 2, "by": ["all", "layer", "head"], "steps": 2},
     "adversary": {
         "start": "base",
         "bootstrap": 2,

@@ -42,6 +42,7 @@ FEW = {
     "permutation": ("--shuffles", "2", "--max-examples", "4"),
     "faithfulness": ("--max-examples", "2"),
     "agreement": ("--max-examples", "2"),
+    "instance-adversary": ("--max-examples", "2", "--steps", "2"),
     "adversary": (
         "--start",
         "base",

@@ -551,6 +551,38 @@ def adversary(
     return _study("adversary", source, model, folder, progress, settings)
 
 
+def instance_adversary(
+    source: Any,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """How different attention can be, text by text, while an answer stays nearly what it is.
+
+    Args:
+        source: labelled texts, or sentences with tagged words (a path, a glob, ``hf:NAME``, an open
+            corpus, tuples of a text and its label or of words and tags).
+        model: a classifier: its name or folder, a `Model` that was loaded with
+            ``head="classification"``, or a model of transformers in memory (then with
+            ``tokenizer=``).  The embedded model is none.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see
+            `headlight.studies.instance_adversary.settings.InstanceAdversarySettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("instance_adversary", source, model, folder, progress, settings)
+
+
 _GIVEN_TO_ALL = ("model", "tokenizer", "out", "resume", "overwrite", "progress")
 
 

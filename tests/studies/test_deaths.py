@@ -105,6 +105,11 @@ VICTIMS = {
         lambda: labelled(14),
         classifies=True,
     ),
+    "instance_adversary": Victim(
+        {"bootstrap": 5, "steps": 3},
+        lambda: labelled(14),
+        classifies=True,
+    ),
     "parser_probes": Victim(
         {"probes": ["attention", "random_attention_and_words"], "measures": ["weight", "norm"],
          "training": TRAINING},

@@ -33,6 +33,7 @@ SETTINGS = {
     "permutation": {"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2},
     "faithfulness": {"bootstrap": 2},
     "agreement": {"bootstrap": 2},
+    "instance_adversary": {"bootstrap": 2, "by": ["all", "layer", "head"], "steps": 2},
     "adversary": {
         "start": "base",
         "bootstrap": 2,

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from headlight.analysis.positions import Positions
+from headlight.analysis.settings import Rows, RowsOfText
 from headlight.capture import Kind
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
@@ -41,6 +42,13 @@ class Texts:
         ids = key_ids(batch, kind)
         streams = tuple(_stream(example) for example in examples)
         return Texts(queries.category >= 0, keys.category, ids.cpu().numpy(), streams)
+
+    def rows(self, which: Rows | RowsOfText) -> Bool[Tensor, "batch query"]:
+        """Where all tokens attend, the first one or the last one alone."""
+        if which in ("all", "mean"):
+            return self.queries
+        numbers = self.queries.cumsum(-1) * self.queries
+        return numbers == (1 if which == "first" else numbers.amax(-1, keepdim=True))
 
     @property
     def category(self) -> Int64[np.ndarray, "batch key"]:

@@ -195,6 +195,11 @@ class Readout:
         found: Outputs = chosen.cpu().double().softmax(-1)
         return found
 
+    def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
+        """The mean over the answers of each text, which can be differentiated."""
+        sums = values.new_zeros(len(values), self._texts).index_add(1, self._rows, values)
+        return sums / self._rows.bincount(minlength=self._texts)
+
     def by_text(
         self, values: Float64[np.ndarray, "output *cell"]
     ) -> Float64[np.ndarray, "text *cell"]:
@@ -206,3 +211,13 @@ class Readout:
             -1, *(1,) * (values.ndim - 1)
         )
         return found
+
+
+def by_answer(
+    rows: Float64[np.ndarray, "text *cell"], chosen: Int64[np.ndarray, " text"], classes: int
+) -> Float64[np.ndarray, "text group *cell"]:
+    """The rows once for all texts, and once for the class of their answer; NaN elsewhere."""
+    grouped = np.full((len(rows), 1 + classes, *rows.shape[1:]), np.nan)
+    grouped[:, 0] = rows
+    grouped[np.arange(len(rows)), 1 + chosen] = rows
+    return grouped

@@ -32,7 +32,7 @@ class AttentionImportance:
     """
 
     def __init__(self, texts: Texts, settings: WordImportanceSettings) -> None:
-        self._rows = rows_of(texts.queries, settings)
+        self._rows = texts.rows(settings.rows)
         self._measures = [name for name in settings.measures if name in OF_ATTENTION]
         self._sums: dict[str, PerToken] = {}
         self._layers = 0
@@ -49,16 +49,6 @@ class AttentionImportance:
     def found(self) -> dict[str, PerToken]:
         """The means over the layers."""
         return {name: sums / self._layers for name, sums in self._sums.items()}
-
-
-def rows_of(
-    queries: Bool[Tensor, "batch query"], settings: WordImportanceSettings
-) -> Bool[Tensor, "batch query"]:
-    """The rows of attention that speak for a text."""
-    if settings.rows == "mean":
-        return queries
-    numbers = queries.cumsum(-1) * queries
-    return numbers == (1 if settings.rows == "first" else numbers.amax(-1, keepdim=True))
 
 
 def share_of_rows(
@@ -89,7 +79,7 @@ def token_importance(
         found["gradient_input"] = input_times_gradient(model, batch, _probability)
     if "attribution" in settings.measures:
         given = attribute(model, batch, settings.attribution, kind=sites[0].kind)
-        rows = rows_of(texts.queries, settings)
+        rows = texts.rows(settings.rows)
         found["attribution"] = share_of_rows(given.contribution[-1], rows)
     return found
 

@@ -31,6 +31,12 @@ RowsOfText = Literal["mean", "first", "last"]
 Removal = Literal["mask", "delete", "attention"]
 """How a word is taken away."""
 
+Scope = Literal["all", "layer", "head"]
+"""Whose attention is replaced at once: of all layers, of one layer, of one head."""
+
+Rows = Literal["all", "first", "last"]
+"""Whose rows are replaced: of every token, of the first one ([CLS]), of the last one."""
+
 RANDOM = "random"
 """What knows nothing of a text, beside all measures."""
 

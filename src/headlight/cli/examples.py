@@ -64,6 +64,10 @@ _LINES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
         ("reviews.tsv --model ./my-classifier --measures weight,attribution --rows first", ""),
     ),
+    "instance_adversary": (
+        ("reviews.tsv --model ./my-classifier", "40 texts"),
+        ("reviews.tsv --model ./my-classifier --by layer --rows first", "each layer alone"),
+    ),
     "adversary": (
         ("reviews.tsv --model ./my-classifier --start bert-base-uncased", ""),
         ("reviews.tsv --model ./my-classifier --start base --layers 11", "one layer, from itself"),

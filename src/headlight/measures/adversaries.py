@@ -4,6 +4,7 @@ It is looked for anew for each text, with the model as it is: attention weights 
 as far as they can without the answer.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -11,8 +12,6 @@ from typing import Literal
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
-
-from headlight.measures.divergence import jensen_shannon
 
 Weights = Float[Tensor, "text row key"]
 """One row for each distribution that is free: of one attention, or of all heads and queries."""
@@ -116,9 +115,8 @@ def most_different(
         with torch.enable_grad():
             candidates = _candidates(logits, weight, free)
             distance = moved(candidates)
-            apart = _mean_over_rows(jensen_shannon(candidates, weight.expand_as(candidates)), rows)
+            apart, spread = _divergences(candidates, weight, rows)
             excess = nn.functional.relu(distance - search.margin)
-            spread = _mean_divergence(candidates, rows)
             losses = (search.penalty * excess - apart).sum(0) - spread
             (logits.grad,) = torch.autograd.grad(losses.sum(), [logits])
         best.note(candidates.detach(), apart.detach(), distance.detach(), losses.detach())
@@ -137,18 +135,36 @@ def _candidates(logits: Candidates, weight: Weights, free: Keys) -> Candidates:
     return torch.where(free, share * whole, weight)
 
 
+def _divergences(
+    candidates: Candidates, weight: Weights, rows: Bool[Tensor, "text row"]
+) -> tuple[Float[Tensor, "candidate text"], PerText]:
+    """How far candidates are from the model's attention, and the mean over pairs of candidates.
+
+    With N(p) = Σ p ln p, JSD(p, q) = (N(p) + N(q)) / 2 − N((p + q) / 2): of each row but one
+    logarithm is taken, and not three for each pair of rows.  In a pair a candidate may meet itself.
+    """
+    number = len(candidates)
+    first, second = torch.triu_indices(number, number, 1)
+    own, each = _negative_entropy(weight), _negative_entropy(candidates)
+    apart = (each + own) / 2 - _negative_entropy((candidates + weight) / 2)
+    middle = (candidates[first] + candidates[second]) / 2
+    pairs = (each[first] + each[second]) / 2 - _negative_entropy(middle)
+    spread = 2 * _mean_over_rows(pairs, rows).sum(0) / number**2
+    return _mean_over_rows(apart.clamp(0, math.log(2)), rows), spread
+
+
+def _negative_entropy(
+    distribution: Float[Tensor, "*candidate text row key"],
+) -> Float[Tensor, "*candidate text row"]:
+    """Σ p ln p; a floor keeps the logarithm of 0 and its gradient finite."""
+    tiny = torch.finfo(distribution.dtype).tiny
+    return (distribution * distribution.clamp_min(tiny).log()).sum(-1)
+
+
 def _mean_over_rows(
     values: Float[Tensor, "*candidate text row"], rows: Bool[Tensor, "text row"]
 ) -> Float[Tensor, "*candidate text"]:
     return (values * rows).sum(-1) / rows.sum(-1).clamp_min(1)
-
-
-def _mean_divergence(candidates: Candidates, rows: Bool[Tensor, "text row"]) -> PerText:
-    """The mean over all pairs of candidates, each with itself among them."""
-    number = len(candidates)
-    first, second = torch.triu_indices(number, number, 1)
-    pairs = jensen_shannon(candidates[first], candidates[second])
-    return 2 * _mean_over_rows(pairs, rows).sum(0) / number**2
 
 
 class _Best:

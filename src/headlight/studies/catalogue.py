@@ -170,6 +170,13 @@ STUDIES: dict[str, Study] = {
             "Jain and Wallace 2019, Section 4.1",
         ),
         Study(
+            "instance_adversary",
+            "how different attention can be while a classifier's answer stays",
+            "labelled",
+            "InstanceAdversarySettings",
+            "Jain and Wallace 2019, Section 4.2.2; Brunner et al. 2020, Section 3.3",
+        ),
+        Study(
             "adversary",
             "other models with a classifier's answers and other attention",
             "labelled",

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified
+from headlight.analysis.classifier_plan import Classified, by_answer
 from headlight.analysis.erasure import Answers, Importance
 from headlight.analysis.importance import by_word, left_out, random_source, token_importance
 from headlight.analysis.settings import RANDOM
@@ -64,11 +64,9 @@ class AgreementObserver:
                 for text in range(len(self._examples))
             ]
         )
-        chosen = self._chosen(answers)
-        grouped = self._by_answer(rows, chosen)
+        grouped = by_answer(rows, self._chosen(answers), self._classes)
         streams = np.array(self._texts.streams, dtype=np.int64)
-        pairs = rows.shape[-1]
-        histogram = Histogram(EDGES, (1 + self._classes, pairs))
+        histogram = Histogram(EDGES, (1 + self._classes, rows.shape[-1]))
         histogram.update(grouped[:, :, STATISTICS.index("tau")])
         return Tally(
             {
@@ -76,9 +74,6 @@ class AgreementObserver:
                     streams, grouped, replicates=settings.bootstrap, seed=settings.seed
                 ),
                 "histogram": histogram,
-                "texts": ResampledMean.of(
-                    streams, self._by_answer(np.ones(len(rows)), chosen), replicates=0, seed=0
-                ),
             }
         )
 
@@ -113,12 +108,3 @@ class AgreementObserver:
         texts = range(len(self._examples))
         answers.ask((text, frozenset()) for text in texts)
         return np.array([int(answers.without(text, frozenset()).argmax()) for text in texts])
-
-    def _by_answer(
-        self, rows: Float64[np.ndarray, "text *cell"], chosen: Int64[np.ndarray, " text"]
-    ) -> Float64[np.ndarray, "text group *cell"]:
-        """The rows once for all texts, and once for the class of their answer; NaN elsewhere."""
-        grouped = np.full((len(rows), 1 + self._classes, *rows.shape[1:]), np.nan)
-        grouped[:, 0] = rows
-        grouped[np.arange(len(rows)), 1 + chosen] = rows
-        return grouped

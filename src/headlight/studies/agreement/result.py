@@ -62,7 +62,7 @@ def dataset(tally: Tally, compared: Sequence[str], classes: Sequence[str]) -> xa
     share, number = (found["agreement"][name][:, missing] for name in ("mean", "count"))
     values["undefined"] = np.round(np.nan_to_num(share) * number)
     values["histogram"] = found["histogram"]["counts"]
-    texts = found["texts"]["count"]
+    texts = number[:, 0]
     variables: dict[str, Any] = {"texts": ((), texts[0]), "answer_texts": ("answer", texts[1:])}
     axes = ("measure", "other")
     for name, cells in values.items():

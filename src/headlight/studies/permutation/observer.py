@@ -12,7 +12,7 @@ from torch import Tensor
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifier_plan import Classified, Outputs, Readout
 from headlight.analysis.other_attention import on_one, permuted, uniform
-from headlight.analysis.positions import array
+from headlight.analysis.places import ByPlace, Place, mean_largest, places_of, taking_part
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attention_replaced
 from headlight.encode.batch import Batch
 from headlight.measures import total_variation
@@ -22,21 +22,6 @@ from headlight.vocabulary import Kind
 
 STATISTICS = ("tvd", "agreement", "accuracy")
 """Of each text and replacement: the mean over its answers."""
-
-Unit = tuple[int | None, int | None]
-"""A layer and a head; None for all of them."""
-
-
-def units(settings: PermutationSettings, sites: Sequence[AttentionSite]) -> list[Unit]:
-    """Whose attention is replaced at once, in the order in which results have it."""
-    found: list[Unit] = []
-    if "all" in settings.by:
-        found.append((None, None))
-    if "layer" in settings.by:
-        found += [(site.layer, None) for site in sites]
-    if "head" in settings.by:
-        found += [(site.layer, head) for site in sites for head in range(site.heads)]
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +71,10 @@ class PermutationObserver:
         with self._model.capture(self._sites) as recorder:
             recorder.visit = self._look
             before = self._readout.probabilities(self._model, self._batch)
-        places = units(settings, self._sites)
-        after = np.stack([self._changed(before, unit) for unit in places], -1)
-        largest = np.stack([self._largest(unit) for unit in places], -1)
+        places = places_of(settings.by, self._sites)
+        sharpness = ByPlace({layer: seen.largest for layer, seen in self._seen.items()})
+        after = np.stack([self._changed(before, place) for place in places], -1)
+        largest = np.stack([sharpness.of(place) for place in places], -1)
         right = before.argmax(-1).numpy() == self._readout.labels
         streams = np.array(self._texts.streams, dtype=np.int64)
         resampled = partial(
@@ -108,46 +94,18 @@ class PermutationObserver:
 
     def _look(self, record: LayerRecord) -> None:
         """Which keys take part in the rows of a layer, and how large weights are."""
-        rows = self._rows()
-        keys = (self._texts.keys >= 0)[:, None, None].expand(-1, 1, rows.shape[1], -1)
-        if record.visible is not None:
-            keys = keys & record.visible[:, None]
+        keys = taking_part(self._texts, self._texts.rows(self._settings.rows), record)
         if self._settings.keep_special:
             keys = keys & (self._batch.word >= 0)[:, None, None]
-        keys = keys & rows[:, None, :, None]
-        there = keys.any(-1)
-        highest = record.weight.masked_fill(~keys, 0).amax(-1).double() * there
-        number = there.sum(-1)
-        mean = (highest.sum(-1) / number.clamp_min(1)).masked_fill(number == 0, torch.nan)
-        self._seen[record.site.layer] = Seen(keys, array(mean))
-
-    def _rows(self) -> Bool[Tensor, "batch query"]:
-        """Which rows are replaced."""
-        real = self._texts.queries
-        if self._settings.rows == "all":
-            return real
-        numbers = real.cumsum(-1) * real
-        chosen = 1 if self._settings.rows == "first" else numbers.amax(-1, keepdim=True)
-        return numbers == chosen
-
-    def _largest(self, unit: Unit) -> Float64[np.ndarray, " batch"]:
-        """The mean of the largest weights of those whose attention is replaced."""
-        layer, head = unit
-        seen = [self._seen[layer].largest] if layer is not None else self._all_largest()
-        if head is not None:
-            return np.asarray(seen[0][:, head])
-        return np.asarray(np.concatenate(seen, -1).mean(-1))
-
-    def _all_largest(self) -> list[Float64[np.ndarray, "batch head"]]:
-        return [self._seen[site.layer].largest for site in self._sites]
+        self._seen[record.site.layer] = Seen(keys, mean_largest(record.weight, keys))
 
     def _changed(
-        self, before: Outputs, unit: Unit
+        self, before: Outputs, place: Place
     ) -> Float64[np.ndarray, "batch statistic change"]:
         """How the answers differ, by what attention is replaced by."""
         found = []
         for change in self._settings.changes:
-            after = [self._run(unit, change, draw) for draw in self._draws(change)]
+            after = [self._run(place, change, draw) for draw in self._draws(change)]
             found.append(self._statistics(before, torch.stack(after)))
         return self._readout.by_text(np.stack(found, -1))
 
@@ -167,9 +125,9 @@ class PermutationObserver:
         right = (answers == self._readout.labels).mean(0)
         return np.stack([median, same, right], -1)
 
-    def _run(self, unit: Unit, change: Change, draw: int) -> Outputs:
+    def _run(self, place: Place, change: Change, draw: int) -> Outputs:
         """The answers with other attention."""
-        layer, head = unit
+        layer, head = place
         replace = partial(self._replaced, change=change, draw=draw, head=head)
         keys: list[int | tuple[int, int]]
         if layer is None:

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import xarray
 
+from headlight.analysis.places import Place, by_scope, name_of
 from headlight.capture import AttentionSite
 from headlight.reduce import Tally
 from headlight.result import describe
-from headlight.studies.permutation.observer import STATISTICS, Unit
+from headlight.studies.permutation.observer import STATISTICS
 
 _MEANINGS = {
     "tvd": "total variation distance between the answers with and without their own attention",
@@ -44,7 +45,7 @@ QUANTITIES = ("largest_weight", "tvd")
 
 
 def dataset(
-    tally: Tally, changes: Sequence[str], places: Sequence[Unit], sites: Sequence[AttentionSite]
+    tally: Tally, changes: Sequence[str], places: Sequence[Place], sites: Sequence[AttentionSite]
 ) -> xarray.Dataset:
     """Named arrays of what was seen.
 
@@ -64,7 +65,7 @@ def dataset(
         rows["largest_weight"] = largest[None]
         for name, values in rows.items():
             of_change = ("change",) if name in STATISTICS else ()
-            for prefix, (axes, cells) in _by_scope(values, places, sites).items():
+            for prefix, (axes, cells) in by_scope(values, places, sites).items():
                 shaped = cells if of_change else cells[0]
                 variables[f"{prefix}{name}{bound}"] = ((*of_change, *axes), shaped)
     (points,) = found["points"]["rows"]
@@ -76,39 +77,10 @@ def dataset(
     coordinates: dict[str, list[Any]] = {
         "change": list(changes),
         "quantity": list(QUANTITIES),
-        "place": [_name(unit) for unit in places],
+        "place": [name_of(place) for place in places],
         "layer": [site.layer for site in sites],
     }
     if "head_tvd" in variables:
         coordinates["head"] = list(range(max(site.heads for site in sites)))
     made = xarray.Dataset(variables, coords=coordinates)
     return describe(made, {name: VARIABLES[name] for name in variables})
-
-
-def _by_scope(
-    values: np.ndarray, places: Sequence[Unit], sites: Sequence[AttentionSite]
-) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    """Values over the places as those of everything, of layers, and of heads, NaN where is none."""
-    at = {unit: number for number, unit in enumerate(places)}
-    found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
-    if (None, None) in at:
-        found[""] = ((), values[..., at[None, None]])
-    layers = [at[site.layer, None] for site in sites if (site.layer, None) in at]
-    if layers:
-        found["layer_"] = (("layer",), values[..., layers])
-    if (sites[0].layer, 0) in at:
-        heads = max(site.heads for site in sites)
-        cells = np.full((*values.shape[:-1], len(sites), heads), np.nan)
-        for row, site in enumerate(sites):
-            numbers = [at[site.layer, head] for head in range(site.heads)]
-            cells[..., row, : site.heads] = values[..., numbers]
-        found["head_"] = (("layer", "head"), cells)
-    return found
-
-
-def _name(unit: Unit) -> str:
-    """``all``, ``L3`` or ``L3H7``."""
-    layer, head = unit
-    if layer is None:
-        return "all"
-    return f"L{layer}" if head is None else f"L{layer}H{head}"

@@ -3,17 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.analysis.settings import ClassifierSettings
+from headlight.analysis.settings import ClassifierSettings, Rows, Scope
 from headlight.settings import AtLeast1, require_distinct
 
 Change = Literal["permuted", "uniform", "largest", "random"]
 """What attention becomes; see `headlight.analysis.other_attention`."""
-
-Scope = Literal["all", "layer", "head"]
-"""Whose attention is replaced at once: of all layers, of one layer, of one head."""
-
-Rows = Literal["all", "first", "last"]
-"""Whose rows: of every token, of the first one ([CLS]), of the last one."""
 
 CHANGES: tuple[Change, ...] = ("permuted", "uniform", "largest", "random")
 

@@ -6,12 +6,13 @@ import xarray
 
 from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
 from headlight.analysis.folder import RunFolder
+from headlight.analysis.places import places_of
 from headlight.analysis.plan import Pass
 from headlight.analysis.runner import run_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
 from headlight.run import State
-from headlight.studies.permutation.observer import PermutationObserver, units
+from headlight.studies.permutation.observer import PermutationObserver
 from headlight.studies.permutation.result import dataset
 from headlight.studies.permutation.settings import PermutationSettings
 
@@ -64,6 +65,7 @@ def run(
         return PermutationObserver(model, batch, examples, plan.sites, settings)
 
     def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        return dataset(state.tally, settings.changes, units(settings, plan.sites), plan.sites)
+        places = places_of(settings.by, plan.sites)
+        return dataset(state.tally, settings.changes, places, plan.sites)
 
     return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)

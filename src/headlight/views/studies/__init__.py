@@ -40,6 +40,7 @@ STUDIES = (
     "permutation",
     "faithfulness",
     "agreement",
+    "instance_adversary",
     "adversary",
 )
 """The attribute ``stage`` of the results that can be shown."""

@@ -1,16 +1,13 @@
 """The study of permutation: what a classifier's answers lose with other attention."""
 
 import json
-from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import Box, BoxPanel, boxes, head_map, points_by_layer
+from headlight.views.pictures import BoxPanel, boxes, head_map, points_by_layer
 from headlight.views.studies.parts import (
     Drawing,
     Figure,
@@ -21,6 +18,7 @@ from headlight.views.studies.parts import (
     percentages,
     rounded,
 )
+from headlight.views.studies.sharpness import binned, boxes_by_sharpness, place_label
 
 NAMES = {
     "permuted": "permuted",
@@ -28,8 +26,6 @@ NAMES = {
     "largest": "all on the largest",
     "random": "all on a random one",
 }
-EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of the bins of the largest weight, as in the paper."""
 JAIN = "Jain and Wallace (2019), {}"
 SHARES = ("same answer", "right")
 DISTANCE = ".3f"
@@ -172,13 +168,13 @@ def _largest(result: xr.Dataset) -> Section:
     change = NAMES[str(result["change"].values[0])]
     places = [name for name in map(str, result["place"].values) if "H" not in name]
     places = places or list(map(str, result["place"].values[:1]))
-    frames = {name: _binned(result["points"].sel(place=name).values) for name in places}
-    frame = pd.concat([each.assign(attention=_place(name)) for name, each in frames.items()])
+    frames = {name: binned(result["points"].sel(place=name).values) for name in places}
+    frame = pd.concat([each.assign(attention=place_label(name)) for name, each in frames.items()])
     frame = frame[["attention", *frame.columns[:-1]]].reset_index(drop=True)
 
     def draw() -> Figure:
         panels = [
-            BoxPanel(_place(name), _boxes(result["points"].sel(place=name).values),
+            BoxPanel(place_label(name), boxes_by_sharpness(result["points"].sel(place=name).values),
                      "largest weight", "TVD")
             for name in places
         ]  # fmt: skip
@@ -194,37 +190,3 @@ def _largest(result: xr.Dataset) -> Section:
         [Drawing("largest", "", "Change of the answers by the largest weight.", draw)],
         [Table("largest", f"TVD by the largest weight; attention is {change}", frame)],
     )
-
-
-def _place(name: str) -> str:
-    return "all layers" if name == "all" else name
-
-
-def _in_bins(points: NDArray[np.float64]) -> list[tuple[str, NDArray[np.float64]]]:
-    """The changes of texts by the bin of their largest weight."""
-    largest, changes = points[:, 0], points[:, 1]
-    numbers = np.clip(np.digitize(largest, EDGES) - 1, 0, len(EDGES) - 2)
-    return [
-        (f"{low:g}–{high:g}", changes[numbers == at])
-        for at, (low, high) in enumerate(pairwise(EDGES))
-    ]
-
-
-def _binned(points: NDArray[np.float64]) -> pd.DataFrame:
-    rows = [
-        {"largest weight": label, "texts": len(seen), **_quartiles(seen)}
-        for label, seen in _in_bins(points)
-    ]
-    return pd.DataFrame(rows)
-
-
-def _quartiles(seen: NDArray[np.float64]) -> dict[str, float]:
-    names = ("lower quartile", "median", "upper quartile")
-    values: Sequence[float] = (
-        np.percentile(seen, [25, 50, 75]).tolist() if len(seen) else [np.nan] * 3
-    )
-    return dict(zip(names, values, strict=True))
-
-
-def _boxes(points: NDArray[np.float64]) -> list[Box]:
-    return [Box.of(label, seen) for label, seen in _in_bins(points)]

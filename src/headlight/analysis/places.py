@@ -1,0 +1,98 @@
+"""Whose attention is replaced at once, and which of its rows and keys take part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+from torch import Tensor, nan
+
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.positions import array
+from headlight.analysis.settings import Scope
+from headlight.capture import AttentionSite, LayerRecord
+from headlight.shapes import Weight
+
+Place = tuple[int | None, int | None]
+"""A layer and a head; None for all of them."""
+
+TakingPart = Bool[Tensor, "batch 1 query key"]
+"""Which keys take part in each row; none in rows that stay as they are."""
+
+
+def places_of(by: Sequence[Scope], sites: Sequence[AttentionSite]) -> list[Place]:
+    """Whose attention is replaced at once, in the order in which results have it."""
+    found: list[Place] = []
+    if "all" in by:
+        found.append((None, None))
+    if "layer" in by:
+        found += [(site.layer, None) for site in sites]
+    if "head" in by:
+        found += [(site.layer, head) for site in sites for head in range(site.heads)]
+    return found
+
+
+def name_of(place: Place) -> str:
+    """``all``, ``L3`` or ``L3H7``."""
+    layer, head = place
+    if layer is None:
+        return "all"
+    return f"L{layer}" if head is None else f"L{layer}H{head}"
+
+
+def taking_part(texts: Texts, rows: Bool[Tensor, "batch query"], record: LayerRecord) -> TakingPart:
+    """The keys of each of these rows that are real, and that its query sees."""
+    keys = (texts.keys >= 0)[:, None, None].expand(-1, 1, rows.shape[1], -1)
+    if record.visible is not None:
+        keys = keys & record.visible[:, None]
+    return keys & rows[:, None, :, None]
+
+
+def mean_largest(weight: Weight, keys: TakingPart) -> Float64[np.ndarray, "batch head"]:
+    """The mean over rows of the largest weight among the keys that take part; NaN for no row."""
+    there = keys.any(-1)
+    highest = weight.masked_fill(~keys, 0).amax(-1).double() * there
+    number = there.sum(-1)
+    return array((highest.sum(-1) / number.clamp_min(1)).masked_fill(number == 0, nan))
+
+
+@dataclass(frozen=True)
+class ByPlace:
+    """Values of each layer and head, from which those of every place are means.
+
+    Attributes:
+        layers: of each layer that is looked at, ``batch head``.
+    """
+
+    layers: dict[int, Float64[np.ndarray, "batch _"]]
+
+    def of(self, place: Place) -> Float64[np.ndarray, " batch"]:
+        """The mean over the heads of a place."""
+        layer, head = place
+        if layer is None:
+            return np.asarray(np.concatenate(list(self.layers.values()), -1).mean(-1))
+        values = self.layers[layer]
+        return np.asarray(values.mean(-1) if head is None else values[:, head])
+
+
+def by_scope(
+    values: Float64[np.ndarray, "*cell place"],
+    places: Sequence[Place],
+    sites: Sequence[AttentionSite],
+) -> dict[str, tuple[tuple[str, ...], Float64[np.ndarray, "*cells"]]]:
+    """Values over places as axes and numbers of all, of layers and of heads; NaN where is none."""
+    at = {place: number for number, place in enumerate(places)}
+    found: dict[str, tuple[tuple[str, ...], Float64[np.ndarray, "*cells"]]] = {}
+    if (None, None) in at:
+        found[""] = ((), values[..., at[None, None]])
+    layers = [at[site.layer, None] for site in sites if (site.layer, None) in at]
+    if layers:
+        found["layer_"] = (("layer",), values[..., layers])
+    if (sites[0].layer, 0) in at:
+        heads = max(site.heads for site in sites)
+        cells = np.full((*values.shape[:-1], len(sites), heads), np.nan)
+        for row, site in enumerate(sites):
+            numbers = [at[site.layer, head] for head in range(site.heads)]
+            cells[..., row, : site.heads] = values[..., numbers]
+        found["head_"] = (("layer", "head"), cells)
+    return found

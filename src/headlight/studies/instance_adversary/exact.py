@@ -1,0 +1,63 @@
+"""Attention of which no output changes at all, for the rows of one layer."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from headlight.analysis.places import TakingPart
+from headlight.analysis.positions import array
+from headlight.capture import LayerRecord
+from headlight.measures import Scores
+from headlight.measures.alternatives import RowAlternatives, column_basis
+from headlight.measures.null_space import with_ones
+
+GENERATOR = np.random.default_rng(0)
+"""Of further starts, of which there are none."""
+
+Layer = Float64[np.ndarray, "batch head query key"]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows:
+    """Other attention of a layer, whose heads put out what they did.
+
+    Attributes:
+        weight: the attention; rows without an alternative are what they were.
+        exists: whether a row has any.
+    """
+
+    weight: Layer
+    exists: Bool[np.ndarray, "batch head query"]
+
+
+def exact_rows(record: LayerRecord, keys: TakingPart) -> ExactRows:
+    """The farthest alternative of each row that takes part, in the left null space of [T, 1].
+
+    It is the corner that the first climb of `RowAlternatives.farthest` finds.
+
+    Args:
+        record: of the layer.
+        keys: which keys take part in which rows.
+
+    Source: Brunner et al. (2020), Section 3.3.
+    """
+    weight = array(record.weight)
+    exists = np.zeros(weight.shape[:-1], dtype=bool)
+    columns = array(with_ones(Scores(record).transformed))
+    width = record.site.projection.weight.shape[2] + 1
+    seen = keys[:, 0].cpu().numpy()
+    for text, head in np.ndindex(*weight.shape[:2]):
+        bases: dict[bytes, Float64[np.ndarray, "key column"]] = {}
+        for query in np.flatnonzero(seen[text].any(-1)):
+            part = seen[text, query]
+            name = part.tobytes()
+            if name not in bases:
+                bases[name] = column_basis(columns[text, head][part], width)
+            row = RowAlternatives(weight[text, head, query, part], bases[name])
+            exists[text, head, query] = row.exist
+            if row.exist:
+                weight[text, head, query, part] = np.maximum(
+                    row.row + row.farthest(GENERATOR, 1)[0], 0
+                )
+    return ExactRows(weight, exists)

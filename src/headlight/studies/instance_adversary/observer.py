@@ -1,0 +1,178 @@
+"""The most different attention of the texts of a batch, and that of exactly the same output."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor
+
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.classifier_plan import Classified, Outputs, Readout, by_answer
+from headlight.analysis.places import ByPlace, Place, mean_largest, places_of, taking_part
+from headlight.analysis.positions import array
+from headlight.capture import (
+    AttentionSite,
+    CapturedModel,
+    LayerRecord,
+    Replacements,
+    attention_replaced,
+)
+from headlight.encode.batch import Batch
+from headlight.measures import jensen_shannon, total_variation
+from headlight.measures.adversaries import AdversarySearch
+from headlight.reduce import ResampledMean, Sample, Tally
+from headlight.studies.instance_adversary.exact import exact_rows
+from headlight.studies.instance_adversary.search import Free, InstanceSearch
+from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
+
+STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
+"""Of each text and place."""
+
+QUANTITIES = ("largest_weight", "jsd", "exact_jsd", "answer")
+"""Of a point, which is a text; the answer is the number of its class, −1 of a tagger."""
+
+NEAR = 0.6
+"""A divergence of this size is near the bound of ln 2 = 0.693."""
+
+SPREAD = 3.0
+"""Of the logits that candidates begin with, as in the released code."""
+
+PerHead = Float64[np.ndarray, "batch head"]
+
+
+class InstanceObserver:
+    """Runs the model on a batch as it is, and then again and again while attention changes.
+
+    Args:
+        model: A classifier.
+        batch: What it reads.
+        examples: The same, with their classes.
+        sites: The layers whose attention is changed.
+        settings: What is asked.
+        classes: How many there are; 0 of a tagger, whose texts have many answers.
+    """
+
+    def __init__(
+        self,
+        model: CapturedModel,
+        batch: Batch,
+        examples: Sequence[Classified],
+        sites: Sequence[AttentionSite],
+        settings: InstanceAdversarySettings,
+        classes: int,
+    ) -> None:
+        self._model = model
+        self._batch = batch
+        self._sites = sites
+        self._settings = settings
+        self._classes = classes
+        self._texts = Texts.of(batch, examples, sites[0].kind)
+        self._readout = Readout(examples, model.transformer.device)
+        self._free: dict[int, Free] = {}
+        self._exact: dict[int, Float64[np.ndarray, "batch head query key"]] = {}
+        self._seen: dict[str, dict[int, PerHead]] = {}
+
+    def tally(self) -> Tally:
+        """Statistics of each text, and a sample of texts."""
+        settings = self._settings
+        with self._model.capture(self._sites) as recorder:
+            recorder.visit = self._look
+            before = self._readout.probabilities(self._model, self._batch)
+        places = places_of(settings.by, self._sites)
+        rows = np.stack([self._of_place(before, place) for place in places], -1)
+        chosen = np.full(len(rows), -1)
+        if self._classes:
+            chosen = before.argmax(-1).numpy()
+        streams = np.array(self._texts.streams, dtype=np.int64)
+        points = Sample(settings.sample, len(QUANTITIES) * len(places), seed=settings.seed)
+        points.update(streams, self._points(rows, chosen))
+        resampling = {"replicates": settings.bootstrap, "seed": settings.seed}
+        grouped = by_answer(rows, chosen, self._classes) if self._classes else rows[:, None]
+        return Tally(
+            {
+                "found": ResampledMean.of(streams, grouped, **resampling),
+                "exact": ResampledMean.of(streams, self._moved_exactly(before), **resampling),
+                "points": points,
+            }
+        )
+
+    def _look(self, record: LayerRecord) -> None:
+        """What may change in a layer, and what of it changes no output."""
+        layer = record.site.layer
+        keys = taking_part(self._texts, self._texts.rows(self._settings.rows), record)
+        self._note("largest_weight", layer, mean_largest(record.weight, keys))
+        with torch.inference_mode(mode=False):  # so that it can be differentiated
+            weight = record.weight.detach().clone().float()
+            wide = keys.clone().expand(weight.shape)
+        self._free[layer] = Free(record.site, weight, wide, self._start(record.site, weight))
+        if self._settings.exact != "none":
+            self._look_exactly(record, keys)
+
+    def _look_exactly(self, record: LayerRecord, keys: Bool[Tensor, "batch 1 query key"]) -> None:
+        layer = record.site.layer
+        found = exact_rows(record, keys)
+        self._exact[layer] = found.weight
+        able = (keys.sum(-1) > 1).cpu().numpy()
+        number = np.maximum(able.sum(-1), 1)
+        own = torch.from_numpy(array(record.weight))
+        apart = jensen_shannon(torch.from_numpy(found.weight), own).numpy()
+        self._note("exact_jsd", layer, (apart * able).sum(-1) / number)
+        self._note("exact_rows", layer, (found.exists & able).sum(-1) / number)
+
+    def _note(self, name: str, layer: int, values: PerHead) -> None:
+        self._seen.setdefault(name, {})[layer] = values
+
+    def _start(
+        self, site: AttentionSite, weight: Float[Tensor, "batch head query key"]
+    ) -> Float[Tensor, "candidate batch head query key"]:
+        """Random logits; those of a text depend on nothing but it."""
+        number = self._settings.candidates
+        queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
+        found = np.zeros((number, *weight.shape), dtype=np.float32)
+        for row, stream in enumerate(self._texts.streams):
+            key = np.array([self._settings.seed, stream], dtype=np.uint64)
+            random = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, site.layer, 0]))
+            shape = (number, site.heads, int(queries[row]), int(keys[row]))
+            drawn = random.standard_normal(shape, dtype=np.float32)
+            found[:, row, :, : shape[2], : shape[3]] = SPREAD * drawn
+        return torch.from_numpy(found).to(weight.device)
+
+    def _of_place(self, before: Outputs, place: Place) -> Float64[np.ndarray, "batch statistic"]:
+        """What is found where the attention of one place may change."""
+        layer, head = place
+        parts = [self._free[site.layer] for site in self._sites if layer in (None, site.layer)]
+        if head is not None:
+            parts = [part.of_head(head) for part in parts]
+        asked = self._settings
+        search = AdversarySearch(
+            epsilon=asked.epsilon, margin=asked.margin, steps=asked.steps, take=asked.take,
+            learning_rate=asked.learning_rate, patience=asked.patience,
+        )  # fmt: skip
+        run = InstanceSearch(self._model, self._batch, self._readout, before, search).run(parts)
+        jsd = array(run.jsd)
+        found = {
+            "jsd": jsd,
+            "near": (jsd >= NEAR).astype(np.float64),
+            "moved": array(run.moved),
+            "steps": array(run.steps),
+            **{name: ByPlace(values).of(place) for name, values in self._seen.items()},
+        }
+        missing = np.full(len(jsd), np.nan)
+        return np.stack([found.get(name, missing) for name in STATISTICS], -1)
+
+    def _moved_exactly(self, before: Outputs) -> Float64[np.ndarray, " batch"]:
+        """How far answers move with all exact alternatives at once: by rounding alone."""
+        if not self._exact:
+            return np.full(len(self._texts.streams), np.nan)
+        given: Replacements = dict(self._exact.items())
+        with attention_replaced(self._model, given, kind=self._sites[0].kind):
+            after = self._readout.probabilities(self._model, self._batch)
+        return self._readout.by_text(total_variation(after, before).numpy())
+
+    def _points(
+        self, rows: Float64[np.ndarray, "batch statistic place"], chosen: np.ndarray
+    ) -> Float64[np.ndarray, "batch _"]:
+        quantities = [rows[:, STATISTICS.index(name)] for name in QUANTITIES[:-1]]
+        answers = np.repeat(chosen[:, None].astype(np.float64), rows.shape[-1], 1)
+        return np.concatenate([*quantities, answers], -1)

@@ -1,0 +1,62 @@
+"""Settings of a study of the most different attention with nearly the same answer."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.analysis.settings import ClassifierSettings, Rows, Scope
+from headlight.errors import UsageError
+from headlight.settings import CHOSEN, NO_EFFECT, AtLeast1, Range, require_distinct
+
+Positive = Annotated[float, Range(above=0)]
+Distance = Annotated[float, Range(above=0, maximum=1)]
+
+Exact = Literal["farthest", "none"]
+"""Which attention of exactly the same output stands beside."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceAdversarySettings(ClassifierSettings):
+    """Everything that the result depends on besides model and texts.
+
+    Attributes:
+        by: whose attention is changed at once: of ``all`` layers that are looked at, of each
+            ``layer``, of each ``head``. Each of them is a search of its own.
+        rows: whose rows are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
+            ``last``.
+        epsilon: the total variation distance by which an answer may move.
+        margin: by which it may move during the search before that costs anything.
+        candidates: how many are looked for at once, of which the best counts.
+        steps: of Adam, at most.
+        learning_rate: its step size.
+        patience: a text is done when its loss has not fallen for so many steps; ``auto`` for all
+            steps.
+        take: the ``best`` attention of all steps, or that of the ``last``, as in the released code.
+        exact: beside it, attention of which no output changes at all: the ``farthest`` that linear
+            programs find, or ``none``.
+        sample: texts (largest weight, divergences) that are kept for pictures.
+        max_examples: stop after so many.
+        batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
+    """
+
+    by: tuple[Scope, ...] = ("all",)
+    rows: Rows = "all"
+    epsilon: Distance = 0.05
+    margin: Distance = 0.01
+    candidates: AtLeast1 = 5
+    steps: AtLeast1 = 150
+    learning_rate: Positive = 0.05
+    patience: Annotated[AtLeast1 | None, CHOSEN] = 25
+    take: Literal["best", "last"] = "best"
+    exact: Exact = "farthest"
+    sample: AtLeast1 = 2_000
+    max_examples: AtLeast1 | None = 40
+    batch_tokens: Annotated[AtLeast1, NO_EFFECT] = 512
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("by", self.by)
+        if self.margin > self.epsilon:
+            raise UsageError(
+                f"the margin is {self.margin:g} and epsilon {self.epsilon:g}; give a margin that "
+                "is not larger."
+            )
