@@ -49,6 +49,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "epochs": 1,
         "processes": 1,
     },
+    "guided": {"bootstrap": 2, "repeats": 1, "epochs": 1, "processes": 1},
 }
 ALIGNMENT = {"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]}
 SIZES = ("layers", "attention_heads", "ffn_dim")

@@ -623,6 +623,7 @@ def test_every_study_leaves_a_page_and_tables(headlight, tmp_path, name):
         "token_identity": ("--maps", "naive,linear", "--solver", "ridge", "--folds", "2"),
         "contributions": ("--exact", "1", "--max-examples", "3", "--max-length", "16"),
         "parser_probes": ("--probes", "right_branching,attention", "--training-epochs", "2"),
+        "guided": ("--repeats", "1", "--epochs", "1", "--processes", "1"),
         "adversary": ("--start", "base", "--repeats", "1", "--epochs", "1", "--processes", "1"),
     }
     if STUDIES[name].reads == "parallel":

@@ -55,6 +55,7 @@ FEW = {
         "--processes",
         "1",
     ),
+    "guided": ("--repeats", "1", "--epochs", "1", "--processes", "1"),
 }
 
 

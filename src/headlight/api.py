@@ -583,6 +583,37 @@ def instance_adversary(
     return _study("instance_adversary", source, model, folder, progress, settings)
 
 
+def guided(
+    source: Any,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """Give the attention of a classifier to models that look at every token alone.
+
+    Args:
+        source: labelled texts (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and
+            its label).
+        model: a classifier of texts: its name or folder, a `Model` that was loaded
+            with ``head="classification"``, or a model of transformers in memory (then with
+            ``tokenizer=``).  The embedded model is none.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.guided.settings.GuidedSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("guided", source, model, folder, progress, settings)
+
+
 _GIVEN_TO_ALL = ("model", "tokenizer", "out", "resume", "overwrite", "progress")
 
 

@@ -110,6 +110,11 @@ VICTIMS = {
         lambda: labelled(14),
         classifies=True,
     ),
+    "guided": Victim(
+        {"bootstrap": 5, "measures": ["weight"], "repeats": 1, "epochs": 1, "processes": 1},
+        lambda: labelled(14),
+        classifies=True,
+    ),
     "parser_probes": Victim(
         {"probes": ["attention", "random_attention_and_words"], "measures": ["weight", "norm"],
          "training": TRAINING},

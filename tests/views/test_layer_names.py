@@ -42,6 +42,7 @@ SETTINGS = {
         "epochs": 1,
         "processes": 1,
     },
+    "guided": {"bootstrap": 2, "repeats": 1, "epochs": 1, "processes": 1},
     "coreference": {"bootstrap": 2},
     "parser_probes": {"probes": ["attention"], "training": {"epochs": 1}},
 }

@@ -73,6 +73,10 @@ _LINES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("reviews.tsv --model ./my-classifier --start base --layers 11", "one layer, from itself"),
         ("chunks.txt --model ./my-tagger --start scratch --lambdas 0.01,0.1", ""),
     ),
+    "guided": (
+        ("reviews.tsv --model ./my-classifier", ""),
+        ("reviews.tsv --model ./my-classifier --also run/models/adversary-0-1.0", ""),
+    ),
 }
 
 

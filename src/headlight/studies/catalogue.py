@@ -183,6 +183,13 @@ STUDIES: dict[str, Study] = {
             "AdversarySettings",
             "Wiegreffe and Pinter 2019, Section 4; Yang, Section 4.2",
         ),
+        Study(
+            "guided",
+            "what the attention of a classifier is worth to a model without context",
+            "labelled",
+            "GuidedSettings",
+            "Wiegreffe and Pinter 2019, Section 3.4",
+        ),
     )
 }
 """By name, in the order in which help and documentation list them."""

@@ -42,6 +42,7 @@ STUDIES = (
     "agreement",
     "instance_adversary",
     "adversary",
+    "guided",
 )
 """The attribute ``stage`` of the results that can be shown."""
 

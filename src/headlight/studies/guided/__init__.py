@@ -1,0 +1,1 @@
+"""Models of single words that are given the attention of others, frozen."""

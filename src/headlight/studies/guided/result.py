@@ -1,0 +1,108 @@
+"""The result of a study of guided models."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray
+from jaxtyping import Float64, Int64
+
+from headlight.analysis.classifier_scores import macro_f1, with_bounds
+from headlight.reduce.bootstrap import resampled
+from headlight.result import describe
+from headlight.studies.guided.settings import GuidedSettings
+
+MEANINGS = {
+    "accuracy": ("share of answers that are right", "1"),
+    "f1": ("F1, mean over classes", "1"),
+    "nll": ("negative log-likelihood of the gold labels", "nats"),
+}
+_BOUNDS = {"": "", "_low": "lower end of the 95% interval of the ", "_high": "upper end of the 95% "
+           "interval of the "}  # fmt: skip
+
+VARIABLES = {
+    **{
+        f"{prefix}{name}{bound}": (f"{said}{meaning}, {whose}", unit)
+        for prefix, whose in (("", "mean over seeds"), ("own_", "of the model itself"))
+        for name, (meaning, unit) in MEANINGS.items()
+        for bound, said in _BOUNDS.items()
+    },
+    **{
+        f"seed_{name}": (f"{meaning}, of one seed", unit)
+        for name, (meaning, unit) in MEANINGS.items()
+    },
+    "loss": ("mean loss of an epoch of training", "nats"),
+}
+"""Long name and unit of every variable."""
+
+Probabilities = Float64[np.ndarray, "text label"]
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Judges answers to the held-out texts.
+
+    Attributes:
+        labels: gold classes.
+        streams: a number of its own for each text, from which it is resampled.
+        settings: see `GuidedSettings`.
+    """
+
+    labels: Int64[np.ndarray, " text"]
+    streams: Int64[np.ndarray, " text"]
+    settings: GuidedSettings
+
+    def numbers(self, probability: Probabilities) -> dict[str, Float64[np.ndarray, " sample"]]:
+        """Of the texts as they are, and of every resample."""
+        taken = resampled(self.streams, self.settings.bootstrap, self.settings.seed)
+        samples = taken.astype(np.float64)
+        texts, answers = np.arange(len(self.labels)), probability.argmax(-1)
+        number = probability.shape[-1]
+        right = (answers == self.labels).astype(np.float64)
+        lost = -np.log(np.maximum(probability[texts, self.labels], 1e-300))
+        whole = np.maximum(samples.sum(0), 1)
+        counts = np.eye(number**2)[self.labels * number + answers]
+        return {
+            "accuracy": right @ samples / whole,
+            "f1": macro_f1(samples.T @ counts),
+            "nll": lost @ samples / whole,
+        }
+
+
+def dataset(
+    found: Sequence[Sequence[tuple[Probabilities, Sequence[float]]]],
+    own: Probabilities,
+    judge: Judge,
+) -> xarray.Dataset:
+    """Named arrays of all models.
+
+    Args:
+        found: by guide and seed, the answers and the losses of the epochs.
+        own: the answers of the model itself.
+        judge: see `Judge`.
+    """
+    values = [[judge.numbers(probability) for probability, _ in seeds] for seeds in found]
+    itself = judge.numbers(own)
+    variables: dict[str, Any] = {}
+    for name in MEANINGS:
+        cells = np.array([[each[name] for each in seeds] for seeds in values])
+        means = np.stack([with_bounds(each) for each in cells.mean(1)])
+        for at, bound in enumerate(_BOUNDS):
+            variables[f"{name}{bound}"] = ("guide", means[:, at])
+            variables[f"own_{name}{bound}"] = ((), with_bounds(itself[name])[at])
+        variables[f"seed_{name}"] = (("guide", "seed"), cells[:, :, 0])
+    variables["loss"] = (
+        ("guide", "seed", "epoch"),
+        np.array([[losses for _, losses in seeds] for seeds in found]),
+    )
+    settings = judge.settings
+    made = xarray.Dataset(
+        {name: variables[name] for name in VARIABLES},
+        coords={
+            "guide": list(settings.guides),
+            "seed": list(range(settings.repeats)),
+            "epoch": list(range(1, settings.epochs + 1)),
+        },
+    )
+    return describe(made, VARIABLES)

@@ -1,0 +1,61 @@
+"""Settings of a study that gives attention to models of single words; without torch."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.analysis.settings import WordImportanceSettings
+from headlight.errors import UsageError
+from headlight.settings import NO_EFFECT, AtLeast1, Range, require_distinct
+
+GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_input"]
+"""Of a model that reads the text, what a guide can be made of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuidedSettings(WordImportanceSettings):
+    """Everything that the result depends on besides model and texts.
+
+    Attributes:
+        measures: what of the model is given: of attention ``weight``, ``norm`` and ``effective``;
+            ``attribution``, what input tokens contribute to hidden ones, which is slow; and
+            ``gradient_input``, the gradient of the probability times the embedding. Uniform and
+            random attention, and one that is learnt, stand beside them.
+        also: further classifiers with the same tokenizer, whose weights are given: names or
+            folders, such as the students of `headlight adversary --keep-models`.
+        held_out: other texts, on which everything is measured; by default a fifth of the source,
+            drawn with the seed.
+        width: of the vectors of tokens.
+        repeats: models of each guide, which differ in their seed.
+        epochs: passes over the training texts.
+        learning_rate: of Adam at its highest, after a tenth of the steps; then it falls to 0.
+        batch_size: texts in a step.
+        processes: models that are trained at a time, each in one thread; by default as many as
+            there are cores.
+    """
+
+    measures: tuple[GuideMeasure, ...] = ("weight", "norm", "effective", "gradient_input")
+    also: tuple[str, ...] = ()
+    held_out: str | None = None
+    width: AtLeast1 = 128
+    repeats: AtLeast1 = 3
+    epochs: AtLeast1 = 10
+    learning_rate: Annotated[float, Range(above=0)] = 1e-3
+    batch_size: AtLeast1 = 32
+    processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.also:
+            require_distinct("also", self.also)
+        if not self.bootstrap:
+            raise UsageError("bootstrap is 0, and intervals need at least 1 resample.")
+
+    @property
+    def guides(self) -> tuple[str, ...]:
+        """Where attention comes from, by name."""
+        return ("uniform", "random", "own", *self.measures, *map(of_model, self.also))
+
+
+def of_model(name: str) -> str:
+    """The guide that is made of the weights of another model."""
+    return f"weight of {name}"

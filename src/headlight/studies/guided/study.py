@@ -1,0 +1,152 @@
+"""Models of single words, with the attention of others (Wiegreffe and Pinter 2019)."""
+
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+import xarray
+
+from headlight.analysis.classifier_plan import (
+    Classified,
+    LabelledSource,
+    Readout,
+    plan_classifier_study,
+)
+from headlight.analysis.classifier_split import digest_of, split_texts
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.runner import Origin, keep_result
+from headlight.capture import CapturedModel
+from headlight.encode import length_batches
+from headlight.errors import UsageError
+from headlight.files import Location
+from headlight.studies.guided.guides import guided_texts
+from headlight.studies.guided.models import GuidedTrainer, Job
+from headlight.studies.guided.result import Judge, Probabilities, dataset
+from headlight.studies.guided.settings import GuidedSettings
+from headlight.training import begin_folder, run_stages
+
+RUNS = "runs"
+"""The folder of finished models."""
+
+
+def run(
+    source: LabelledSource,
+    model: CapturedModel,
+    settings: GuidedSettings | None = None,
+    *,
+    folder: RunFolder | None = None,
+    command: str | None = None,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """Train models that look at every token alone, with attention that is given and frozen.
+
+    Args:
+        source: see `headlight.analysis.classifier_plan.LabelledSource`.
+        model: a classifier of texts.
+        settings: see `GuidedSettings`.
+        folder: see `RunFolder`; what is finished of a run on this machine is used again.
+        command: how it was asked for, for the record.
+        progress: show a bar on standard error.
+
+    Returns:
+        Over ``guide``, on the held-out texts: ``accuracy``, ``f1`` and ``nll`` as means over seeds
+        with their intervals; by ``seed`` with the prefix ``seed_``, of the model itself with
+        ``own_``; ``loss`` by epoch.
+
+    Raises:
+        MissingHeadError: the model is no classifier.
+        UsageError: it is a tagger, a further model reads other tokens, or something else does not
+            fit together.
+        CorpusError: the corpus cannot be read, holds too few texts or one class, or a label is
+            none of the classes.
+        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        CaptureError: training diverged.
+        RunError: the run in the folder is of another model, corpus or setting.
+
+    Source: Wiegreffe and Pinter (2019), Section 3.4 and Table 3, whose attention was frozen by
+        being read from a file, as it is here.
+    """
+    settings = settings or GuidedSettings()
+    title = "Attention given to a model of single words"
+    plan, classes = plan_classifier_study("guided", title, source, model, settings)
+    if classes.task == "token":
+        raise UsageError(
+            f"{model.name} answers for every word, and a guided model for a whole text; give a "
+            "classifier of texts."
+        )
+    training, held_out = split_texts(plan, classes, settings, settings.held_out)
+    digest = digest_of(training, held_out)
+
+    def compute(place: Location | None) -> xarray.Dataset:
+        with ExitStack() as stack:
+            local = place if isinstance(place, Path) else None
+            if local and folder and folder.overwrite:
+                shutil.rmtree(local / RUNS, ignore_errors=True)
+            scratch = local or Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+            alike = replace(plan, settings=settings.replace(bootstrap=1, repeats=1))
+            about = alike.signature() | {"texts": digest}
+            trainer = GuidedTrainer(
+                guided_texts(training, model, plan.sites, settings),
+                guided_texts(held_out, model, plan.sites, settings),
+                model.transformer.get_input_embeddings().weight.shape[0],
+                len(classes.names),
+                settings,
+                begin_folder(scratch / RUNS, about),
+            )
+            found = _trained(trainer, settings, model, held_out, progress)
+        return found.assign_attrs(
+            corpus_digest=digest, examples=len(training), held_out=len(held_out)
+        )
+
+    origin = Origin(
+        plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source
+    )
+    return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
+
+
+def _trained(
+    trainer: GuidedTrainer,
+    settings: GuidedSettings,
+    model: CapturedModel,
+    held_out: Sequence[Classified],
+    progress: bool,
+) -> xarray.Dataset:
+    """All models, and the one that reads whole texts."""
+    jobs = [
+        [Job(guide, seed) for seed in range(settings.repeats)]
+        for guide in range(len(settings.guides))
+    ]
+    run_stages(
+        trainer, [[job for seeds in jobs for job in seeds]], settings.processes, show=progress
+    )
+    found = [
+        [
+            (trainer.parameters(job)["probability"].numpy(), trainer.measured(job)["loss"])
+            for job in seeds
+        ]
+        for seeds in jobs
+    ]
+    judge = Judge(
+        np.array([text.label for text in trainer.held_out]),
+        np.array([text.stream for text in trainer.held_out], dtype=np.int64),
+        settings,
+    )
+    return dataset(found, _answers(model, held_out, settings), judge)
+
+
+def _answers(
+    model: CapturedModel, examples: Sequence[Classified], settings: GuidedSettings
+) -> Probabilities:
+    """Those of the model that reads whole texts."""
+    found: dict[int, torch.Tensor] = {}
+    for chosen in length_batches(examples, settings.batch_tokens):
+        some = [examples[at] for at in chosen]
+        readout = Readout(some, model.transformer.device)
+        rows = readout.probabilities(model, model.collate(some))
+        found |= dict(zip(chosen, rows, strict=True))
+    return torch.stack([found[at] for at in range(len(examples))]).numpy()

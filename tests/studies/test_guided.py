@@ -1,0 +1,193 @@
+"""Models of single tokens with attention that is given: it is frozen, and that of its guide."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import xarray
+
+import headlight
+from headlight.analysis.classifier_plan import plan_classifier_study
+from headlight.errors import CorpusError, MissingHeadError, UsageError
+from headlight.studies.guided.guides import guided_texts, share
+from headlight.studies.guided.models import (
+    GuidedText,
+    GuidedTrainer,
+    Job,
+    TokenBatch,
+    TokenClassifier,
+)
+from headlight.studies.guided.result import Judge
+from headlight.studies.guided.settings import GuidedSettings
+from studies.models import model
+from studies.test_permutation import classifier, labelled, tagged
+
+QUICK: dict[str, Any] = {
+    "repeats": 1, "epochs": 2, "width": 8, "bootstrap": 3, "processes": 1, "progress": False,
+    "measures": ["weight"],
+}  # fmt: skip
+
+
+def made_texts(count: int = 24) -> list[GuidedText]:
+    """The class is that of one token, to which one guide gives everything and another nothing."""
+    generator = np.random.default_rng(0)
+    found = []
+    for number in range(count):
+        label = number % 2
+        ids = generator.integers(2, 12, 5)
+        place = int(generator.integers(0, 5))
+        ids[place] = label
+        right, wrong = np.eye(5, dtype=np.float32)[[place, (place + 1) % 5]]
+        weights = {"uniform": share(np.ones(5)), "random": right, "weight": wrong}
+        found.append(GuidedText(ids.astype(np.int64), label, number, weights))
+    return found
+
+
+def test_attention_that_is_given_is_frozen() -> None:
+    """Training changes neither it nor what scores; what scores changes nothing."""
+    texts = made_texts()
+    kept = [text.weights["weight"].copy() for text in texts]
+    batch = TokenBatch.of(texts, "weight")
+    torch.manual_seed(0)
+    network = TokenClassifier(12, 8, 2)
+    before = {name: each.clone() for name, each in network.state_dict().items()}
+    assert batch.given is not None
+    batch.given.requires_grad_(True)
+    optimiser = torch.optim.Adam(network.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = network(batch).square().sum()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert batch.given.grad is None
+    for text, weight in zip(texts, kept, strict=True):
+        assert np.array_equal(text.weights["weight"], weight)
+    for name, each in network.state_dict().items():
+        scores = name.startswith(("hidden", "score"))
+        assert torch.equal(each, before[name]) == scores
+    logits = network(batch)
+    with torch.no_grad():
+        network.score.weight.normal_()
+        network.hidden.weight.normal_()
+    assert torch.equal(network(batch), logits)
+
+
+def test_a_model_is_its_definition() -> None:
+    texts = made_texts(3)
+    network = TokenClassifier(12, 4, 2).double()
+    weights = {name: each.numpy() for name, each in network.state_dict().items()}
+    for guide in ("random", "own"):
+        batch = TokenBatch.of(texts, guide)
+        if batch.given is not None:
+            batch = TokenBatch(batch.ids, batch.real, batch.labels, batch.given.double())
+        found = network(batch).detach().numpy()
+        for row, text in enumerate(texts):
+            states = []
+            scores = []
+            for token in text.ids:
+                vector = weights["embedding.weight"][token]
+                state = np.tanh(weights["affine.weight"] @ vector + weights["affine.bias"])
+                hidden = np.tanh(weights["hidden.weight"] @ state + weights["hidden.bias"])
+                states.append(state)
+                scores.append(float(weights["score.weight"][0] @ hidden))
+            learnt = np.exp(scores) / np.exp(scores).sum()
+            chosen = learnt if guide == "own" else text.weights[guide]
+            whole = sum(one * state for one, state in zip(chosen, states, strict=True))
+            expected = weights["output.weight"] @ whole + weights["output.bias"]
+            np.testing.assert_allclose(found[row], expected, rtol=1e-6)
+
+
+def test_padding_is_nothing() -> None:
+    texts = made_texts(2)
+    short = GuidedText(texts[0].ids[:2], 0, 9, {"uniform": share([1, 1])})
+    network = TokenClassifier(12, 4, 2)
+    for guide in ("uniform", "own"):
+        alone = network(TokenBatch.of([short], guide))
+        beside = network(TokenBatch.of([texts[1], short], guide))
+        torch.testing.assert_close(beside[1:], alone)
+
+
+def test_a_guide_that_knows_the_token_is_worth_more_than_one_that_does_not(tmp_path: Path) -> None:
+    settings = GuidedSettings(measures=("weight",), epochs=20, learning_rate=0.03, width=8)
+    texts = made_texts(60)
+    trainer = GuidedTrainer(texts[:40], texts[40:], 12, 2, settings, tmp_path)
+    right = {}
+    for number, guide in enumerate(settings.guides):
+        trainer.run(Job(number, 0))
+        answers = trainer.parameters(Job(number, 0))["probability"].argmax(-1).numpy()
+        right[guide] = float(np.mean(answers == [text.label for text in texts[40:]]))
+    assert right["random"] == 1  # that to which everything was given
+    assert right["weight"] < 0.9
+
+
+def test_shares() -> None:
+    np.testing.assert_allclose(share([-1, 3]), [0.25, 0.75])
+    np.testing.assert_allclose(share([0, 0]), [0.5, 0.5])
+
+
+def test_numbers_of_answers() -> None:
+    settings = GuidedSettings(bootstrap=2)
+    judge = Judge(np.array([0, 1, 1]), np.arange(3), settings)
+    probability = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    found = judge.numbers(probability)
+    assert found["accuracy"][0] == pytest.approx(2 / 3)
+    assert found["nll"][0] == pytest.approx(-np.log([0.9, 0.8, 0.4]).mean())
+    assert found["f1"][0] == pytest.approx((2 / 3 + 2 / 3) / 2)
+
+
+def test_weights_are_those_of_the_model_by_loops() -> None:
+    made = classifier()
+    settings = GuidedSettings(measures=("weight",))
+    plan, _ = plan_classifier_study("guided", "", labelled(5), made, settings)
+    examples = list(plan.examples)
+    made.transformer.set_attn_implementation("eager")
+    for text, example in zip(
+        guided_texts(examples, made, plan.sites, settings), examples, strict=True
+    ):
+        with torch.no_grad():
+            found = made.transformer(torch.tensor([example.ids]), output_attentions=True)
+        size = np.mean([each[0].mean((0, 1)).numpy() for each in found.attentions], axis=0)
+        inside = size[1:-1] / size[1:-1].sum()
+        np.testing.assert_allclose(text.weights["weight"], inside, rtol=1e-4)
+        assert text.ids.tolist() == list(example.ids[1:-1])
+
+
+def test_the_study_and_a_further_model(tmp_path: Path) -> None:
+    made = classifier()
+    place = tmp_path / "other"
+    made.transformer.save_pretrained(place)
+    made.tokenizer.save_pretrained(place)
+    result = headlight.guided(labelled(15), model=made, also=[str(place)], **QUICK)
+    assert list(result.guide.values) == ["uniform", "random", "own", "weight", f"weight of {place}"]
+    same = (result.seed_nll.sel(guide=name) for name in ("weight", f"weight of {place}"))
+    np.testing.assert_allclose(*same, rtol=1e-5)  # it is the same model
+    for name in ("accuracy", "f1", "nll"):
+        assert (result[f"{name}_low"] <= result[f"{name}_high"]).all()
+        assert np.isfinite(result[name]).all()
+    again = headlight.guided(labelled(15), model=made, also=[str(place)], **QUICK)
+    xarray.testing.assert_identical(result.drop_attrs(), again.drop_attrs())
+    result.headlight.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "faithful" not in page
+
+
+@pytest.mark.parametrize(
+    ("data", "settings", "kind", "says"),
+    [
+        ([("a sea", "good")] * 6, {}, CorpusError, "are of the class 'good'"),
+        (labelled(6), {"also": ["nowhere/at/all"]}, headlight.HeadlightError, "no folder"),
+        (labelled(6), {"bootstrap": 0}, UsageError, "at least 1 resample"),
+    ],
+)
+def test_wrong_requests(data: Any, settings: dict[str, Any], kind: Any, says: str) -> None:
+    with pytest.raises(kind, match=says):
+        headlight.guided(data, model=classifier(), **QUICK | settings)
+
+
+def test_other_models_are_refused() -> None:
+    with pytest.raises(MissingHeadError, match="has no classification head"):
+        headlight.guided(labelled(6), model=model("bert"), **QUICK)
+    with pytest.raises(UsageError, match="answers for every word"):
+        headlight.guided(tagged(6), model=classifier(tokens=True), **QUICK)
