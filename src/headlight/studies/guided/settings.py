@@ -21,7 +21,7 @@ class GuidedSettings(WordImportanceSettings):
             ``gradient_input``, the gradient of the probability times the embedding. Uniform and
             random attention, and one that is learnt, stand beside them.
         also: further classifiers with the same tokenizer, whose weights are given: names or
-            folders, such as the students of `headlight adversary --keep-models`.
+            folders, such as the students that `headlight adversary` has kept.
         held_out: other texts, on which everything is measured; by default a fifth of the source,
             drawn with the seed.
         width: of the vectors of tokens.
