@@ -95,8 +95,7 @@ def kept() -> dict[str, str]:
 
 def _runs(name: str) -> bool:
     """Whether there is what a part needs: other programs to compare with, or a browser."""
-    part = PARTS[name][1]
-    return encoders.runs() if part is encoders else part is not view or view.CHROMIUM is not None
+    return name not in ("encoders", "view") or bool(PARTS[name][1].runs())
 
 
 def main() -> None:

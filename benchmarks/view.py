@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import xarray
-from tests.views.browsers import chromium
+from tests.views.browsers import CHROMIUM, chromium
 
 import headlight
 from headlight.views import reading_page
@@ -148,6 +148,11 @@ def rows_of(browser: Any, tokens: int, most: int, folder: Path) -> list[Row]:
         rows.append((f"{name}, {tokens} tokens", f"{cost:.1f} ms", f"≤ {most} ms", "main thread"))
     page.close()
     return rows
+
+
+def runs() -> bool:
+    """Whether there is a browser."""
+    return CHROMIUM is not None
 
 
 def main() -> list[Row]:
