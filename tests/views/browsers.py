@@ -64,5 +64,6 @@ class Opened:
 
     @property
     def address(self) -> str:
-        """After the ``#``."""
+        """After the ``#``; the page writes it when nothing has changed for 250 ms."""
+        self.page.wait_for_timeout(350)
         return str(self.page.evaluate("location.hash"))

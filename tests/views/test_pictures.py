@@ -257,7 +257,7 @@ class TestHeadMap:
     def test_numbers_can_be_read_on_their_cells(self):
         figure = head_map([HeadMap("A", np.array([[0.0, 1.0]]))])
         light, dark = figure.axes[0].texts
-        assert light.get_color() == "#101418"
+        assert light.get_color() == "#000000"
         assert dark.get_color() == "#ffffff"
 
     def test_framed_cells(self):

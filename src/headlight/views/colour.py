@@ -125,7 +125,7 @@ def ramp_rules() -> str:
 
 def text_colour(colour: str) -> str:
     """Dark or light text, whichever stands out more on a colour."""
-    return max(("#101418", "#ffffff"), key=lambda text: contrast(text, colour))
+    return max(("#000000", "#ffffff"), key=lambda text: contrast(text, colour))
 
 
 def contrast(one: str, other: str) -> float:

@@ -33,13 +33,31 @@ export const level = (value, top, twoSided) => {
   return value > 0 ? Math.round(255 * share) : 0;
 };
 
+/** A pen for a canvas of this size in CSS pixels, emptied; one of the same size keeps its memory. */
 export function sharp(canvas, width, height) {
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
+  const ratio = window.devicePixelRatio || 1, wide = Math.round(width * ratio), high = Math.round(height * ratio);
   const pen = canvas.getContext("2d");
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  } else {
+    pen.reset();
+  }
   pen.scale(ratio, ratio);
   return pen;
+}
+
+/** The pixels of a small canvas, kept from one drawing to the next. @type {WeakMap<HTMLCanvasElement, ImageData>} */
+const kept = new WeakMap();
+
+/** Draw pixel by pixel: `fill` is given a word for each, row by row, and has to write them all. */
+export function pixelate(canvas, columns, rows, fill) {
+  if (canvas.width !== columns || canvas.height !== rows) { canvas.width = columns; canvas.height = rows; }
+  let image = kept.get(canvas);
+  if (image?.width !== columns || image?.height !== rows) kept.set(canvas, image = new ImageData(columns, rows));
+  fill(new Uint32Array(image.data.buffer));
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
 }

@@ -2,8 +2,8 @@
 import { isPerLayer, loadKind, measuresOf, partOf } from "./numbers.js";
 import { beginWith, DIFFERENCE, firstPanels, headName, mapName, readAddress, state, step, written } from "./state.js";
 import { explanationOf, scaleOf, shortOf, shown } from "./measures.js";
-import { byCell, drawOverview, likeThis, moveFrame, placeOf, prepare, rankBy, sayHovered, statisticsOf } from "./overview.js";
-import { cellAt, cellNumbers, drawPanels, moveCursor } from "./panels.js";
+import { byCell, drawOverview, forgetRoom, likeThis, moveFrame, placeOf, prepare, rankBy, sayHovered, statisticsOf } from "./overview.js";
+import { cellAt, cellNumbers, drawPanels, forgetRooms, moveCursor } from "./panels.js";
 import { describe, drawText } from "./text.js";
 import { drawLines, drawTable } from "./links.js";
 import { drawLayers } from "./layers.js";
@@ -12,13 +12,18 @@ import { differs, isolated, units } from "./units.js";
 import { forgetColours } from "./colours.js";
 
 const byId = (id) => document.getElementById(id);
-let kept = false, frame = 0;
+const REST = 250;
+let kept = false, frame = 0, waiting = 0;
 
 // What follows from the state ------------------------------------------------------------------
+/** Write the address, once nothing has changed for a moment: browsers take longer for it than for drawing. */
 function remember() {
-  const address = `#${written()}`;
-  if (location.hash === address) return;
-  try { history.replaceState(null, "", address); } catch { location.hash = address; } // within a frame
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    const address = `#${written()}`;
+    if (location.hash === address) return;
+    try { history.replaceState(null, "", address); } catch { location.hash = address; } // within a frame
+  }, REST);
 }
 
 function drawReadout() {
@@ -283,7 +288,15 @@ useKind().then(() => {
   const recolour = () => { forgetColours(); drawAll(); };
   document.addEventListener("themechange", recolour);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-  window.addEventListener("resize", () => { drawOverview(); drawHead(); });
+  const widths = new Map();
+  const watcher = new ResizeObserver((entries) => {
+    const others = entries.filter(({ target, contentRect }) => widths.has(target) && widths.get(target) !== contentRect.width);
+    for (const { target, contentRect } of entries) widths.set(target, contentRect.width);
+    if (!others.length) return;
+    forgetRoom(); forgetRooms();
+    drawOverview(); drawHead();
+  });
+  for (const each of [picker.parentElement, panels]) watcher.observe(each);
   window.addEventListener("hashchange", () => { if (location.hash !== `#${written()}`) { kept = true; readAddress(location.hash); useKind(); } });
   document.documentElement.dataset.ready = "yes";
 });

@@ -9,6 +9,7 @@ const LEVELS = {
 };
 for (const levels of Object.values(LEVELS)) levels[ABSENT] = NaN;
 
+export const isSpecial = (category) => category === "cls" || category === "sep";
 export const partOf = (kind) => header.kinds[kind];
 export const measuresOf = (kind) => partOf(kind).measures;
 export const isPerLayer = (kind, measure) => measuresOf(kind)[measure].per === "layer";

@@ -1,6 +1,6 @@
 // All heads as small maps: in their places, or those first that a statistic is largest for.
-import { level, rampOf, sharp, variable } from "./colours.js";
-import { headsOf, isPerLayer, mapOf, partOf, pictureOf } from "./numbers.js";
+import { level, pixelate, rampOf, sharp, variable } from "./colours.js";
+import { headsOf, isPerLayer, isSpecial, mapOf, partOf, pictureOf } from "./numbers.js";
 import { headName, state } from "./state.js";
 import { scaleOf } from "./measures.js";
 
@@ -14,12 +14,15 @@ const pictures = new Map();
 let places = [];
 let shape = { size: 0, high: 0, columns: 1 };
 let ranking = null;
+/** Width of the overview, until the window or what stands in it changes. */
+let room = 0;
+export const forgetRoom = () => { room = 0; };
 
 /** Largest sizes of blocks of a map, with special tokens left out while they are not shown. */
 function pooledPicture(map, rows, columns) {
   const part = partOf(state.kind);
   const plain = state.special === "shown";
-  const faint = (side) => side.categories.map((category) => !plain && (category === "cls" || category === "sep"));
+  const faint = (side) => side.categories.map((category) => !plain && isSpecial(category));
   const out = { rows: faint(part.queries), columns: faint(part.keys) };
   const high = Math.min(rows, MOST), wide = Math.min(columns, MOST);
   const sizes = new Float32Array(high * wide);
@@ -95,47 +98,46 @@ function stepsOf(picture, common) {
   return picture.steps;
 }
 
-function paint(list) {
+/** All small maps in one image, each at its line and column; some fade. Gives the number of lines. */
+function paint(order, columns, fade) {
   const ramp = rampOf(scaleOf(state.measure)), common = state.scale === "common" ? commonTop() : 0;
-  const { rows, columns } = list[0], least = 255 * Math.sqrt(state.least);
+  const { rows, columns: wide } = order[0].picture, least = 255 * Math.sqrt(state.least);
   const shades = ramp.map((shade, step) => (step < least ? ramp[0] : shade));
-  if (atlas.width !== columns || atlas.height !== rows * list.length) { atlas.width = columns; atlas.height = rows * list.length; }
-  const pen = atlas.getContext("2d"), image = pen.createImageData(atlas.width, atlas.height);
-  const pixels = new Uint32Array(image.data.buffer);
-  let place = 0;
-  for (const picture of list) {
-    const steps = stepsOf(picture, common);
-    for (let at = 0; at < steps.length; at += 1, place += 1) pixels[place] = shades[steps[at]];
-  }
-  pen.putImageData(image, 0, 0);
+  const gap = Math.max(Math.round((GAP * wide) / shape.size), 1), across = wide + gap, down = rows + gap;
+  const lines = Math.max(...order.map(({ line }) => line)) + 1;
+  pixelate(atlas, across * columns, down * lines, (pixels) => {
+    pixels.fill(0);
+    for (const { picture, line, column, rank } of order) {
+      const steps = stepsOf(picture, common), seen = (Math.round(255 * fade(rank)) << 24) | 0xffffff;
+      for (let row = 0, at = 0; row < rows; row += 1) {
+        let place = (line * down + row) * across * columns + column * across;
+        for (let end = place + wide; place < end; place += 1, at += 1) pixels[place] = shades[steps[at]] & seen;
+      }
+    }
+  });
+  return lines;
 }
 
 export function drawOverview() {
   const list = made(), part = partOf(state.kind);
-  paint(list);
   const columns = isPerLayer(state.kind, state.measure) ? 1 : Math.max(...part.heads);
-  const room = canvas.parentElement.clientWidth - MARGIN;
-  const size = Math.min(room / columns, columns === 1 ? 120 : 64);
-  const { rows: tall, columns: wide } = list[0];
+  room ||= canvas.parentElement.clientWidth;
+  const size = Math.min((room - MARGIN) / columns, columns === 1 ? 120 : 64);
   const ratio = Math.min(Math.max(part.queries.tokens.length / part.keys.tokens.length, 0.3), 3);
   shape = { size, high: size * ratio, columns };
   const number = ranks();
-  const order = list.map((each, at) => ({ ...each, at, rank: number ? number(each.layer, each.head) ?? -Infinity : 0 }));
+  const order = list.map((picture) => ({ picture, rank: number ? number(picture.layer, picture.head) ?? -Infinity : 0 }));
   if (number) order.sort((one, other) => other.rank - one.rank);
   const best = number ? Math.max(...order.map((each) => each.rank)) || 1 : 1;
-  places = order.map((each, at) => ({
-    ...each,
-    left: MARGIN + (number ? at % columns : each.head) * size,
-    above: MARGIN + (number ? Math.floor(at / columns) : each.layer) * shape.high,
-  }));
-  const lines = number ? Math.ceil(order.length / columns) : part.layers.length;
+  places = order.map((each, at) => {
+    const { layer, head } = each.picture;
+    const [line, column] = number ? [Math.floor(at / columns), at % columns] : [layer, head];
+    return { ...each, layer, head, line, column, left: MARGIN + column * size, above: MARGIN + line * shape.high };
+  });
+  const lines = paint(places, columns, (rank) => (number ? 0.25 + 0.75 * Math.max(rank / best, 0) : 1));
   const pen = sharp(canvas, MARGIN + columns * size, MARGIN + lines * shape.high);
-  for (const { at, left, above, rank } of places) {
-    pen.globalAlpha = number ? 0.25 + 0.75 * Math.max(rank / best, 0) : 1;
-    pen.imageSmoothingEnabled = wide > size;
-    pen.drawImage(atlas, 0, at * tall, wide, tall, left, above, size - GAP, shape.high - GAP);
-  }
-  pen.globalAlpha = 1;
+  pen.imageSmoothingEnabled = list[0].columns > size;
+  pen.drawImage(atlas, MARGIN, MARGIN, columns * size, lines * shape.high);
   if (!number) labels(pen, part, columns);
   moveFrame();
 }

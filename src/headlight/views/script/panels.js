@@ -1,5 +1,5 @@
 // The maps of one head side by side, with one cursor for all of them.
-import { hex, level, rampOf, sharp, variable } from "./colours.js";
+import { hex, level, pixelate, rampOf, sharp, variable } from "./colours.js";
 import { measuresOf } from "./numbers.js";
 import { DIFFERENCE, state } from "./state.js";
 import { explanationOf, scaleOf, shortOf, shown } from "./measures.js";
@@ -11,6 +11,9 @@ const LABELLED = 12, LONGEST = 100, FAINT = 0x50ffffff;
 const small = document.createElement("canvas");
 /** @type {{measure: string, size: number, left: number, above: number, element: HTMLElement}[]} */
 let panels = [];
+/** Widths of the maps, until the window or what stands in it changes: to ask costs a layout of the page. */
+let rooms = [];
+export const forgetRooms = () => { rooms = []; };
 
 export const panelNames = () => {
   const there = Object.keys(measuresOf(state.kind));
@@ -39,15 +42,14 @@ const widest = (pen, list) => Math.ceil(Math.min(LONGEST, Math.max(...list.map((
 
 function build() {
   const names = panelNames();
-  if (box.dataset.names === `${state.kind} ${names} ${differs()}`) return;
-  box.dataset.names = `${state.kind} ${names} ${differs()}`;
+  if (box.dataset.names === `${state.kind} ${names}`) return;
+  box.dataset.names = `${state.kind} ${names}`;
+  forgetRooms();
   const template = document.getElementById("panel");
   box.replaceChildren(...names.map((measure) => {
     const element = template.content.cloneNode(true).firstElementChild;
     element.dataset.measure = measure;
-    element.querySelector("b").textContent = shortOf(measure);
     element.title = measure === DIFFERENCE ? "Both as shares of their rows" : explanationOf(measure);
-    element.querySelector(".map").setAttribute("aria-label", `Map of ${shortOf(measure)}; the arrow keys move from cell to cell`);
     return element;
   }));
 }
@@ -67,28 +69,25 @@ function stepsOf(view, top, twoSided) {
 
 /** The map itself: a pixel for each cell. */
 function image(view, measure, rows, columns, top) {
-  small.width = columns.length; small.height = rows.length;
-  const pen = small.getContext("2d"), made = pen.createImageData(columns.length, rows.length);
-  const pixels = new Uint32Array(made.data.buffer), ramp = rampOf(scaleOf(measure)), twoSided = measure === DIFFERENCE;
+  const ramp = rampOf(scaleOf(measure)), twoSided = measure === DIFFERENCE;
   const least = Math.sqrt(state.least), middle = twoSided ? 127.5 : 0, reach = twoSided ? 127.5 : 255;
   const shades = ramp.map((shade, step) => (step < 256 && Math.abs(step - middle) < least * reach ? ramp[Math.round(middle)] : shade));
   const steps = stepsOf(view, top, twoSided);
-  for (let place = 0; place < steps.length; place += 1) pixels[place] = shades[steps[place]];
-  if (state.special === "faint") {
+  return pixelate(small, columns.length, rows.length, (pixels) => {
+    for (let place = 0; place < steps.length; place += 1) pixels[place] = shades[steps[place]];
+    if (state.special !== "faint") return;
     pixels.forEach((shade, place) => {
       if (rows[Math.floor(place / columns.length)].special || columns[place % columns.length].special) pixels[place] = shade & FAINT;
     });
-  }
-  pen.putImageData(made, 0, 0);
-  return small;
+  });
 }
 
-function drawPanel(element) {
+function drawPanel(element, wide) {
   const { measure } = element.dataset, { rows, columns } = units();
-  const map = element.querySelector(".map"), canvas = element.querySelector("canvas");
+  const canvas = element.querySelector("canvas");
   const pen = canvas.getContext("2d");
   pen.font = "11px system-ui, sans-serif";
-  const room = map.clientWidth - 2;
+  const room = wide - 2;
   const widths = marginsOf(pen);
   let size = Math.min((room - widths[0]) / columns.length, 34);
   const labelled = size >= LABELLED;
@@ -123,11 +122,17 @@ function label(pen, rows, columns, { left, above, size }) {
 export function drawPanels() {
   build();
   for (const element of box.children) {
-    element.classList.toggle("large", element.dataset.measure === state.large);
-    element.querySelector(".enlarge").setAttribute("aria-pressed", element.dataset.measure === state.large);
-    element.querySelector(".enlarge").textContent = element.dataset.measure === state.large ? "smaller" : "larger";
+    const name = shortOf(element.dataset.measure);
+    element.querySelector("b").textContent = name;
+    element.querySelector(".map").setAttribute("aria-label", `Map of ${name}; the arrow keys move from cell to cell`);
+    const large = element.dataset.measure === state.large, enlarge = element.querySelector(".enlarge");
+    if (element.classList.contains("large") !== large) forgetRooms();
+    element.classList.toggle("large", large);
+    enlarge.setAttribute("aria-pressed", large);
+    enlarge.textContent = large ? "smaller" : "larger";
   }
-  panels = [...box.children].map(drawPanel);
+  if (!rooms.length) rooms = [...box.children].map((element) => element.querySelector(".map").clientWidth);
+  panels = [...box.children].map((element, at) => drawPanel(element, rooms[at]));
   moveCursor();
 }
 

@@ -1,9 +1,9 @@
 // What is looked at. It is the address of the page too, so that a link brings it back.
 import { header } from "./source.js";
-import { headsOf, isPerLayer, measuresOf, partOf } from "./numbers.js";
+import { headsOf, isPerLayer, isSpecial, measuresOf, partOf } from "./numbers.js";
 
 /** The first token of a text that is not a special one. */
-const firstWord = ({ categories }) => Math.max(categories.findIndex((category) => category !== "cls" && category !== "sep"), 0);
+const firstWord = ({ categories }) => Math.max(categories.findIndex((category) => !isSpecial(category)), 0);
 const firstKind = Object.keys(header.kinds)[0];
 export const DIFFERENCE = "difference";
 export const state = {

@@ -1,5 +1,5 @@
 // Rows and columns as they are shown: pieces or words, with special tokens or without; and sums of them.
-import { isPerLayer, mapOf, measuresOf, partOf } from "./numbers.js";
+import { isPerLayer, isSpecial, mapOf, measuresOf, partOf } from "./numbers.js";
 import { DIFFERENCE, state } from "./state.js";
 
 /** @typedef {{label: string, places: number[], special: boolean}} Unit */
@@ -12,7 +12,7 @@ const joined = (tokens) => tokens.map((token, at) => (at ? token.replace(/^(##|â
 /** @returns {Unit[]} */
 function unitsOf(side) {
   const { tokens, categories, words } = side;
-  const special = (place) => categories[place] === "cls" || categories[place] === "sep";
+  const special = (place) => isSpecial(categories[place]);
   const found = [];
   tokens.forEach((token, place) => {
     if (state.special === "out" && special(place)) return;
