@@ -33,9 +33,9 @@ EPOCHS = 6
 MODELS = 4
 """Adversaries that are trained for this many epochs, in one process and in two."""
 
-TEXTS = 4
-"""That a search and a study of faithfulness are measured on."""
-LOOP_TEXTS, LOOP_STEPS = 2, 15
+TEXTS, READ = 2, 8
+"""That a search is measured on, and a study of faithfulness."""
+LOOP_TEXTS, LOOP_STEPS = 2, 5
 """A loop over texts is measured on so many, for so many of its steps."""
 CANDIDATES = 5
 
@@ -163,7 +163,7 @@ def search_rows(model: CapturedModel) -> list[Row]:
             "the most different attention of a text",
             f"{ours:.2f} s",
             "",
-            f"embedded model, all heads at once, {TEXTS} texts of 20 words, at most 150 steps; the "
+            f"embedded model, all heads at once, {TEXTS} texts of 20 words, at most 60 steps; the "
             f"mean JSD found is {float(found.jsd):.3f}",
         ),
         (
@@ -208,7 +208,7 @@ class Passes:
 
 def faithfulness_rows(model: CapturedModel) -> list[Row]:
     """A study of faithfulness beside the passes that it needs."""
-    source = labelled(TEXTS)
+    source = labelled(READ)
     measures = ("weight", "norm", "effective", "gradient_input", "leave_one_out")
     with Passes(model) as passes:
         began = time.process_time()
@@ -221,7 +221,7 @@ def faithfulness_rows(model: CapturedModel) -> list[Row]:
             "a study of faithfulness",
             f"{taken / floor:.2f}×",
             "≤ 1.2×",
-            f"the {len(passes.batches)} passes forward that it needs for {TEXTS} texts and the "
+            f"the {len(passes.batches)} passes forward that it needs for {READ} texts and the "
             f"measures {', '.join(measures)} and random orders",
         )
     ]

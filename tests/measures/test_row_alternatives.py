@@ -62,6 +62,7 @@ def test_all_weight_on_an_outer_token_has_no_alternative(row: list[float]) -> No
     assert not alone.exist
     assert not alone.random(np.random.default_rng(0)).any()
     assert not np.any(alone.farthest(np.random.default_rng(0), 3))
+    assert not np.any(alone.corner())
     assert alone.bound() == 0.0
 
 
@@ -95,7 +96,7 @@ def test_alternatives_stay_in_the_simplex_and_put_out_the_same(
 ) -> None:
     row, columns = random_row(keys, size, min(zeros, keys - 1), seed)
     generator = np.random.default_rng(seed)
-    changes = [row.random(generator), *row.farthest(generator, 2)]
+    changes = [row.random(generator), *row.farthest(generator, 2), row.corner()]
     bounds = [row.bound(), row.bound(tight=True)]
     for change in changes:
         changed = row.row + change
@@ -108,6 +109,8 @@ def test_alternatives_stay_in_the_simplex_and_put_out_the_same(
         assert not np.any(changes)
     else:
         assert total_variation(changes[1]) > 0
+        climbed = row.farthest(generator, 1)[0]
+        assert total_variation(row.corner()) <= total_variation(climbed) + 1e-8
     if not zeros and keys > size + 1:
         assert row.exist
 

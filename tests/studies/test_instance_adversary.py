@@ -102,12 +102,14 @@ def test_places_are_all_layers_one_and_a_head() -> None:
     assert result.answer_texts.sum() == 3
 
 
-def test_exact_alternatives_change_nothing() -> None:
+@pytest.mark.parametrize("exact", ["corner", "farthest"])
+def test_exact_alternatives_change_nothing(exact: str) -> None:
     """They exist where a text has more tokens than [T, 1] has independent columns."""
     made = calm(classifier())
     width = made.sites[0].head_dim
     data = [(" ".join(["cat the dog"] * width), "good")]
-    options: dict[str, Any] = {"model": made, "layers": (1,), **QUICK, "steps": 1}
+    options: dict[str, Any] = {"model": made, "layers": (1,), "exact": exact, **QUICK}
+    options["steps"] = 1
     result = headlight.instance_adversary(data, rows="first", **options)
     assert float(result.exact_moved) < 1e-5
     assert 0 < float(result.exact_jsd) <= math.log(2)

@@ -48,8 +48,8 @@ class AdversarySearch:
     epsilon: float = 0.05
     margin: float = 0.01
     penalty: float = 500.0
-    steps: int = 150
-    learning_rate: float = 0.05
+    steps: int = 60
+    learning_rate: float = 0.5
     patience: int | None = 25
     take: Literal["best", "last"] = "best"
 

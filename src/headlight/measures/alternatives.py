@@ -74,6 +74,13 @@ class RowAlternatives:
         changes = [self._climb(self._minimum(objective)) - self.row for objective in objectives]
         return sorted(changes, key=total_variation, reverse=True)
 
+    def corner(self) -> Row:
+        """The change x − a to the corner with the least weight where a has it.
+
+        This is where the first climb of `farthest` begins; zero if there is no alternative.
+        """
+        return self._minimum(self.row) - self.row if self.exist else np.zeros_like(self.row)
+
     def bound(self, *, tight: bool = False) -> float:
         """What the total variation of no alternative exceeds, by linear programming.
 

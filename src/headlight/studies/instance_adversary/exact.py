@@ -11,6 +11,7 @@ from headlight.capture import LayerRecord
 from headlight.measures import Scores
 from headlight.measures.alternatives import RowAlternatives, column_basis
 from headlight.measures.null_space import with_ones
+from headlight.studies.instance_adversary.settings import Exact
 
 GENERATOR = np.random.default_rng(0)
 """Of further starts, of which there are none."""
@@ -31,14 +32,13 @@ class ExactRows:
     exists: Bool[np.ndarray, "batch head query"]
 
 
-def exact_rows(record: LayerRecord, keys: TakingPart) -> ExactRows:
-    """The farthest alternative of each row that takes part, in the left null space of [T, 1].
-
-    It is the corner that the first climb of `RowAlternatives.farthest` finds.
+def exact_rows(record: LayerRecord, keys: TakingPart, which: Exact) -> ExactRows:
+    """An alternative of each row that takes part, in the left null space of [T, 1].
 
     Args:
         record: of the layer.
         keys: which keys take part in which rows.
+        which: the first corner, or the farthest that climbing from there finds.
 
     Source: Brunner et al. (2020), Section 3.3.
     """
@@ -57,7 +57,7 @@ def exact_rows(record: LayerRecord, keys: TakingPart) -> ExactRows:
             row = RowAlternatives(weight[text, head, query, part], bases[name])
             exists[text, head, query] = row.exist
             if row.exist:
-                weight[text, head, query, part] = np.maximum(
-                    row.row + row.farthest(GENERATOR, 1)[0], 0
-                )
+                climbed = which == "farthest"
+                change = row.farthest(GENERATOR, 1)[0] if climbed else row.corner()
+                weight[text, head, query, part] = np.maximum(row.row + change, 0)
     return ExactRows(weight, exists)

@@ -111,7 +111,7 @@ class InstanceObserver:
 
     def _look_exactly(self, record: LayerRecord, keys: Bool[Tensor, "batch 1 query key"]) -> None:
         layer = record.site.layer
-        found = exact_rows(record, keys)
+        found = exact_rows(record, keys, self._settings.exact)
         self._exact[layer] = found.weight
         able = (keys.sum(-1) > 1).cpu().numpy()
         number = np.maximum(able.sum(-1), 1)

@@ -10,7 +10,7 @@ from headlight.settings import CHOSEN, NO_EFFECT, AtLeast1, Range, require_disti
 Positive = Annotated[float, Range(above=0)]
 Distance = Annotated[float, Range(above=0, maximum=1)]
 
-Exact = Literal["farthest", "none"]
+Exact = Literal["corner", "farthest", "none"]
 """Which attention of exactly the same output stands beside."""
 
 
@@ -31,8 +31,8 @@ class InstanceAdversarySettings(ClassifierSettings):
         patience: a text is done when its loss has not fallen for so many steps; ``auto`` for all
             steps.
         take: the ``best`` attention of all steps, or that of the ``last``, as in the released code.
-        exact: beside it, attention of which no output changes at all: the ``farthest`` that linear
-            programs find, or ``none``.
+        exact: beside it, attention of which no output changes at all: for each row a ``corner``
+            that one linear program finds, the ``farthest`` that several find, or ``none``.
         sample: texts (largest weight, divergences) that are kept for pictures.
         max_examples: stop after so many.
         batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
@@ -43,11 +43,11 @@ class InstanceAdversarySettings(ClassifierSettings):
     epsilon: Distance = 0.05
     margin: Distance = 0.01
     candidates: AtLeast1 = 5
-    steps: AtLeast1 = 150
-    learning_rate: Positive = 0.05
+    steps: AtLeast1 = 60
+    learning_rate: Positive = 0.5
     patience: Annotated[AtLeast1 | None, CHOSEN] = 25
     take: Literal["best", "last"] = "best"
-    exact: Exact = "farthest"
+    exact: Exact = "corner"
     sample: AtLeast1 = 2_000
     max_examples: AtLeast1 | None = 40
     batch_tokens: Annotated[AtLeast1, NO_EFFECT] = 512
