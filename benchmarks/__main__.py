@@ -19,6 +19,7 @@ import torch
 import transformers
 
 from benchmarks import (
+    ablation,
     align,
     attribution,
     dependency,
@@ -39,6 +40,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 PARTS: dict[str, tuple[str, ModuleType]] = {
     "survey": ("A survey and its measures", survey),
     "gradient": ("Gradient importance", gradient),
+    "ablation": ("Heads removed", ablation),
     "dependency": ("Heads as parsers", dependency),
     "distances": ("Distances between heads", distances),
     "norms": ("The study of norms", norms),

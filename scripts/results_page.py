@@ -30,6 +30,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "losses": ["cosine"],
         "training": {"epochs": 1, "rates": [1e-3], "hidden": 4},
     },
+    "ablation": {"bootstrap": 2, "max_examples": 4},
     "dependency": {"bootstrap": 2},
     "coreference": {"bootstrap": 2},
     "parser_probes": {

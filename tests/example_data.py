@@ -36,6 +36,7 @@ SOURCES = {
     "coreference": "litbank",
     "parallel": "test.de-en",
     "labelled": "reviews.tsv",
+    "text_or_labelled": "corpus.txt",
 }
 """Of what `write` makes, the file or folder for a study, by what it reads."""
 

@@ -33,12 +33,13 @@ HOSTILE = "\x1b[2J\x9b31m\x07"
 COMMANDS = sorted(get_command(app).commands)
 SOURCES = {
     "text": "corpus", "treebank": "dev.conllu", "coreference": "litbank", "parallel": "pairs",
-    "labelled": "reviews",
+    "labelled": "reviews", "text_or_labelled": "corpus",
 }  # fmt: skip
 FEW = {
     "token-identity": ("--maps", "naive", "--solver", "ridge", "--folds", "2"),
     "contributions": ("--exact", "1", "--max-examples", "2", "--max-length", "16"),
     "parser-probes": ("--probes", "right_branching"),
+    "ablation": ("--max-examples", "4"),
     "permutation": ("--shuffles", "2", "--max-examples", "4"),
     "faithfulness": ("--max-examples", "2"),
     "agreement": ("--max-examples", "2"),

@@ -14,6 +14,7 @@ from headlight.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from headlight.api import (
+        ablation as ablation,
         adversary as adversary,
         agreement as agreement,
         alignment as alignment,
@@ -42,6 +43,7 @@ _HOMES = {
     "HeadlightError": "headlight.errors",
     "Model": "headlight.model",
     "Reading": "headlight.reading",
+    "ablation": "headlight.api",
     "agreement": "headlight.api",
     "adversary": "headlight.api",
     "alignment": "headlight.api",
@@ -67,6 +69,7 @@ __all__ = [
     "HeadlightError",
     "Model",
     "Reading",
+    "ablation",
     "adversary",
     "agreement",
     "alignment",

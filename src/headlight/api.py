@@ -76,6 +76,8 @@ def _name_of_another(model: CapturedModel) -> str | None:
 
 def required_head(study: Study, settings: Settings) -> str:
     """The head that a model needs for a study: of a classifier, or to compute a loss."""
+    if study.reads == "text_or_labelled":
+        return "any"
     if study.reads == "labelled":
         return "classification"
     measures = getattr(settings, "measures", ()) or ()
@@ -247,6 +249,36 @@ def importance(
     """
     folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
     return _study("importance", source, model, folder, progress, settings)
+
+
+def ablation(
+    source: Any = None,
+    *,
+    model: Any = None,
+    out: str | Location | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+    **settings: Any,
+) -> xarray.Dataset:
+    """What a model says without a head, or without all heads of a layer.
+
+    Args:
+        source: as of `survey`, for a language model; by default the sample corpus.  For a
+            classifier labelled texts, or sentences with tagged words, as of `permutation`.
+        model: its name or folder, a `Model` that was loaded with its head (``head="any"``), or a
+            model of transformers in memory (then with ``tokenizer=``); by default the embedded one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        progress: show a bar on standard error.
+        settings: see `headlight.studies.ablation.settings.AblationSettings`.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+    """
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    return _study("ablation", source, model, folder, progress, settings)
 
 
 def identifiability(

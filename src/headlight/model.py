@@ -93,8 +93,8 @@ def load(
             is in memory already; by default the embedded model.
         tokenizer: of a model in memory.
         head: ``language_model`` for the head that the model was trained with, which gives a loss
-            and so gradients; ``classification`` for a classifier of texts or tokens; by default
-            none.
+            and so gradients; ``classification`` for a classifier of texts or tokens; ``any`` for
+            the one of these that the checkpoint holds; by default none.
         revision: branch, tag or commit on the hub.
         device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for the best there is.
         dtype: ``float32``, ``bfloat16``, ``float16`` or ``float64``.

@@ -72,6 +72,7 @@ VICTIMS = {
     "contributions": Victim({"attribution": {"directions": 2}, "exact": 3}),
     "distances": Victim({"measures": ["weight"]}),
     "importance": Victim({}, with_head=True),
+    "ablation": Victim({"bootstrap": 5}, with_head=True),
     "identifiability": Victim({"sample": 5}),
     "token_identity": Victim(
         {"folds": 2, "maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge",

@@ -28,6 +28,7 @@ SETTINGS = {
         "losses": ["cosine"],
         "training": {"epochs": 1, "rates": [1e-3], "hidden": 4},
     },
+    "ablation": {"bootstrap": 2, "max_examples": 12},
     "dependency": {"bootstrap": 2},
     "alignment": {"bootstrap": 2},
     "permutation": {"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2},
@@ -85,7 +86,7 @@ def uneven(data: Path, head: str | None = None) -> Model:
 def result(request, data) -> xr.Dataset:
     study = find_study(request.param)
     few = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}.get(study.reads, {})
-    head = "language_model" if study.name == "importance" else None
+    head = "language_model" if study.name in ("importance", "ablation") else None
     head = "classification" if study.reads == "labelled" else head
     model = uneven(data, head)
     if study.reads == "parallel":

@@ -6,6 +6,7 @@ with its output projection, found by tracing.  ``with model.capture(sites) as re
 values v(x), inputs x, which keys each query may see, and the site.  With
 ``model.run_backward(batch, objective)`` a record also has ∂L/∂α, of the loss of the objective.
 ``with attention_replaced(model, …)`` the model works with attention matrices of the caller.
+``with heads_removed(model, …)`` it works without some heads.
 ``with attention_with_graph(model) as attention`` a model can be trained by its attention.
 ``attribute(model, batch)`` is what input tokens contribute to hidden ones.
 """
@@ -28,6 +29,7 @@ from headlight.capture.objectives import (
     SequenceToSequence,
 )
 from headlight.capture.record import AttentionSite, LayerRecord, Projection
+from headlight.capture.removal import Heads, heads_removed
 from headlight.capture.replacement import Replacement, Replacements, attention_replaced
 from headlight.capture.session import Recorder
 from headlight.vocabulary import Kind
@@ -40,6 +42,7 @@ __all__ = [
     "CapturedModel",
     "CausalLanguageModel",
     "Classes",
+    "Heads",
     "Kind",
     "LayerRecord",
     "MaskedLanguageModel",
@@ -56,5 +59,6 @@ __all__ = [
     "attention_with_graph",
     "attribute",
     "default_objective",
+    "heads_removed",
     "load_model",
 ]

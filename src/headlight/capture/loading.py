@@ -44,9 +44,17 @@ DTYPES = {
     "float64": torch.float64,
 }
 
-HEADS = ("none", "language_model", "classification")
-_HEAD_NAMES = {"language_model": "language-model head", "classification": "classification head"}
-_TRAINED_AS = {"language_model": "a language model", "classification": "a classifier"}
+HEADS = ("none", "language_model", "classification", "any")
+_HEAD_NAMES = {
+    "language_model": "language-model head",
+    "classification": "classification head",
+    "any": "head of a language model or of a classifier",
+}
+_TRAINED_AS = {
+    "language_model": "a language model",
+    "classification": "a classifier",
+    "any": "a language model or a classifier",
+}
 
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
@@ -78,8 +86,9 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         dtype: precision of the weights: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
         trust_remote_code: run code that comes with the model. Off unless you ask for it.
         head: ``none``; ``language_model`` for the model with the head that it was trained with,
-            which gives a loss, see `default_objective`; or ``classification`` for a classifier of
-            texts or of their tokens, see `headlight.capture.Classes`.
+            which gives a loss, see `default_objective`; ``classification`` for a classifier of
+            texts or of their tokens, see `headlight.capture.Classes`; or ``any`` for that of the
+            two which the checkpoint holds.
         layers: those that will be looked at; one that the model cannot have is refused before its
             weights are read, which may take minutes.  Of a model in memory nothing is checked.
 
@@ -241,8 +250,8 @@ def _loader(source: str, config: Any, head: str) -> Any:
 
 def _loader_of(config: Any, architecture: str, head: str) -> Any:
     """The class that loads a head of this sort; None if the architecture has none."""
-    if head == "classification":
-        task = task_of(architecture)
+    task = task_of(architecture)
+    if head == "classification" or (head == "any" and task):
         return task and CLASSIFIERS[task]
     found = head_of(config, architecture)
     return found and LOADERS[found]

@@ -21,7 +21,7 @@ CORPUS = "Study a corpus"
 ANNOTATED = "Study annotated text"
 TRANSLATIONS = "Align words of translations"
 PAPERS = "Papers"
-PANELS = {"text": CORPUS, "parallel": TRANSLATIONS}
+PANELS = {"text": CORPUS, "text_or_labelled": CORPUS, "parallel": TRANSLATIONS}
 """Of the studies, by what they read."""
 
 

@@ -26,6 +26,11 @@ _LINES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("wiki/ --pairs --max-examples 992", "as Clark did"),
         ("wiki/ --model gpt2 --max-length 128", ""),
     ),
+    "ablation": (
+        ("wiki/ --max-examples 100", "a masked language model"),
+        ("wiki/ --model gpt2 --max-length 128", "loss of the next token"),
+        ("reviews.tsv --model ./my-classifier", "also how many answers stay right"),
+    ),
     "identifiability": (
         ("wiki/ --max-length 256", ""),
         ("wiki/ --value-bias exclude --per-head", ""),

@@ -21,7 +21,7 @@ MUCH = 0.1
 """The share of tokens that a tokenizer may not know without a word about it."""
 
 NOUNS = {"text": "document", "treebank": "sentence", "coreference": "document", "parallel": "pair",
-         "labelled": "text"}  # fmt: skip
+         "labelled": "text", "text_or_labelled": "text"}  # fmt: skip
 """What is counted, by what a study reads."""
 
 

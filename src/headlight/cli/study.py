@@ -32,6 +32,8 @@ READS: Mapping[str, str] = {
     "JSON lines, TMX), or the source sentences, with --target.",
     "labelled": "Labelled texts: file, folder, glob or hf:NAME (TSV, CSV, JSON lines, SST, AG "
     "News, IMDB, newsgroups, MRPC, CoLA, MNLI); for a tagger words and tags in columns.",
+    "text_or_labelled": "Text, as other studies read it (default: the sample corpus, as pairs); "
+    "for a classifier labelled texts, as permutation reads them.",
     "coreference": "Coreference: file, folder or glob (CoNLL-2012, LitBank, CorefUD).",
 }
 
@@ -57,7 +59,7 @@ def study_command(study: Study) -> Callable[..., None]:
     """The command of a study; its options are the settings of the study."""
     name = study.name.replace("_", "-")
     folder = f"headlight-{name}"
-    nothing: Any = None if study.reads == "text" else ...
+    nothing: Any = None if study.reads in ("text", "text_or_labelled") else ...
 
     @takes_settings(settings=study.settings)
     def command(
@@ -174,9 +176,9 @@ def _check_source(study: Study, source: str | None, settings: Settings) -> None:
     elif study.reads == "parallel":
         wanted = {name: getattr(settings, name, None) for name in ("target", "format", "columns")}
         next(iter(open_parallel(str(source), **wanted)))
-    elif study.reads == "labelled":
+    elif study.reads == "labelled" or (study.reads == "text_or_labelled" and source):
         _check_labelled(str(source))
-    elif study.reads != "text":
+    elif study.reads not in ("text", "text_or_labelled"):
         opened: Any = {"treebank": open_treebank, "coreference": open_coreference}[study.reads]
         next(iter(opened(source)))
     else:

@@ -1,7 +1,8 @@
 """Examples to tensors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import torch
 from jaxtyping import Int64
@@ -14,6 +15,8 @@ NO_CATEGORY = -1
 NO_WORD, PADDED_WORD = -1, -2
 """In the place of the number of a word, for special tokens and for padding."""
 SIDES = ("right", "left")
+
+B = TypeVar("B", bound="Batch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,16 @@ class Batch:
     target_word: Int64[Tensor, "batch target"] | None = None
     target_lengths: Int64[Tensor, " batch"] | None = None
     names: tuple[str, ...] = ()
+
+    def repeated(self: B, number: int) -> B:
+        """So many copies of the batch, one after the other."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        tensors = {
+            name: each.repeat(number, *[1] * (each.ndim - 1))
+            for name, each in given.items()
+            if isinstance(each, Tensor)
+        }
+        return replace(self, **tensors, names=self.names * number)
 
     def source_alone(self) -> "Batch":
         """The same without the target."""

@@ -5,6 +5,7 @@ from headlight.measures.divergence import (
     divergence,
     jensen_shannon,
     kullback_leibler,
+    kullback_leibler_of_logarithms,
     total_variation,
 )
 from headlight.measures.effective import Effective, effective
@@ -25,6 +26,7 @@ __all__ = [
     "input_norm",
     "jensen_shannon",
     "kullback_leibler",
+    "kullback_leibler_of_logarithms",
     "merged_norm",
     "null_spaces",
     "register_measure",

@@ -69,6 +69,18 @@ def kullback_leibler(
     return (p * (_log(p) - _log(q))).sum(-1)
 
 
+def kullback_leibler_of_logarithms(
+    log_p: Float[Tensor, "*rows key"], log_q: Float[Tensor, "*rows key"]
+) -> Float[Tensor, "*rows"]:
+    """KL(p ‖ q) from ln p and ln q, as a log-softmax gives them, for which no number is too small.
+
+    Returns:
+        nats for each row, 0 or more; infinite where q is 0 and p is not.
+    """
+    p = log_p.exp()
+    return torch.where(p > 0, p * (log_p - log_q), 0).sum(-1).clamp_min(0)
+
+
 def jensen_shannon(
     p: Float[Tensor, "*rows key"], q: Float[Tensor, "*rows key"], real: Real | None = None
 ) -> Float[Tensor, "*rows"]:

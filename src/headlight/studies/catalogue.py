@@ -24,7 +24,8 @@ class Study:
         name: of the function in the root, and of the command, there with hyphens; the ``stage`` of
             its results.
         title: what it says, in a few words.
-        reads: what its source is.
+        reads: what its source is; text, or for classifiers labelled text, where that depends on
+            the model.
         settings_name: the class of its settings.
         folder: its package; by default its name.
         source: paper and section.
@@ -32,7 +33,7 @@ class Study:
 
     name: str
     title: str
-    reads: Literal["text", "treebank", "coreference", "parallel", "labelled"]
+    reads: Literal["text", "treebank", "coreference", "parallel", "labelled", "text_or_labelled"]
     settings_name: str
     source: str
     folder: str = ""
@@ -63,8 +64,9 @@ class Study:
 
     @property
     def takes_objective(self) -> bool:
-        """Whether ``run`` can be given an objective, whose gradient is looked at."""
-        return self.name == "importance" or issubclass(self.settings, MeasureSettings)
+        """Whether ``run`` can be given an objective: of a gradient, or of what is predicted."""
+        named = ("importance", "ablation")
+        return self.name in named or issubclass(self.settings, MeasureSettings)
 
 
 STUDIES: dict[str, Study] = {
@@ -105,6 +107,13 @@ STUDIES: dict[str, Study] = {
             "text",
             "ImportanceSettings",
             "Clark et al. 2019, Section 3.2",
+        ),
+        Study(
+            "ablation",
+            "what the model says without a head, or a layer's heads",
+            "text_or_labelled",
+            "AblationSettings",
+            "Michel et al. 2019, Section 3; Kobayashi et al. 2020",
         ),
         Study(
             "identifiability",

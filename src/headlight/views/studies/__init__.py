@@ -31,6 +31,7 @@ STUDIES = (
     "contributions",
     "distances",
     "importance",
+    "ablation",
     "identifiability",
     "dependency",
     "coreference",

@@ -1,0 +1,147 @@
+"""What a batch is predicted to be without single heads, and without all heads of a layer."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.places import Place, name_of, places_of
+from headlight.analysis.positions import array
+from headlight.capture import (
+    NOTHING,
+    AttentionSite,
+    CapturedModel,
+    Heads,
+    LayerRecord,
+    heads_removed,
+)
+from headlight.capture.replacement import context_of
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.errors import CaptureError
+from headlight.measures import vector_norm
+from headlight.measures.precision import double
+from headlight.reduce import Count, ResampledMean, Tally
+from headlight.studies.ablation.outputs import (
+    STATISTICS,
+    ByText,
+    Logarithms,
+    Outputs,
+    logits_of,
+)
+from headlight.studies.ablation.settings import AblationSettings
+
+CHANGES = (*STATISTICS, "norm")
+"""Of each text and removal: how far predictions move, and how long what is removed was."""
+OWN = ("loss", "accuracy")
+"""Of each text with all heads."""
+
+
+class AblationObserver:
+    """Runs the model on a batch as it is, and then without some of its heads, again and again.
+
+    Args:
+        model: With its head.
+        batch: What it reads.
+        examples: The same.
+        outputs: Where its predictions are.
+        sites: The layers whose heads are removed.
+        settings: What is asked.
+    """
+
+    def __init__(
+        self,
+        model: CapturedModel,
+        batch: Batch,
+        examples: Sequence[Encoded],
+        outputs: Outputs,
+        sites: Sequence[AttentionSite],
+        settings: AblationSettings,
+    ) -> None:
+        self._model = model
+        self._batch = batch
+        self._texts = Texts.of(batch, examples, sites[0].kind)
+        self._outputs = outputs
+        self._sites = {site.layer: site for site in sites}
+        self._settings = settings
+        self._lengths: dict[Place, Float64[np.ndarray, " text"]] = {}
+
+    def tally(self) -> Tally:
+        """Statistics of each text, by what is removed."""
+        with self._model.capture(self._sites.values()) as recorder:
+            recorder.visit = self._look
+            before = self._outputs.logarithms(logits_of(self._model.run(self._batch)))
+        own = self._outputs.own(before)
+        self._require_finite(own, "as it is")
+        places = places_of(self._settings.by, list(self._sites.values()))
+        changes = np.stack(list(self._changes(before, own, places)), -1)
+        streams = np.array(self._texts.streams, dtype=np.int64)
+        resampled = partial(
+            ResampledMean.of,
+            streams,
+            replicates=self._settings.bootstrap,
+            seed=self._settings.seed,
+        )
+        predicted = Count()
+        predicted.update(array(self._outputs.labels != NOTHING))
+        return Tally(
+            {
+                "changes": resampled(changes),
+                "own": resampled(own[:, [STATISTICS.index(name) for name in OWN]]),
+                "predicted": predicted,
+            }
+        )
+
+    def _look(self, record: LayerRecord) -> None:
+        """How long what each head writes is, and what all of them write together."""
+        projection, layer = record.site.projection, record.site.layer
+        context = context_of(record.weight, record.value)
+        by_head = vector_norm(context.transpose(1, 2), projection.factor)
+        together = double(context.flatten(2)) @ double(projection.weight).flatten(0, 1)
+        self._lengths[layer, None] = self._mean_over_queries(together.norm(dim=-1))
+        for head in range(record.site.heads):
+            self._lengths[layer, head] = self._mean_over_queries(by_head[:, head])
+
+    def _mean_over_queries(
+        self, lengths: Float[Tensor, "batch query"]
+    ) -> Float64[np.ndarray, " text"]:
+        queries = self._texts.queries.to(lengths.device)
+        return array((lengths * queries).sum(-1) / queries.sum(-1).clamp_min(1))
+
+    def _changes(
+        self, before: Logarithms, own: ByText, places: Sequence[Place]
+    ) -> Iterator[Float64[np.ndarray, "text change"]]:
+        """For each place: the predictions without it, less those of the model as it is."""
+        # Divergence and share of predictions that change are differences already.
+        base = np.where(np.isin(STATISTICS, OWN), own, 0)
+        for place, after in self._without(places):
+            found = self._outputs.compared(before, after)
+            self._require_finite(found, f"without {name_of(place)}")
+            yield np.concatenate([found - base, self._lengths[place][:, None]], -1)
+
+    def _without(self, places: Sequence[Place]) -> Iterator[tuple[Place, Logarithms]]:
+        """The predictions without each place; of small batches several copies run at once."""
+        together = max(1, self._settings.batch_tokens // self._batch.input_ids.numel())
+        for first in range(0, len(places), together):
+            some = places[first : first + together]
+            batch = self._batch.repeated(len(some))
+            with heads_removed(self._model, [self._heads_of(place) for place in some]):
+                copies = logits_of(self._model.run(batch)).chunk(len(some))
+            for place, logits in zip(some, copies, strict=True):
+                yield place, self._outputs.logarithms(logits)
+
+    def _heads_of(self, place: Place) -> Heads:
+        layer, head = place
+        assert layer is not None  # noqa: S101 - of all layers at once nothing is asked
+        site = self._sites[layer]
+        return [(site, each) for each in (range(site.heads) if head is None else [head])]
+
+    def _require_finite(self, found: ByText, where: str) -> None:
+        if np.isinf(found).any() or np.isnan(found[:, 0]).any():
+            raise CaptureError(
+                f"{self._model.name}: what it gives {where} for {self._batch.names[0]} or a text "
+                "beside it is not finite; load it in a wider precision (--dtype)."
+            )

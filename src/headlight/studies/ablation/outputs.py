@@ -1,0 +1,130 @@
+"""What a model predicts for a batch: where its predictions are, and how others differ from them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64, Int64
+from torch import Tensor
+
+from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.analysis.positions import array
+from headlight.capture import NOTHING, Prepared
+from headlight.errors import UsageError
+from headlight.measures import kullback_leibler_of_logarithms
+from headlight.measures.precision import single
+
+STATISTICS = ("kl", "changed", "loss", "accuracy")
+"""Of each text: means over its predictions, of the last two over those that have a label."""
+
+NUMBERS_AT_ONCE = 1 << 22
+"""Of distributions that are compared together, so that memory holds few of a large vocabulary."""
+
+Logarithms = Float[Tensor, "output choice"]
+"""The logarithms of the probabilities of each prediction."""
+
+ByText = Float64[np.ndarray, "text statistic"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """The predictions of a model for a batch.
+
+    Attributes:
+        owners: for each of them the number of its text.
+        labels: for each of them what it should be; `NOTHING` where nobody knows.
+        choose: takes them out of the logits of the batch.
+        texts: how many there are in the batch.
+    """
+
+    owners: Int64[np.ndarray, " output"]
+    labels: Int64[Tensor, " output"]
+    choose: Callable[[Tensor], Tensor]
+    texts: int
+
+    @staticmethod
+    def of_words(batch: Prepared) -> "Outputs":
+        """Those of a language model: for all tokens but special ones that predict nothing.
+
+        Raises:
+            UsageError: the objective has no labels.
+        """
+        labels = batch.labels
+        if labels is None:
+            raise UsageError(
+                "the objective has a loss of its own and no words that should be predicted; leave "
+                "it out, or give that of a language model."
+            )
+        words = batch.word if batch.target_word is None else batch.target_word
+        rows, places = ((labels != NOTHING) | (words >= 0)).nonzero(as_tuple=True)
+        return Outputs(
+            rows.cpu().numpy(),
+            labels[rows, places],
+            lambda logits: logits[rows, places],
+            len(batch.lengths),
+        )
+
+    @staticmethod
+    def of_classes(examples: Sequence[Classified], device: torch.device | str) -> "Outputs":
+        """Those of a classifier: one for each text, or for each word of a sentence."""
+        readout = Readout(examples, device)
+        labels = torch.from_numpy(readout.labels).to(device)
+        return Outputs(readout.owners, labels, readout.answers, len(examples))
+
+    def logarithms(self, logits: Tensor) -> Logarithms:
+        """The logarithms of the probabilities, of the logits of the batch."""
+        return torch.log_softmax(single(self.choose(logits)), -1)
+
+    def own(self, before: Logarithms) -> ByText:
+        """The statistics of the model as it is, which is no divergence from itself."""
+        return self.compared(before, before)
+
+    def compared(self, before: Logarithms, after: Logarithms) -> ByText:
+        """The statistics of other predictions, beside those of the model as it is."""
+        rows = max(1, NUMBERS_AT_ONCE // before.shape[-1])
+        parts = zip(before.split(rows), after.split(rows), self.labels.split(rows), strict=True)
+        return self._by_text(torch.cat([_statistics(*part) for part in parts]))
+
+    def _by_text(self, values: Float[Tensor, "output statistic"]) -> ByText:
+        """Means over the predictions of each text that have a number; NaN if none has."""
+        rows = array(values)
+        seen = ~np.isnan(rows)
+        sums, counts = (np.zeros((self.texts, rows.shape[1])) for _ in range(2))
+        np.add.at(sums, self.owners, np.where(seen, rows, 0))
+        np.add.at(counts, self.owners, seen)
+        found: ByText = sums / np.where(counts > 0, counts, np.nan)
+        return found
+
+
+def logits_of(output: Any) -> Tensor:
+    """The logits of a model with a head.
+
+    Raises:
+        UsageError: the model has given none.
+    """
+    logits = getattr(output, "logits", None)
+    if not isinstance(logits, Tensor):
+        raise UsageError(
+            "the model gives no logits, so that nothing is predicted; load it with head='any'."
+        )
+    return logits
+
+
+def _statistics(
+    before: Logarithms, after: Logarithms, labels: Int64[Tensor, " output"]
+) -> Float[Tensor, "output statistic"]:
+    """`STATISTICS` of each prediction; NaN where there is no label."""
+    answers = after.argmax(-1)
+    known = labels != NOTHING
+    loss = -after.gather(-1, labels.clamp_min(0)[:, None])[:, 0]
+    return torch.stack(
+        [
+            kullback_leibler_of_logarithms(before, after),
+            (answers != before.argmax(-1)).to(loss),
+            loss.masked_fill(~known, torch.nan),
+            (answers == labels).to(loss).masked_fill(~known, torch.nan),
+        ],
+        -1,
+    )

@@ -1,0 +1,116 @@
+"""What a model says without a head, or without all heads of a layer (Michel et al. 2019)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import xarray
+
+from headlight.analysis.classifier_plan import LabelledSource, plan_classifier_study
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.places import places_of
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.runner import run_study
+from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.capture import CapturedModel, Objective, Prepared, default_objective
+from headlight.capture.classes import task_of
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+from headlight.run import State
+from headlight.studies.ablation.observer import AblationObserver
+from headlight.studies.ablation.outputs import Outputs
+from headlight.studies.ablation.result import dataset
+from headlight.studies.ablation.settings import AblationSettings
+
+NAME, TITLE = "ablation", "Predictions without heads"
+
+
+def run(
+    source: TextSource | LabelledSource,
+    model: CapturedModel,
+    settings: AblationSettings | None = None,
+    *,
+    objective: Objective | None = None,
+    folder: RunFolder | None = None,
+    command: str | None = None,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """How far a model's predictions move when a head is removed, beside how much the head writes.
+
+    A head that is removed hands zeros to the output projection, as if all its weights were zero;
+    b^O and everything else stays, and nothing is trained again.  What comes after it computes with
+    what then reaches it.
+
+    Of a language model, predictions are distributions over the vocabulary: of a masked one at every
+    token that is not special, of others at every token that predicts a next one, and at the last
+    word.  Loss and accuracy are those of hidden words, or of next tokens.  Of a classifier they are
+    distributions over classes, of a tagger at the first token of each word.  A text has the mean
+    over its predictions, and the result is the mean over texts.  A removal costs one forward pass;
+    of small batches several run at once, within ``batch_tokens``.
+
+    Args:
+        source: of a language model, see `headlight.analysis.text_plan.TextSource`; of a classifier,
+            see `headlight.analysis.classifier_plan.LabelledSource`.
+        model: with its head.
+        settings: see `AblationSettings`.
+        objective: which words a language model should predict; by default what it was trained for.
+        folder: see `RunFolder`; without one nothing is kept.
+        command: how it was asked for, for the record.
+        progress: show a bar on standard error.
+
+    Returns:
+        Over ``layer`` and ``head``, with the prefix ``head_``, and over ``layer``, with ``layer_``:
+        ``kl``, the KL divergence (intact ‖ removed) in nats; ``changed``, the share of predictions
+        whose most probable choice is another; ``loss_change`` and ``accuracy_change``; and
+        ``norm``, the mean length of what is removed.  Each has an interval, from resampled texts
+        (``_low``, ``_high``).  ``own_loss`` and ``own_accuracy`` are those of the model as it is.
+
+    Raises:
+        MissingHeadError: the model has no head, and so predicts nothing.
+        UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
+        CorpusError: the corpus cannot be read, holds no text, or a label is none of the classes.
+        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        CaptureError: a prediction is not finite.
+        RunError: the run in the folder is of another model, corpus or setting.
+
+    Source: Michel et al. (2019), Section 3, who remove heads of a translator and of BERT; the
+        length is that of Kobayashi et al. (2020), Eq. 3, summed over keys.
+    """
+    settings = settings or AblationSettings()
+    plan, classifies = _plan(source, model, settings, objective)
+
+    def observer(_: Pass, batch: Batch, examples: Sequence[Any]) -> AblationObserver:
+        if classifies:
+            outputs = Outputs.of_classes(examples, plan.model.transformer.device)
+        else:
+            assert isinstance(batch, Prepared)  # noqa: S101 - a pass with an objective prepares
+            outputs = Outputs.of_words(batch)
+        return AblationObserver(plan.model, batch, examples, outputs, plan.sites, settings)
+
+    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+        return dataset(state.tally, places_of(settings.by, plan.sites), plan.sites)
+
+    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+
+
+def _plan(
+    source: Any, model: CapturedModel, settings: AblationSettings, objective: Objective | None
+) -> tuple[StudyPlan[Any], bool]:
+    """What runs, and whether it classifies.
+
+    Raises:
+        UsageError: a setting or an objective is that of the other sort of model, or a classifier is
+            given no labelled texts.
+    """
+    if task_of(type(model.transformer).__name__) is None:
+        settings.check_of_language_model()
+        one = Pass(objective=objective or default_objective(model, seed=settings.seed))
+        return plan_text_study(NAME, TITLE, source, model, settings, passes=(one,)), False
+    if source is None:
+        raise UsageError(f"{model.name} is a classifier; name a corpus of labelled texts.")
+    if objective is not None:
+        raise UsageError(
+            f"{model.name} is a classifier, which predicts labels; leave out the objective."
+        )
+    plan, _ = plan_classifier_study(NAME, TITLE, source, model, settings.of_classifier())
+    return replace(plan, settings=settings), True

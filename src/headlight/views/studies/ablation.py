@@ -1,0 +1,231 @@
+"""The study of ablation: what a model says without a head, or without all heads of a layer."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headlight.views.exhibits import Table
+from headlight.views.pictures import Line, LinePanel, head_map, lines, points_by_layer
+from headlight.views.studies.parts import (
+    Drawing,
+    Figure,
+    Section,
+    Summary,
+    layer_panel,
+    map_of_heads,
+    rounded,
+)
+from headlight.vocabulary import head_name
+
+MICHEL = "Michel et al. (2019), Section 3"
+NAMED = 5
+"""Heads that stand out by name in the picture of lengths."""
+
+COLUMNS = {
+    "kl": "KL",
+    "kl_low": "low",
+    "kl_high": "high",
+    "changed": "other prediction",
+    "loss_change": "loss",
+    "loss_change_low": "loss, low",
+    "loss_change_high": "loss, high",
+    "accuracy_change": "right",
+    "norm": "length",
+}
+"""Of the tables."""
+FORMATS = {
+    **dict.fromkeys(("KL", "low", "high"), ".4f"),
+    **dict.fromkeys(("loss", "loss, low", "loss, high"), "+.4f"),
+    "other prediction": ".1%",
+    "right": "+.1%",
+    "length": ".3f",
+}
+
+EXPLANATION = (
+    "A head that is removed hands zeros on, as if all its weights were zero; nothing is trained "
+    "again. KL is the divergence of what the model then predicts from what it predicts with all "
+    "heads, in nats; loss and the share of right predictions are differences from those of the "
+    "model as it is. Intervals: 95%, bootstrap over texts."
+)
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """Loss and accuracy of the model as it is, and the removals that move most."""
+    found: Summary = {
+        "loss": float(result["own_loss"]),
+        "accuracy": float(result["own_accuracy"]),
+    }
+    if "head_kl" in result:
+        frame = _heads_frame(result)
+        most = frame.loc[frame["KL"].idxmax()]
+        found |= {
+            "most_moving_head": head_name(int(most["layer"]), int(most["head"])),
+            "its_kl": float(most["KL"]),
+            "median_kl": float(frame["KL"].median()),
+            "kl_and_length": _correlation(frame),
+        }
+    if "layer_kl" in result:
+        found["most_moving_layer"] = int(result["layer_kl"].idxmax("layer"))
+    return rounded(found)
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Single heads, their lengths, and whole layers."""
+    found = [_heads(result), _lengths(result)] if "head_kl" in result else []
+    return [*found, _layers(result)] if "layer_kl" in result else found
+
+
+def _own(result: xr.Dataset) -> str:
+    """The model as it is, in words."""
+    loss, right = float(result["own_loss"]), float(result["own_accuracy"])
+    if not np.isfinite(loss):
+        return "Nothing in these texts has a label, so that there is no loss."
+    return f"With all heads the loss is {loss:.3f} nats, and {right:.1%} of predictions are right."
+
+
+def _columns(result: xr.Dataset, prefix: str, there: np.ndarray) -> dict[str, np.ndarray]:
+    return {label: result[f"{prefix}{name}"].values[there] for name, label in COLUMNS.items()}
+
+
+def _table(name: str, caption: str, frame: pd.DataFrame) -> Table:
+    return Table(name, caption, frame, FORMATS)
+
+
+def _heads_frame(result: xr.Dataset) -> pd.DataFrame:
+    """All heads, those first without which predictions move most."""
+    there = result["head_kl"].notnull().values
+    rows, columns = np.nonzero(there)
+    frame = pd.DataFrame(
+        {
+            "layer": result["layer"].values[rows],
+            "head": result["head"].values[columns],
+            **_columns(result, "head_", there),
+        }
+    )
+    return frame.sort_values("KL", ascending=False, kind="stable", ignore_index=True)
+
+
+def _correlation(frame: pd.DataFrame) -> float:
+    """Spearman's, of divergence and length over heads; NaN where one of them is constant."""
+    ranks = frame[["KL", "length"]].rank()
+    if len(ranks) < 2 or not (ranks.std() > 0).all():
+        return float("nan")
+    return float(np.corrcoef(ranks["KL"], ranks["length"])[0, 1])
+
+
+def _heads(result: xr.Dataset) -> Section:
+    frame = _heads_frame(result)
+    top = frame.iloc[0]
+    name = head_name(int(top["layer"]), int(top["head"]))
+    harmless = int((frame["loss, low"] <= 0).sum())
+    of_loss = (
+        f" Of {len(frame)} heads, {harmless} can be removed, one at a time, without a loss that is "
+        "certainly higher (the interval reaches 0)."
+        if frame["loss, low"].notna().any()
+        else ""
+    )
+
+    def draw() -> Figure:
+        maps = [map_of_heads("KL without the head", result["head_kl"], unit="nats")]
+        change = result["head_loss_change"]
+        if change.notnull().any():
+            most = float(abs(change).max()) or 1.0
+            maps.append(
+                map_of_heads(
+                    "What the loss gains", change, scale="change", limits=(-most, most), unit="nats"
+                )
+            )
+        return head_map(maps)
+
+    return Section(
+        "heads",
+        "What the model says without one head",
+        f"{EXPLANATION} {_own(result)} Predictions move most without {name}: KL {top['KL']:.3g} "
+        f"(95%: {top['low']:.3g} to {top['high']:.3g}); for half of the heads it is at most "
+        f"{frame['KL'].median():.2g}.{of_loss}",
+        MICHEL,
+        [Drawing("heads", "", "Divergence and change of the loss without each head.", draw)],
+        [_table("heads", "Without each head, the most moving first", frame)],
+    )
+
+
+def _lengths(result: xr.Dataset) -> Section:
+    frame = _heads_frame(result)
+    correlation = _correlation(frame)
+    longest = frame.loc[frame["length"].idxmax()]
+    name = head_name(int(longest["layer"]), int(longest["head"]))
+    place = int(longest.name) + 1  # type: ignore[call-overload]
+    told = (
+        f" Spearman's correlation of the two over heads is {correlation:.2f}."
+        if np.isfinite(correlation)
+        else ""
+    )
+
+    def draw() -> Figure:
+        named, rest = frame.iloc[:NAMED], frame.iloc[NAMED:]
+        series = [
+            Line(
+                head_name(int(row.layer), int(row.head)),
+                np.array([row.length]),
+                np.array([row.KL]),
+                marked=True,
+                joined=False,
+            )
+            for row in named.itertuples()
+        ]
+        others = Line(
+            "other heads",
+            rest["length"].to_numpy(),
+            rest["KL"].to_numpy(),
+            marked=True,
+            joined=False,
+        )
+        shown = [*series, others] if len(rest) else series
+        logarithmic = bool((frame[["length", "KL"]] > 0).all(axis=None))
+        return lines(
+            [
+                LinePanel(
+                    "Each head",
+                    shown,
+                    "mean length of what it writes",
+                    "KL without it, nats",
+                    x_log=logarithmic,
+                    y_log=logarithmic,
+                )
+            ]
+        )
+
+    return Section(
+        "lengths",
+        "Do heads that write much matter much?",
+        "The length of what a head adds to a token, ‖Σ_j α_ij f(x_j)‖, the mean over tokens, "
+        f"beside the divergence without it. The longest is that of {name}, which by divergence "
+        f"comes {place} of {len(frame)}.{told} A long vector may be one that later layers do not "
+        "read.",
+        "Kobayashi et al. (2020), Section 3",
+        [Drawing("lengths", "", "Divergence against length, head by head.", draw)],
+    )
+
+
+def _layers(result: xr.Dataset) -> Section:
+    everywhere = np.ones(result.sizes["layer"], dtype=bool)
+    columns = _columns(result, "layer_", everywhere)
+    frame = pd.DataFrame({"layer": result["layer"].values, **columns})
+
+    def draw() -> Figure:
+        panels = [layer_panel("KL without the layer", {"": result["layer_kl"]}, y_label="nats")]
+        if result["layer_loss_change"].notnull().any():
+            gain = {"": result["layer_loss_change"]}
+            panels.append(layer_panel("What the loss gains", gain, y_label="nats"))
+        return points_by_layer(panels)
+
+    alone = "" if "head_kl" in result else f"{EXPLANATION} {_own(result)} "
+    return Section(
+        "layers",
+        "What the model says without all heads of a layer",
+        f"{alone}All heads of one layer are removed at once: its attention adds no more than the "
+        "bias of its output.",
+        MICHEL,
+        [Drawing("layers", "", "Divergence and change of the loss without each layer.", draw)],
+        [_table("layers", "Without the heads of each layer", frame)],
+    )
