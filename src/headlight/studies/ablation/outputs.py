@@ -84,8 +84,9 @@ class Outputs:
     def compared(self, before: Logarithms, after: Logarithms) -> ByText:
         """The statistics of other predictions, beside those of the model as it is."""
         rows = max(1, NUMBERS_AT_ONCE // before.shape[-1])
-        parts = zip(before.split(rows), after.split(rows), self.labels.split(rows), strict=True)
-        return self._by_text(torch.cat([_statistics(*part) for part in parts]))
+        parts = (torch.split(each, rows) for each in (before, after, self.labels))
+        found = [_statistics(*part) for part in zip(*parts, strict=True)]
+        return self._by_text(torch.cat(found))
 
     def _by_text(self, values: Float[Tensor, "output statistic"]) -> ByText:
         """Means over the predictions of each text that have a number; NaN if none has."""

@@ -57,10 +57,9 @@ def summary(result: xr.Dataset) -> Summary:
     }
     if "head_kl" in result:
         frame = _heads_frame(result)
-        most = frame.loc[frame["KL"].idxmax()]
         found |= {
-            "most_moving_head": head_name(int(most["layer"]), int(most["head"])),
-            "its_kl": float(most["KL"]),
+            "most_moving_head": _name(frame, 0),
+            "its_kl": float(frame["KL"].iloc[0]),
             "median_kl": float(frame["KL"].median()),
             "kl_and_length": _correlation(frame),
         }
@@ -105,6 +104,12 @@ def _heads_frame(result: xr.Dataset) -> pd.DataFrame:
     return frame.sort_values("KL", ascending=False, kind="stable", ignore_index=True)
 
 
+def _name(frame: pd.DataFrame, row: int) -> str:
+    """The head of a row of the table."""
+    layer, head = frame[["layer", "head"]].to_numpy()[row]
+    return head_name(int(layer), int(head))
+
+
 def _correlation(frame: pd.DataFrame) -> float:
     """Spearman's, of divergence and length over heads; NaN where one of them is constant."""
     ranks = frame[["KL", "length"]].rank()
@@ -115,8 +120,7 @@ def _correlation(frame: pd.DataFrame) -> float:
 
 def _heads(result: xr.Dataset) -> Section:
     frame = _heads_frame(result)
-    top = frame.iloc[0]
-    name = head_name(int(top["layer"]), int(top["head"]))
+    most, low, high = frame[["KL", "low", "high"]].to_numpy()[0]
     harmless = int((frame["loss, low"] <= 0).sum())
     of_loss = (
         f" Of {len(frame)} heads, {harmless} can be removed, one at a time, without a loss that is "
@@ -140,8 +144,8 @@ def _heads(result: xr.Dataset) -> Section:
     return Section(
         "heads",
         "What the model says without one head",
-        f"{EXPLANATION} {_own(result)} Predictions move most without {name}: KL {top['KL']:.3g} "
-        f"(95%: {top['low']:.3g} to {top['high']:.3g}); for half of the heads it is at most "
+        f"{EXPLANATION} {_own(result)} Predictions move most without {_name(frame, 0)}: KL "
+        f"{most:.3g} (95%: {low:.3g} to {high:.3g}); for half of the heads it is at most "
         f"{frame['KL'].median():.2g}.{of_loss}",
         MICHEL,
         [Drawing("heads", "", "Divergence and change of the loss without each head.", draw)],
@@ -152,9 +156,7 @@ def _heads(result: xr.Dataset) -> Section:
 def _lengths(result: xr.Dataset) -> Section:
     frame = _heads_frame(result)
     correlation = _correlation(frame)
-    longest = frame.loc[frame["length"].idxmax()]
-    name = head_name(int(longest["layer"]), int(longest["head"]))
-    place = int(longest.name) + 1  # type: ignore[call-overload]
+    longest = int(frame["length"].to_numpy().argmax())
     told = (
         f" Spearman's correlation of the two over heads is {correlation:.2f}."
         if np.isfinite(correlation)
@@ -162,25 +164,13 @@ def _lengths(result: xr.Dataset) -> Section:
     )
 
     def draw() -> Figure:
-        named, rest = frame.iloc[:NAMED], frame.iloc[NAMED:]
-        series = [
-            Line(
-                head_name(int(row.layer), int(row.head)),
-                np.array([row.length]),
-                np.array([row.KL]),
-                marked=True,
-                joined=False,
-            )
-            for row in named.itertuples()
+        points = frame[["length", "KL"]].to_numpy().T
+        named = {_name(frame, at): points[:, [at]] for at in range(min(NAMED, len(frame)))}
+        groups = named | ({"other heads": points[:, NAMED:]} if len(frame) > NAMED else {})
+        shown = [
+            Line(name, lengths, divergences, marked=True, joined=False)
+            for name, (lengths, divergences) in groups.items()
         ]
-        others = Line(
-            "other heads",
-            rest["length"].to_numpy(),
-            rest["KL"].to_numpy(),
-            marked=True,
-            joined=False,
-        )
-        shown = [*series, others] if len(rest) else series
         logarithmic = bool((frame[["length", "KL"]] > 0).all(axis=None))
         return lines(
             [
@@ -199,9 +189,9 @@ def _lengths(result: xr.Dataset) -> Section:
         "lengths",
         "Do heads that write much matter much?",
         "The length of what a head adds to a token, ‖Σ_j α_ij f(x_j)‖, the mean over tokens, "
-        f"beside the divergence without it. The longest is that of {name}, which by divergence "
-        f"comes {place} of {len(frame)}.{told} A long vector may be one that later layers do not "
-        "read.",
+        f"beside the divergence without it. The longest is that of {_name(frame, longest)}, "
+        f"which by divergence comes {longest + 1} of {len(frame)}.{told} A long vector may be one "
+        "that later layers do not read.",
         "Kobayashi et al. (2020), Section 3",
         [Drawing("lengths", "", "Divergence against length, head by head.", draw)],
     )
