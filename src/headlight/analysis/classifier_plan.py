@@ -24,7 +24,7 @@ from headlight.encode import (
     sentences,
 )
 from headlight.encode.batch import Batch
-from headlight.errors import CaptureError, UsageError
+from headlight.errors import CaptureError, CorpusError, UsageError
 from headlight.files import Location
 
 LabelledSource = str | Location | Iterable[Any] | Corpus
@@ -72,6 +72,7 @@ def plan_classifier_study(
     tokenizer: Any = check_tokenizer(model)
     classes = Classes.of(model, settings.class_names)
     kind, sites = choose_sites(model, settings)
+    end = _end_of_texts(model, tokenizer)
     corpus = open_labelled(source, settings, classes)
     length = choose_length(model, settings.max_length)
     encoded: Examples[EncodedPair] | Examples[EncodedSentence]
@@ -86,13 +87,31 @@ def plan_classifier_study(
         model=model,
         kind=kind,
         sites=sites,
-        examples=_Classified(encoded, classes),
+        examples=_Classified(encoded, classes, end),
         settings=settings,
         max_examples=settings.max_examples,
         options={"classes": list(classes.names)},
         if_empty="are its texts empty?",
     )
     return plan, classes
+
+
+def _end_of_texts(model: CapturedModel, tokenizer: Any) -> int | None:
+    """The token at which a model that reads its text twice is asked for the class.
+
+    Raises:
+        UsageError: texts do not end in it.
+    """
+    if not model.reads_twice:
+        return None
+    config: Any = model.transformer.config
+    end = config.eos_token_id
+    if end is None or end not in tokenizer("").input_ids:
+        raise UsageError(
+            f"{model.name} reads its class off the end-of-text token, and its tokenizer does not "
+            "put it behind a text; give the tokenizer of the model with --tokenizer (tokenizer=)."
+        )
+    return int(end)
 
 
 def open_labelled(
@@ -123,10 +142,14 @@ class _Classified:
     """Examples with the numbers of their classes, every time they are read."""
 
     def __init__(
-        self, examples: Examples[EncodedPair] | Examples[EncodedSentence], classes: Classes
+        self,
+        examples: Examples[EncodedPair] | Examples[EncodedSentence],
+        classes: Classes,
+        end: int | None,
     ) -> None:
         self._examples = examples
         self._classes = classes
+        self._end = end
 
     @property
     def counts(self) -> Counts:
@@ -134,12 +157,29 @@ class _Classified:
         return self._examples.counts
 
     def __iter__(self) -> Iterator[Classified]:
+        ends: int | None = None
         for example in self._examples:
+            ends = self._check_ends(example, ends)
             if isinstance(example, EncodedPair):
                 label = self._classes.number(example.label, example.name)
                 yield annotate(example, Classified, labels=(label,))
             else:
                 yield self._of_sentence(example)
+
+    def _check_ends(self, example: Encoded, before: int | None) -> int:
+        """How often the end-of-text token is in an example; as often as in those `before`.
+
+        Raises:
+            CorpusError: it is not.
+        """
+        ends = example.ids.count(self._end) if self._end is not None else 0
+        if before not in (None, ends):
+            raise CorpusError(
+                f"{example.name}: it ends {ends} times, and what stands before it {before} times "
+                "(a pair among texts, say), which this model cannot read together; keep them in "
+                "files of their own."
+            )
+        return ends
 
     def _of_sentence(self, example: EncodedSentence) -> Classified:
         sentence = example.sentence

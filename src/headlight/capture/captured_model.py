@@ -20,6 +20,7 @@ from headlight.capture.objectives.objective import Objective, Prepared
 from headlight.capture.precision import own_precision
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import Recorder, recorder_of, recording
+from headlight.capture.tasks import task_of
 from headlight.capture.tracing import trace
 from headlight.capture.vocabulary_check import require_fitting
 from headlight.capture.wrappers import unwrapped
@@ -71,7 +72,9 @@ class CapturedModel:
         self._check_evaluation()
         try:
             with self.running(("a trial input",)):
-                return trace(self.transformer, dummy_inputs(self.transformer))
+                # Such a head reads one text, from which kinds of attention cannot be told.
+                network = self.transformer.base_model if self.reads_twice else self.transformer
+                return trace(network, dummy_inputs(network))
         except HeadlightError:
             raise
         except _TRIAL_FAILURES as problem:
@@ -98,8 +101,12 @@ class CapturedModel:
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of attention that the model has: ``encoder``, ``decoder``, ``cross``."""
-        found = {site.kind for site in self.sites}
+        """The kinds of attention that the model has: ``encoder``, ``decoder``, ``cross``.
+
+        Of a model that reads its text twice the first alone, since the positions of its decoder
+        are those of the text moved by one.
+        """
+        found = {"encoder"} if self.reads_twice else {site.kind for site in self.sites}
         return tuple(kind for kind in ("encoder", "decoder", "cross") if kind in found)
 
     def sites_of(self, kind: Kind, layers: Iterable[int] | None = None) -> list[AttentionSite]:
@@ -109,7 +116,7 @@ class CapturedModel:
             UsageError: the model has no attention of that kind, or no such layer.
         """
         sites = [site for site in self.sites if site.kind == kind]
-        if not sites:
+        if kind not in self.kinds:
             raise UsageError(
                 f"{self.name} has no {kind} attention; it has: {', '.join(self.kinds)}."
             )
@@ -179,6 +186,10 @@ class CapturedModel:
         if batch.target_ids is not None:
             given["decoder_input_ids"] = batch.target_ids
             given["decoder_attention_mask"] = batch.target_mask
+        if self.reads_twice:  # what the encoder does not see, the decoder does not see either
+            first = torch.ones_like(batch.attention_mask[:, :1])
+            seen = torch.cat([first, batch.attention_mask[:, :-1]], 1)
+            given["decoder_attention_mask"] = seen
         if getattr(config, "use_cache", False) and not self._is_bare_encoder():
             given["use_cache"] = False
         return given
@@ -306,7 +317,17 @@ class CapturedModel:
     @property
     def has_decoder_inputs(self) -> bool:
         """Whether a forward pass wants a second text for the decoder."""
-        return bool(self.transformer.config.is_encoder_decoder) and not self._is_bare_encoder()
+        return self._is_encoder_decoder() and not self.reads_twice
+
+    @property
+    def reads_twice(self) -> bool:
+        """Whether the model itself gives the decoder the text of the encoder, one place later.
+
+        So do the classifiers of texts among encoder-decoders (BART, T5); the class is read off
+        where the decoder reaches the end of the text.
+        """
+        name = type(self.transformer).__name__
+        return self._is_encoder_decoder() and task_of(name) == "sequence"
 
     @property
     def longest(self) -> int | None:
@@ -352,6 +373,9 @@ class CapturedModel:
             hasattr(module, "create_position_ids_from_input_ids")
             for module in self.transformer.modules()
         )
+
+    def _is_encoder_decoder(self) -> bool:
+        return bool(self.transformer.config.is_encoder_decoder) and not self._is_bare_encoder()
 
     def _is_bare_encoder(self) -> bool:
         return bool(self.transformer.config.is_encoder_decoder) and not self._accepts(

@@ -2,38 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
-from transformers.models.auto.modeling_auto import (
-    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as OF_SEQUENCES,
-    MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES as OF_TOKENS,
-)
+from typing import Any
 
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.tasks import Task, task_of
 from headlight.errors import CorpusError, MissingHeadError, UsageError
-
-Task = Literal["sequence", "token"]
-"""Whether a whole text is put into a class, or each of its tokens."""
-
-CLASSIFIERS: dict[Task, Any] = {
-    "sequence": AutoModelForSequenceClassification,
-    "token": AutoModelForTokenClassification,
-}
 
 UNNAMED = "LABEL_"
 """How names begin that transformers gives to classes of which nobody has said what they are."""
-
-
-def task_of(architecture: str) -> Task | None:
-    """What a class of transformers classifies; None if it is no classifier.
-
-    Args:
-        architecture: name of the class, as ``architectures`` of a configuration gives it.
-    """
-    if architecture in OF_SEQUENCES.values():
-        return "sequence"
-    return "token" if architecture in OF_TOKENS.values() else None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ def input_times_gradient(
         UsageError: the model has no table of embeddings.
     """
     network: Any = model.transformer
-    table = network.get_input_embeddings()
+    reader = network.get_encoder() if model.reads_twice else network
+    table = reader.get_input_embeddings()
     if table is None:
         raise UsageError(
             f"{model.name} has no input embeddings by which its answer could be differentiated; "

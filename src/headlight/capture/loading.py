@@ -23,10 +23,10 @@ from transformers import (
 )
 
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.classes import CLASSIFIERS, task_of
 from headlight.capture.heads import LOADERS, head_of
 from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
 from headlight.capture.layers import check_layers
+from headlight.capture.tasks import CLASSIFIERS, task_of
 from headlight.capture.wrappers import unwrapped
 from headlight.errors import MissingHeadError, ModelError, UsageError
 from headlight.settings import require_choice

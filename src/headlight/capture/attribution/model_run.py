@@ -112,7 +112,7 @@ def _first_attention(model: CapturedModel, kind: Kind) -> nn.Module:
 
 def _run(model: CapturedModel, network: Any, text: Batch, kind: Kind, first: nn.Module) -> Run:
     arguments = model.inputs(text)
-    if not model.has_decoder_inputs:
+    if not (model.has_decoder_inputs or model.reads_twice):
         tokens = text.input_ids.shape[1]
         return Run(network, arguments, "hidden_states", network, first, tokens)
     encoder = network.get_encoder()

@@ -1,0 +1,28 @@
+"""What classes of transformers classify, by their names."""
+
+from typing import Any, Literal
+
+from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as OF_SEQUENCES,
+    MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES as OF_TOKENS,
+)
+
+Task = Literal["sequence", "token"]
+"""Whether a whole text is put into a class, or each of its tokens."""
+
+CLASSIFIERS: dict[Task, Any] = {
+    "sequence": AutoModelForSequenceClassification,
+    "token": AutoModelForTokenClassification,
+}
+
+
+def task_of(architecture: str) -> Task | None:
+    """What a class of transformers classifies; None if it is no classifier.
+
+    Args:
+        architecture: name of the class, as ``architectures`` of a configuration gives it.
+    """
+    if architecture in OF_SEQUENCES.values():
+        return "sequence"
+    return "token" if architecture in OF_TOKENS.values() else None
