@@ -28,7 +28,8 @@ def write_report(
     """
     folder = location(folder)
     beneath = files.make_folder(folder / TABLES)
-    save_csv(result, beneath)
+    # Passages are for the report: as a table each token of them would be a row.
+    save_csv(result.drop_dims(["kept", "token"], errors="ignore"), beneath)
     for name, table in tables(result).items():
         text = csv_text(table.frame)
         files.write(beneath / f"{name}.csv", text.encode(errors="replace"), error=ResultError)

@@ -109,6 +109,11 @@ class Measure:
         return f"{self.label} {self.symbol}"
 
     @property
+    def help(self) -> str:
+        """Title and meaning as a sentence."""
+        return f"{self.title[0].upper()}{self.title[1:]}: {self.meaning}."
+
+    @property
     def per_head(self) -> bool:
         """Whether each head has its own; else all heads of a layer have one together."""
         return "head" in self.axes
@@ -150,8 +155,7 @@ _TABLE = {
             short="effective",
             label="effective attention",
             meaning=(
-                "the part of the weight that can change the head's output; it can be negative, "
-                "which is shown as 0"
+                "the part of the weight that can change the head's output; it can be negative"
             ),
             source="Brunner et al. (2020), Eq. 9",
             share=True,

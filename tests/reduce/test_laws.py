@@ -20,6 +20,7 @@ from headlight.reduce import (
     RankCorrelation,
     ResampledMean,
     Sample,
+    Strongest,
     Tally,
 )
 
@@ -61,6 +62,13 @@ def own_numbers(n: int, generator: np.random.Generator) -> np.ndarray:
     return generator.permutation(n)
 
 
+def ranks(n: int, generator: np.random.Generator, *shape: int) -> np.ndarray:
+    """No two alike, and not in order."""
+    return np.broadcast_to(
+        generator.permutation(n).reshape(n, *(1,) * len(shape)), (n, *shape)
+    ).astype(float)
+
+
 def keys(n: int, generator: np.random.Generator) -> np.ndarray:
     return generator.integers(-2, 3, n)
 
@@ -95,6 +103,13 @@ CASES = {
     ),
     "rank correlation, one number": Case(
         lambda: RankCorrelation(resolution="coarse"), lambda n, g: (sizes(n, g), sizes(n, g))
+    ),
+    "strongest": Case(
+        lambda: Strongest((2,), size=2, width=3),
+        lambda n, g: (whole(n, g, 2), ranks(n, g, 2), numbers(n, g, 2, 3)),
+    ),
+    "strongest, one number": Case(
+        lambda: Strongest(), lambda n, g: (whole(n, g), ranks(n, g), numbers(n, g, 1))
     ),
     "sample": Case(lambda: Sample(4, 2), lambda n, g: (own_numbers(n, g), sizes(n, g, 2))),
     "grouped": Case(lambda: Grouped(Moments((2,))), lambda n, g: (keys(n, g), numbers(n, g, 2))),

@@ -8,7 +8,15 @@ from markupsafe import Markup
 
 from headlight.views.colour import LEVELS, THEMES, contrast, level, ramp, text_colour
 from headlight.views.markup import element
-from headlight.views.numbers import decimal, percent_cell, percent_text
+from headlight.views.numbers import (
+    decimal,
+    percent_cell,
+    percent_text,
+    points_cell,
+    points_text,
+    rank_text,
+    signed,
+)
 from headlight.views.scale import Scale, round_domain
 
 VALUES = st.floats(-1e6, 1e6, allow_nan=False)
@@ -78,7 +86,7 @@ def test_text_and_attributes_are_escaped_and_markup_is_not():
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(0.614, "61"), (0.0614, "6.1"), (0.00001, "0"), (math.nan, "–"), (-0.25, "-25")],
+    [(0.614, "61"), (0.0614, "6.1"), (0.00001, "0"), (math.nan, "–"), (-0.25, "−25")],
 )
 def test_percentages_in_cells(value, words):
     assert percent_cell(value) == words
@@ -94,3 +102,19 @@ def test_decimals_have_three_digits(value, words):
 
 def test_missing_numbers_are_a_dash():
     assert percent_text(math.nan) == "–"
+
+
+def test_minus_signs_are_as_wide_as_plus_and_zero_has_none():
+    assert [points_cell(value) for value in (-0.123, 0.123, -0.001, 0.001)] == [
+        "−12",
+        "+12",
+        "0",
+        "0",
+    ]
+    assert [points_text(value) for value in (-0.123, -0.0001)] == ["−12.3 points", "0.0 points"]
+    assert (signed(-0.5), signed(-0.001), decimal(-0.0123)) == ("−0.50", "0.00", "−0.0123")
+    assert (percent_text(-0.001), percent_text(-0.0001)) == ("−0.1%", "0.0%")
+
+
+def test_ranks_are_whole_where_they_are():
+    assert [rank_text(value) for value in (32.0, 31.42, math.nan)] == ["32", "31.4", "–"]

@@ -5,9 +5,11 @@ import math
 import re
 from urllib.parse import parse_qs
 
+import numpy as np
 import pytest
 
 from headlight.views import report
+from headlight.vocabulary import measure
 from views.pages import Page
 from views.sample_results import survey_sample
 
@@ -74,6 +76,64 @@ def test_differences_are_norm_minus_weight():
     assert view["high"] >= max(abs(expected))
 
 
+def test_what_effective_attention_lacks_is_said_and_shown():
+    result = survey_sample(2, 3)
+    share = result["share"].sel(query_category="all").sum("key_category")
+    lost = (share.sel(measure="weight") - share.sel(measure="effective")).values
+    page = Page(report(result))
+    view = json.loads(page.by_id("data").text)["views"]["unreached."]
+    assert view["values"] == pytest.approx(lost.ravel(), rel=1e-3, abs=1e-4)
+    rows = [e for e in page.all("td") if e.text == f"{100 * lost.mean():.1f}"]
+    assert rows, "the matrix of effective attention adds up to 100%"
+    layer, head = np.unravel_index(lost.argmax(), lost.shape)
+    said = next(e.text for e in page.all("li") if "cannot reach the output" in e.text)
+    assert f"adds up to {100 * (1 - lost.mean()):.0f}%" in said
+    assert f"head L{layer}H{head} ({100 * lost.max():.0f}%)" in said
+
+
+def test_every_measure_is_explained_where_it_is_first_named():
+    page = Page(report(survey_sample(2, 2)))
+    terms = [e.text for e in page.all("dd")]
+    for name in ("weight", "norm", "effective"):
+        assert any(measure(name).meaning in term for term in terms)
+    views = json.loads(page.by_id("data").text)["views"]
+    assert all(view["help"] for view in views.values())
+
+
+def test_the_takeaway_draws_every_head_from_measure_to_measure():
+    result = survey_sample(3, 4)
+    page = Page(report(result))
+    lines = next(e for e in page.all("path") if e.attributes.get("class") == "slopes s-sep")
+    drawn = str(lines.attributes["d"]).split("M")[1:]
+    assert len(drawn) == 12
+    ends = [[float(at) for at in re.findall(r" ([\d.]+)", line)] for line in drawn]
+    share = result["share"].sel(query_category="all", key_category="sep").values.reshape(3, -1)
+    order = np.argsort(share.T.ravel())
+    assert np.all(np.diff(np.array(ends).ravel()[order]) <= 0.011)  # the higher, the more
+
+
+def test_the_heads_that_stand_out_are_named_beside_their_dots():
+    result = survey_sample(3, 4)
+    result["neighbour"][:] = 0.05
+    result["neighbour"].loc[{"measure": "weight", "layer": 1, "head": 2, "offset": 1}] = 0.97
+    page = Page(report(result))
+    labels = [e for e in page.all("text") if e.attributes.get("class") == "head-label"]
+    assert [e.text for e in labels].count("L1H2") >= 1
+    dots = next(
+        e for e in page.all("path") if e.attributes.get("data-series") == "to the next token"
+    )
+    places = re.findall(r"M([\d.]+) ([\d.]+)h0", str(dots.attributes["d"]))
+    x, y = map(float, places[1 * 4 + 2])
+    near = [
+        e
+        for e in labels
+        if e.text == "L1H2"
+        and abs(float(str(e.attributes["x"])) - x) < 40
+        and abs(float(str(e.attributes["y"])) - y) < 20
+    ]
+    assert near
+
+
 def test_missing_heads_are_marked_and_not_drawn():
     page = Page(report(survey_sample(2, 4, pruned=True)))
     assert str(page.by_id("L1H3").attributes["class"]) == "cell none"
@@ -98,7 +158,7 @@ def test_every_figure_says_how_to_read_it_and_where_it_is_from():
         assert source in text
     page = Page(text)
     panels = [e for e in page.all("svg") if e.attributes.get("class") == "panel"]
-    assert len(panels) == 5 * 3 + 3 + 2 + 2 + 2
+    assert len(panels) == 3 + 5 * 3 + 3 + 2 + 2 + 2
     assert all(e.attributes["role"] == "img" and e.attributes["aria-label"] for e in panels)
 
 

@@ -10,14 +10,18 @@ from headlight.findings.observed import (
     name_of,
     observed,
     occurs,
+    out_of_reach,
     share,
     surveyed,
 )
+from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.sentences import Highlight, highlights
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 
 __all__ = [
+    "Attended",
     "Highlight",
+    "Passage",
     "average",
     "category_label",
     "highlights",
@@ -26,6 +30,8 @@ __all__ = [
     "no_op",
     "observed",
     "occurs",
+    "out_of_reach",
+    "passage_of",
     "share",
     "surveyed",
     "weight_and_norm",

@@ -7,7 +7,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.kinds import BESIDE
-from headlight.vocabulary import CATEGORY_LABELS, Measure, head_name, measure_table
+from headlight.vocabulary import CATEGORIES, CATEGORY_LABELS, Measure, head_name, measure_table
 
 TOTALS = {"weight": "weight_total", "norm": "weighted_norm_total"}
 """What the study of norms calls the sums of each measure by category of the key."""
@@ -75,6 +75,20 @@ def share(
     if not occurs(result, category):
         return np.full((result.sizes["layer"], result.sizes["head"]), np.nan)
     return observed(result, "share", measure=measure, query_category=query, key_category=category)
+
+
+def out_of_reach(result: xr.Dataset, query: str = "all") -> NDArray[np.float64]:
+    """The share of the weight that cannot change the head's output, [layer, head].
+
+    It is what a row of effective attention lacks (Brunner et al. 2020, Eq. 9).
+    """
+    weight, effective = (
+        np.stack([share(result, name, category, query) for category in CATEGORIES])
+        for name in ("weight", "effective")
+    )
+    seen = np.isfinite(weight) & np.isfinite(effective)
+    missing = np.where(seen, weight - effective, 0.0).sum(axis=0)
+    return np.asarray(np.where(seen.any(axis=0), missing, np.nan))
 
 
 def share_of_total(result: xr.Dataset, name: str) -> NDArray[np.float64]:

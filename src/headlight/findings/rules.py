@@ -23,6 +23,9 @@ nearly uniform, and below the third narrow."""
 NATS_APART = 0.3
 """Two entropies differ if they are so far apart."""
 
+UNREACHED = 0.01
+"""Weight that cannot reach the output is spoken of if it is at least so much, on average."""
+
 SAME = 0.98
 """Effective attention is nearly the weight where they correlate so much in every head."""
 

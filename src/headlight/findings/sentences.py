@@ -7,7 +7,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings import rules
-from headlight.findings.observed import average, category_label, name_of, observed, share
+from headlight.findings.observed import (
+    average,
+    category_label,
+    name_of,
+    observed,
+    out_of_reach,
+    share,
+)
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 from headlight.findings.wording import layer_list, percent
 from headlight.vocabulary import NEIGHBOURS
@@ -55,6 +62,7 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
         *(_neighbour(result, which, offset) for which, offset in NEIGHBOURS.items()),
         _broadest(result),
         _breadth_from_cls(result),
+        _unreached(result),
         _effective(result),
         _length(result),
         _dispersion(result),
@@ -196,6 +204,22 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
         f"average ({everyone:.2f})."
     )
     return Highlight(text, layer, None, min(0.35, 0.2 * abs(cls - everyone)), "breadth from cls")
+
+
+def _unreached(result: xr.Dataset) -> Highlight | None:
+    """How much of the weight cannot change the output at all (Brunner et al. 2020, Section 3)."""
+    unreached = out_of_reach(result)
+    place = _highest(unreached)
+    mean = float(average(unreached))
+    if place is None or mean < rules.UNREACHED:
+        return None
+    text = (
+        f"{percent(mean)} of the weight cannot reach the output of its head: "
+        f"effective attention, which leaves it out, adds up to {percent(1 - mean)}. Most of it is "
+        f"in head {_name(result, place)} ({percent(float(unreached[place]))})."
+    )
+    where = _numbers(result, place)
+    return Highlight(text, *where, min(0.5 + mean, 0.9), "out of reach", "unreached")
 
 
 def _effective(result: xr.Dataset) -> Highlight | None:

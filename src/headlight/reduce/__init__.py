@@ -10,6 +10,7 @@ from headlight.reduce.pearson import Pearson
 from headlight.reduce.rank import RankCorrelation
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
+from headlight.reduce.strongest import Strongest
 from headlight.reduce.tally import ACCUMULATORS, Tally
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "RankCorrelation",
     "ResampledMean",
     "Sample",
+    "Strongest",
     "Tally",
     "share",
     "share_interval",

@@ -12,6 +12,7 @@ from headlight.reduce.grouped import PLAIN, Grouped
 from headlight.reduce.rank import RankCorrelation
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
+from headlight.reduce.strongest import Strongest
 
 ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     **PLAIN,
@@ -20,6 +21,7 @@ ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     RankCorrelation.kind: RankCorrelation,
     ResampledMean.kind: ResampledMean,
     Sample.kind: Sample,
+    Strongest.kind: Strongest,
 }
 """Every accumulator, by the name that files know it by."""
 

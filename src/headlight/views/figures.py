@@ -14,6 +14,7 @@ from headlight.views.lengths import correlation_panel
 from headlight.views.numbers import Format, percent_cell, two_decimals
 from headlight.views.panel import Panel, Series, draw_panel, swatch
 from headlight.views.scale import round_domain
+from headlight.views.taken import taken_panels
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Measure
 
 _Legend = dict[str, tuple[Markup, str]]
@@ -38,6 +39,23 @@ class Figure:
     source: str
     legend: list[tuple[Markup, str]]
     variants: list[Variant]
+
+
+def takeaway(result: xr.Dataset) -> Figure | None:
+    """From what is looked at to what counts; None where measures cannot be compared."""
+    panels = taken_panels(result)
+    if not panels:
+        return None
+    return Figure(
+        "takeaway",
+        "From what is looked at to what counts",
+        "Each thin line is a head, the thick one the mean over heads. Lines that fall: such tokens "
+        "are looked at, but little is moved from them, or little of it counts. The heads that "
+        "change most are named.",
+        "",
+        [],
+        _single(panels),
+    )
 
 
 def figures(result: xr.Dataset) -> list[Figure]:
@@ -72,8 +90,9 @@ def _categories(result: xr.Dataset) -> Figure:
         "What kind of token is attended to?",
         "Each dot is a head and each line the mean of a layer: the share that goes to each kind "
         "of token. Where a line falls from the first panel to the second, tokens are looked at "
-        "but little is taken from them. Short marks at the right edge: the share of the tokens "
-        "that are of that kind.",
+        "but little is taken from them. Shares of effective attention add up to less than 100%: "
+        "what is missing is weight that cannot reach the output of the head. Short marks at the "
+        "right edge: the share of the tokens that are of that kind.",
         "After Clark et al. (2019), Figure 2; Kobayashi et al. (2020), Figure 3; "
         "Brunner et al. (2020), Figure 1b–c.",
         list(legend.values()),
@@ -144,7 +163,8 @@ def _entropy(result: xr.Dataset) -> Figure:
     return Figure(
         "entropy",
         "How broadly does attention spread?",
-        "Low: a head looks at few tokens; at the dashed line: it looks at all of them alike.",
+        "Entropy says how broadly a token attends: n nats are an even spread over eⁿ tokens, and 0 "
+        "is one token. At the dashed line a head looks at all tokens alike.",
         "After Clark et al. (2019), Figure 4.",
         list(legend.values()),
         _single(panels),
@@ -169,7 +189,9 @@ def _dispersion(result: xr.Dataset) -> Figure:
     return Figure(
         "dispersion",
         "How much do the transformed vectors differ in length?",
-        "If all ‖f(x)‖ of a head were alike (CV near 0), weights alone would tell what is moved; "
+        "f(x) is the vector that a head would move from a token at weight 1, ‖f(x)‖ its length, "
+        "and CV the standard deviation of lengths over their mean. If all were alike (CV near 0), "
+        "weights alone would tell what is moved; "
         "the more they vary, the more the norm corrects the weight.",
         "After Kobayashi et al. (2020), Tables 1 and 4 and Figure 4.",
         list(_legend([*cv, *lengths]).values()),
@@ -206,8 +228,7 @@ def _measure_panels(
     domain = _domain(everything, at_least=(0.0, 1.0))
     panels: list[Markup] = []
     for row, series in by_measure:
-        shown = {} if panels else marks
-        panels += _panel(f"Share of {row.title} (%)", series, domain, percent_cell, None, shown)
+        panels += _panel(f"Share of {row.title} (%)", series, domain, percent_cell, None, marks)
     return panels
 
 

@@ -9,7 +9,15 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headlight.findings import average, category_label, name_of, observed, share, surveyed
+from headlight.findings import (
+    average,
+    category_label,
+    name_of,
+    observed,
+    out_of_reach,
+    share,
+    surveyed,
+)
 from headlight.views.colour import level
 from headlight.views.markup import element, joined
 from headlight.views.numbers import (
@@ -20,6 +28,7 @@ from headlight.views.numbers import (
     percent_text,
     points_cell,
     points_text,
+    rank_text,
     signed,
     two_decimals,
 )
@@ -27,6 +36,10 @@ from headlight.views.scale import Number, round_domain
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, measure
 
 CELL = 40
+_CHANGE = "Orange where it is more than the weight, blue where it is less."
+_BREADTH = (
+    "How broadly a token attends: n nats are an even spread over eⁿ tokens, and 0 is one token."
+)
 _TEXT_UP_TO = 16
 """Heads per layer up to which the numbers themselves are written into the squares."""
 
@@ -48,6 +61,7 @@ class View(TypedDict):
     """One colouring of the grid, as the page's script reads it."""
 
     title: str
+    help: str
     scale: str
     low: float
     high: float
@@ -85,11 +99,15 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
         if found:
             questions.append((name, label))
             views |= found
-    for name, label, values in _plain_questions(result):
-        if np.isfinite(values).any():
-            questions.append((name, label))
-            views[f"{name}."] = _view(
-                label, "green", values, _range(values), (decimal_cell, decimal)
+    for question in _plain_questions(result):
+        if np.isfinite(question.values).any():
+            questions.append((question.name, question.label))
+            views[f"{question.name}."] = _view(
+                (question.label, question.help),
+                "green",
+                question.values,
+                _range(question.values),
+                question.formats,
             )
     if not views:
         return None
@@ -190,13 +208,52 @@ def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | N
     return asked
 
 
-def _plain_questions(result: xr.Dataset) -> list[tuple[str, str, NDArray[np.float64]]]:
-    """Questions that have one answer per head, whatever the measure."""
+class _Plain(NamedTuple):
+    """A question that has one answer per head, whatever the measure."""
+
+    name: str
+    label: str
+    help: str
+    values: NDArray[np.float64]
+    formats: tuple[Format, Format] = (decimal_cell, decimal)
+
+
+def _plain_questions(result: xr.Dataset) -> list[_Plain]:
     return [
-        ("length", "mean of ‖f(x)‖", observed(result, "vector_norm_mean")),
-        ("cv", "CV of ‖f(x)‖", observed(result, "vector_norm_cv")),
-        ("correlation", "effective ~ weight", observed(result, "effective_correlation_by_head")),
-        ("rank", "rank of T", observed(result, "rank")),
+        _Plain(
+            "unreached",
+            "weight out of reach",
+            "The share of the weight that cannot change the head's output: what effective "
+            "attention lacks to 100%.",
+            out_of_reach(result),
+            (percent_cell, percent_text),
+        ),
+        _Plain(
+            "correlation",
+            "effective ~ weight",
+            "Pearson's correlation of effective attention and weight: 1 where they are the same.",
+            observed(result, "effective_correlation_by_head"),
+        ),
+        _Plain(
+            "rank",
+            "rank of T",
+            f"{measure('rank').meaning.capitalize()}; in a longer text weight is out of reach.",
+            observed(result, "rank"),
+            (rank_text, rank_text),
+        ),
+        _Plain(
+            "length",
+            "mean of ‖f(x)‖",
+            f"{measure('vector_norm').meaning.capitalize()}; the mean over tokens.",
+            observed(result, "vector_norm_mean"),
+        ),
+        _Plain(
+            "cv",
+            "CV of ‖f(x)‖",
+            "The standard deviation of the lengths ‖f(x)‖ over their mean: 0 where all tokens have "
+            "vectors of one length.",
+            observed(result, "vector_norm_cv"),
+        ),
     ]
 
 
@@ -214,7 +271,13 @@ def _compared(
         (percent_cell, percent_text) if share else (two_decimals, _nats)
     )
     views = {
-        f"{name}.{m}": _view(f"{_named(m)} {label}", measure(m).colour, v, (0.0, high), formats)
+        f"{name}.{m}": _view(
+            (f"{_named(m)} {label}", measure(m).help if share else _BREADTH),
+            measure(m).colour,
+            v,
+            (0.0, high),
+            formats,
+        )
         for m, v in seen.items()
     }
     change: tuple[Format, Format] = (points_cell, points_text) if share else (signed, signed)
@@ -226,7 +289,9 @@ def _compared(
     _, most = round_domain(0.0, max(most, 0.01))
     for m, difference in differences.items():
         title = f"{_named(m)} minus weight {label}"
-        views[f"{name}.{m}-weight"] = _view(title, "change", difference, (-most, most), change)
+        views[f"{name}.{m}-weight"] = _view(
+            (title, _CHANGE), "change", difference, (-most, most), change
+        )
     return views
 
 
@@ -235,7 +300,7 @@ def _named(name: str) -> str:
 
 
 def _view(
-    title: str,
+    said: tuple[str, str],
     scale: str,
     values: NDArray[np.float64],
     domain: tuple[float, float],
@@ -244,7 +309,8 @@ def _view(
     cell, full = formats
     flat = [float(value) for value in values.ravel()]
     return View(
-        title=title,
+        title=said[0],
+        help=said[1],
         scale=scale,
         low=domain[0],
         high=domain[1],

@@ -6,6 +6,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from headlight.findings import observed
+from headlight.findings.rules import FEWEST_TEXTS
 from headlight.views.markup import element, joined, number
 from headlight.views.numbers import grouped, two_decimals
 from headlight.views.panel import BOTTOM, LEFT, RIGHT, TOP, frame, text
@@ -21,8 +22,10 @@ def correlation_panel(result: xr.Dataset) -> list[Markup]:
     The list is empty when nothing was observed.
     """
     mean = observed(result, "effective_correlation", ("length",))
-    seen = np.flatnonzero(np.isfinite(mean))
-    if len(seen) == 0:
+    # One or two texts say nothing about their length, and one length nothing about others.
+    few = observed(result, "effective_correlation_count", ("length",)) < FEWEST_TEXTS
+    seen = np.flatnonzero(np.isfinite(mean) & ~few)
+    if len(seen) < 2:
         return []
     bins = slice(int(seen[0]), int(seen[-1]) + 1)
     mean = mean[bins]

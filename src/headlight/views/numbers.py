@@ -1,6 +1,7 @@
 """Numbers as people read them in cells, tables and tooltips."""
 
 import math
+import re
 from collections.abc import Callable
 
 MISSING = "–"
@@ -17,22 +18,22 @@ def percent_cell(value: float) -> str:
 
 def whole_percent(value: float) -> str:
     """A share as a bare whole percentage: ``61``."""
-    return MISSING if not math.isfinite(value) else f"{100 * value:.0f}"
+    return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:.0f}")
 
 
 def percent_text(value: float) -> str:
     """A share with its sign: ``61.2%``."""
-    return MISSING if not math.isfinite(value) else f"{100 * value:.1f}%"
+    return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:.1f}%")
 
 
 def points_text(value: float) -> str:
     """A difference of two shares in percentage points: ``+12.3 points``."""
-    return MISSING if not math.isfinite(value) else f"{100 * value:+.1f} points"
+    return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:+.1f} points")
 
 
 def points_cell(value: float) -> str:
     """A difference of two shares: ``+12``."""
-    return MISSING if not math.isfinite(value) else f"{100 * value:+.0f}"
+    return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:+.0f}")
 
 
 def decimal(value: float) -> str:
@@ -43,8 +44,8 @@ def decimal(value: float) -> str:
         return "0"
     size = abs(value)
     if size >= 1e5 or size < 1e-3:
-        return f"{value:.2e}"
-    return f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}"
+        return true_minus(f"{value:.2e}")
+    return true_minus(f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}")
 
 
 def decimal_cell(value: float) -> str:
@@ -54,12 +55,24 @@ def decimal_cell(value: float) -> str:
 
 def two_decimals(value: float) -> str:
     """A number with two decimals: ``0.31``."""
-    return MISSING if not math.isfinite(value) else f"{value:.2f}"
+    return MISSING if not math.isfinite(value) else true_minus(f"{value:.2f}")
 
 
 def signed(value: float) -> str:
     """A difference with two decimals: ``+0.31``."""
-    return MISSING if not math.isfinite(value) else f"{value:+.2f}"
+    return MISSING if not math.isfinite(value) else true_minus(f"{value:+.2f}")
+
+
+def rank_text(value: float) -> str:
+    """A mean of whole numbers: ``32``, ``31.4``."""
+    return MISSING if not math.isfinite(value) else f"{value:.1f}".removesuffix(".0")
+
+
+def true_minus(text: str) -> str:
+    """A written number with the sign of its own, and a zero without any."""
+    if re.fullmatch(r"[+-]0(\.0+)?(%| points)?", text):
+        return text[1:]
+    return text.replace("-", MINUS)
 
 
 def grouped(value: float | int) -> str:
@@ -70,7 +83,7 @@ def grouped(value: float | int) -> str:
 def _short(value: float) -> str:
     if abs(value) < 0.05:
         return "0"
-    return f"{value:.0f}" if abs(value) >= 9.95 else f"{value:.1f}"
+    return true_minus(f"{value:.0f}" if abs(value) >= 9.95 else f"{value:.1f}")
 
 
 Format = Callable[[float], str]

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from headlight.findings import average
 from headlight.views.markup import element, joined, number
 from headlight.views.numbers import Format
+from headlight.views.point_labels import Box, Spot, point_labels
 from headlight.views.scale import Number, Scale
 from headlight.vocabulary import Marker, head_name
 
 WIDTH, HEIGHT = 380, 262
 LEFT, RIGHT, TOP, BOTTOM = 44, 368, 30, 222
+_STANDS_OUT = 0.25
+"""A head that is so far from the middle of its layer, of the height of a panel, is named."""
 _SHAPES: dict[Marker, str] = {
     "circle": "m-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0z",
     "square": "m-3.1-3.1h6.2v6.2h-6.2z",
@@ -69,7 +72,7 @@ def draw_panel(panel: Panel) -> Markup:
     upward = Scale(*panel.domain, BOTTOM, TOP + 6)
     parts = [
         _title(panel.title),
-        *_value_axis(upward, panel.format),
+        *value_axis(upward, panel.format),
         *_layer_axis(across, layers),
         *_reference(panel, upward),
         *_edge_marks(panel, upward),
@@ -78,6 +81,7 @@ def draw_panel(panel: Panel) -> Markup:
         if one.dots:
             parts.append(_dots(one, panel, across, upward, _lane(index, len(series), across)))
     parts += [_line(one, across, upward) for one in series]
+    parts += _names(series, panel, across, upward)
     return frame(f"{panel.title}. {_spoken(series, panel)}", parts)
 
 
@@ -109,7 +113,8 @@ def _title(words: str) -> Markup:
     return text(words, LEFT - 38, 14, "panel-title", "start")
 
 
-def _value_axis(upward: Scale, format: Format) -> list[Markup]:
+def value_axis(upward: Scale, format: Format) -> list[Markup]:
+    """Lines across a panel at round values, with the values."""
     parts = []
     for tick in upward.ticks():
         y = upward(tick)
@@ -145,7 +150,7 @@ def _reference(panel: Panel, upward: Scale) -> list[Markup]:
 def _edge_marks(panel: Panel, upward: Scale) -> list[Markup]:
     """Short marks at the right edge, e.g. the share of the tokens that a category is."""
     return [
-        element("path", class_=f"edge s-{name}", d=f"M{RIGHT - 2} {number(upward(value))}h8")
+        element("path", class_=f"edge s-{name}", d=f"M{RIGHT - 4} {number(upward(value))}h12")
         for name, value in panel.marks.items()
         if np.isfinite(value) and panel.domain[0] <= value <= panel.domain[1]
     ]
@@ -173,6 +178,26 @@ def _dots(one: Series, panel: Panel, across: Scale, upward: Scale, lane: float) 
         data_series=one.label,
         data_heads="|".join(heads),
     )
+
+
+def _names(series: Sequence[Series], panel: Panel, across: Scale, upward: Scale) -> list[Markup]:
+    """The heads that are far from the others of their layer, named."""
+    spots: list[Spot] = []
+    for index, one in enumerate(series):
+        if one.dots and one.values.shape[1] > 1:
+            lane = _lane(index, len(series), across)
+            middle = np.nanmedian(one.values, axis=1, keepdims=True)
+            apart = np.abs(one.values - middle) / (panel.domain[1] - panel.domain[0])
+            spots += [
+                Spot(
+                    across(layer) + lane,
+                    upward(float(one.values[layer, head])),
+                    head_name(layer, head),
+                    float(apart[layer, head]),
+                )
+                for layer, head in np.argwhere(apart > _STANDS_OUT).tolist()
+            ]
+    return point_labels(spots, Box(LEFT, TOP - 8, WIDTH, BOTTOM))
 
 
 def _line(one: Series, across: Scale, upward: Scale) -> Markup:

@@ -1,12 +1,14 @@
 """The report of a survey: one HTML file that needs nothing else."""
 
 import xarray as xr
+from markupsafe import Markup
 
-from headlight.findings import highlights, name_of, surveyed
+from headlight.findings import Highlight, highlights, name_of, passage_of, surveyed
 from headlight.kinds import BESIDE, shown_parts
-from headlight.views.figures import figures
+from headlight.views.figures import figures, takeaway
 from headlight.views.grid import anchor, head_grid
 from headlight.views.numbers import grouped
+from headlight.views.passages import drawn_passage, strongest
 from headlight.views.provenance import provenance
 from headlight.views.tables import (
     category_matrices,
@@ -35,7 +37,7 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
         "report.html",
         title=attributes.get("title") or f"Attention in {attributes.get('model', 'a model')}",
         attributes=attributes,
-        measures=[row.title for row in surveyed(result)],
+        measures=surveyed(result),
         parts=[_part(part) for part in shown_parts(result)],
         numbering=NUMBERING,
         name_of=name_of,
@@ -60,8 +62,9 @@ def _part(result: xr.Dataset) -> dict[str, object]:
         "title": ATTENTION.get(kind, kind),
         "facts": _facts(result),
         "composition": composition(result),
-        "highlights": highlights(result),
+        "highlights": [(each, _passage(result, each)) for each in highlights(result)],
         "grid": grid,
+        "takeaway": takeaway(result),
         "figures": figures(result),
         "matrices": category_matrices(result),
         "dispersion": dispersion_table(result),
@@ -69,6 +72,16 @@ def _part(result: xr.Dataset) -> dict[str, object]:
         "heads": head_table(result),
         "data": embedded(data),
     }
+
+
+def _passage(result: xr.Dataset, highlight: Highlight) -> tuple[Markup, str] | None:
+    """Where the head does it, in the corpus: the line, and what is said of it."""
+    if highlight.layer is None or highlight.head is None:
+        return None
+    found = passage_of(result, highlight.kind, highlight.layer, highlight.head)
+    if found is None:
+        return None
+    return drawn_passage(found, own=result.attrs.get("kind") != "cross"), strongest(found)
 
 
 def _facts(result: xr.Dataset) -> list[tuple[str, str]]:

@@ -7,7 +7,16 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings import average, category_label, name_of, observed, occurs, share, surveyed
+from headlight.findings import (
+    average,
+    category_label,
+    name_of,
+    observed,
+    occurs,
+    out_of_reach,
+    share,
+    surveyed,
+)
 from headlight.views.colour import level
 from headlight.views.numbers import (
     MISSING,
@@ -15,10 +24,13 @@ from headlight.views.numbers import (
     decimal,
     percent_cell,
     percent_text,
+    rank_text,
     two_decimals,
 )
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS
 
+OUT_OF_REACH = "out of reach"
+"""What the column is called of the weight that effective attention leaves out."""
 _ATTENDING = ("all", *CATEGORIES)
 _SHORT = {"punctuation": "punct.", "other": "other"}
 """Column names where the full one would be too wide."""
@@ -169,7 +181,11 @@ def category_matrices(result: xr.Dataset) -> list[Matrix]:
             [average(share(result, row.name, key, query)) for key in CATEGORIES]
             for query in _ATTENDING
         ]
-        matrices += _matrix(result, row.title, row.colour, np.array(values))
+        table = np.array(values)
+        if row.name == "effective":
+            lost = [[average(out_of_reach(result, query))] for query in _ATTENDING]
+            table = np.hstack([table, np.array(lost)])
+        matrices += _matrix(result, row.title, row.colour, table)
     merged = [[_merged(result, query, key) for key in CATEGORIES] for query in _ATTENDING]
     return matrices + _matrix(result, "all heads together ‖Σαf(x)‖", "green", np.array(merged))
 
@@ -185,7 +201,7 @@ def _merged(result: xr.Dataset, query: str, key: str) -> float:
 def _matrix(
     result: xr.Dataset, title: str, scale: str, values: NDArray[np.float64]
 ) -> list[Matrix]:
-    keep = [i for i in range(len(CATEGORIES)) if np.isfinite(values[:, i]).any()]
+    keep = [i for i in range(values.shape[1]) if np.isfinite(values[:, i]).any()]
     rows = []
     for row, query in enumerate(_ATTENDING):
         if np.isfinite(values[row]).any():
@@ -194,9 +210,8 @@ def _matrix(
                 for i in keep
             ]
             rows.append((category_label(result, query, attending=True), shades))
-    columns = [
-        _SHORT.get(name, category_label(result, name)) for name in map(CATEGORIES.__getitem__, keep)
-    ]
+    labels = [_SHORT.get(name, category_label(result, name)) for name in CATEGORIES]
+    columns = [[*labels, OUT_OF_REACH][i] for i in keep]
     return [Matrix(title, scale, columns, rows)] if rows else []
 
 
@@ -226,12 +241,14 @@ def _head_columns(
             add(f"{name} %", measure, value, percent_cell)
         value = observed(result, "entropy", measure=measure, query_category="all")
         add("entropy", measure, value, two_decimals)
+        if measure == "effective":
+            add(f"{OUT_OF_REACH} %", measure, out_of_reach(result), percent_cell)
+    add("rank", "", observed(result, "rank"), rank_text)
     for label, variable in (
         ("‖f(x)‖ mean", "vector_norm_mean"),
         ("‖f(x)‖ σ", "vector_norm_std"),
         ("‖f(x)‖ CV", "vector_norm_cv"),
         ("A⊥ ~ α", "effective_correlation_by_head"),
-        ("rank", "rank"),
     ):
         add(label, "", observed(result, variable), decimal)
     return columns, values, formats

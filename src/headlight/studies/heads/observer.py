@@ -22,6 +22,7 @@ from headlight.pool import (
 )
 from headlight.reduce import Accumulator, Grouped, Moments, Tally
 from headlight.shapes import Score
+from headlight.studies.heads.passages import PassageSeeker
 from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
 
 OFFSETS = tuple(NEIGHBOURS.values())
@@ -39,10 +40,12 @@ class HeadsObserver:
         kind: Kind,
         value_bias: ValueBias = "include",
         measures: Sequence[str] = MEASURES,
+        passages: PassageSeeker | None = None,
     ) -> None:
         self._kind = kind
         self._value_bias = value_bias
         self._measures = measures
+        self._passages = passages if "weight" in measures else None
         self._keys = keys
         self._key_members = membership(keys.category, len(CATEGORIES))
         self._query_members = _query_members(queries)
@@ -59,6 +62,9 @@ class HeadsObserver:
         for name in ("total", "neighbour", "entropy"):
             rows = [filled(each[name], heads) for each in looked]  # attribution has one row
             seen[name] = torch.stack(rows, dim=1).movedim(2, 1)
+        if self._passages is not None:
+            of_weight = looked[self._measures.index("weight")]
+            self._passages.look(record.site.layer, scores.of("weight").float(), of_weight)
         if "norm" in self._measures:
             seen |= self._norms(scores)
         if "effective" in self._measures:
@@ -71,6 +77,8 @@ class HeadsObserver:
         seen = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = seen.pop("comoments", None)
         found: dict[str, Accumulator] = {name: moments(rows) for name, rows in seen.items()}
+        if self._passages is not None:
+            found["passages"] = self._passages.tally()
         if sums is not None:
             found["correlation_by_head"] = moments(correlation(sums))
             found["correlation"] = self._by_length(correlation(np.nansum(sums, axis=(1, 2))))
@@ -81,7 +89,8 @@ class HeadsObserver:
     def _look(self, score: Score, row: Measure) -> dict[str, Tensor]:
         """One measure; its entropy is that of its absolute values."""
         size = score.abs() if row.signed else score
-        entropies = over_queries(entropy_of_sizes(size)[..., None], self._query_members)
+        by_row = entropy_of_sizes(size)
+        entropies = over_queries(by_row[..., None], self._query_members)
         if row.needs == "gradient":  # a query on which the loss does not depend has no entropy
             some = (size.sum(-1, keepdim=True) > 0).to(size.dtype)
             entropies /= over_queries(some, self._query_members)
@@ -95,6 +104,8 @@ class HeadsObserver:
             "total": over_queries(rows, self._query_members),
             "neighbour": offsets,
             "entropy": entropies[..., 0],
+            "rows": rows,
+            "entropies": by_row,
         }
 
     def _norms(self, scores: Scores) -> dict[str, Tensor]:

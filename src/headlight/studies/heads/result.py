@@ -7,9 +7,10 @@ import numpy as np
 import xarray
 
 from headlight.analysis.dispersion import describe_dispersion, dispersion
-from headlight.reduce import Tally
+from headlight.reduce import Strongest, Tally
 from headlight.result import describe
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
+from headlight.studies.heads.passages import BEFORE, STATISTICS
 from headlight.vocabulary import CATEGORIES, MEASURES, measure
 
 GROUP = ("layer", "head", "measure")
@@ -28,6 +29,15 @@ VARIABLES = {
     "effective_correlation_by_head": ("Pearson's r of raw and effective attention", "1"),
     "effective_correlation_std": ("its standard deviation over texts", "1"),
     "effective_correlation_count": ("texts", "1"),
+    "passage_score": ("what the head does on average in the example of the passage", "1"),
+    "passage_rank": ("number by which the example of the passage can be found again", "1"),
+    "passage_length": ("attended tokens of that example", "1"),
+    "passage_query": ("place of the attending token", "1"),
+    "passage_query_token": ("its number in the vocabulary", "1"),
+    "passage_place": ("place of an attended token", "1"),
+    "passage_token": ("its number in the vocabulary", "1"),
+    "passage_weight": ("its weight", "1"),
+    "token_text": ("tokens that passages hold", "1"),
     **describe_dispersion("vector_norm", "‖f(x)‖"),
     **describe_dispersion("input_norm", "‖x‖"),
 }
@@ -46,7 +56,7 @@ def dataset(
         layers: the numbers of the layers, in the order in which they were observed.
         measures: which were observed, in that order.
     """
-    found = tally.compute()
+    found = {name: part.compute() for name, part in tally.items() if name != "passages"}
     coordinates = {
         "measure": list(measures),
         "layer": list(layers),
@@ -73,6 +83,46 @@ def dataset(
     variables |= dispersion("vector_norm", found, ("layer", "head"))
     variables |= dispersion("input_norm", found, ("layer",))
     return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
+
+
+def passages(found: Strongest, tokenizer: Any, result: xarray.Dataset) -> xarray.Dataset:
+    """The passages of the corpus where each head does most what it does.
+
+    Args:
+        found: by `STATISTICS`, layer and head.
+        tokenizer: of the model, for the tokens.
+        result: the survey, of which it becomes a part.
+    """
+    seen = found.compute()
+    score, rows = seen["score"][0], seen["rows"][0]
+    rank, length, query, query_token = np.moveaxis(rows[..., :BEFORE], -1, 0)
+    place, token, weight = np.split(rows[..., BEFORE:], 3, axis=-1)
+    group = ("does", "layer", "head")
+    by_head = {
+        "passage_score": score,
+        "passage_rank": rank,
+        "passage_length": length,
+        "passage_query": query,
+        "passage_query_token": query_token,
+    }
+    by_token = {"passage_place": place, "passage_token": token, "passage_weight": weight}
+    ids = np.unique(np.concatenate([token.ravel(), query_token.ravel()]))
+    ids = ids[np.isfinite(ids)].astype(int)
+    variables: dict[str, Any] = {name: (group, values) for name, values in by_head.items()}
+    variables |= {
+        name: ((*group, "kept"), values.astype(np.float32)) for name, values in by_token.items()
+    }
+    variables["token_text"] = ("token", tokenizer.convert_ids_to_tokens(ids.tolist()))
+    coordinates = {
+        "does": list(STATISTICS),
+        "layer": result["layer"],
+        "head": result["head"],
+        "token": ids,
+    }
+    kept = describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
+    for name in by_token:  # most of a result, and half of it zeros
+        kept[name].encoding["zlib"] = True
+    return kept
 
 
 def _measure_first(array: xarray.DataArray) -> xarray.DataArray:

@@ -11,4 +11,10 @@ class SurveySettings(MeasureSettings, TextSettings):
 
     With ``gradient`` among the measures, all of them look at what the objective lets the model see,
     some tokens being masked.
+
+    Attributes:
+        passages: keep for each head some tokens of the corpus where it does most what it does, for
+            the report; leave it out where texts are private.
     """
+
+    passages: bool = True

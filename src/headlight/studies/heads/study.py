@@ -12,9 +12,11 @@ from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.reduce import Strongest
 from headlight.run import State
 from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.result import dataset
+from headlight.studies.heads.passages import PassageSeeker
+from headlight.studies.heads.result import dataset, passages
 from headlight.studies.heads.settings import SurveySettings
 
 
@@ -67,12 +69,17 @@ def run(
     )
 
     def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
-        def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> HeadsObserver:
+        def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> HeadsObserver:
             queries, keys = Positions.for_kind(batch, plan.kind)
-            return HeadsObserver(queries, keys, plan.kind, settings.value_bias, measures)
+            seeker = PassageSeeker(batch, examples, plan.kind) if settings.passages else None
+            return HeadsObserver(queries, keys, plan.kind, settings.value_bias, measures, seeker)
 
         def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-            return dataset(state.tally, plan.layers, measures)
+            found = dataset(state.tally, plan.layers, measures)
+            kept = state.tally.get("passages")
+            if not isinstance(kept, Strongest):
+                return found
+            return found.merge(passages(kept, plan.model.tokenizer, found))
 
         return observer, to_dataset
 

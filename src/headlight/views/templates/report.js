@@ -41,6 +41,7 @@ function paintGrid() {
     if (text) text.textContent = view.cells[index];
   });
   byId("grid-name").textContent = view.title;
+  byId("grid-help").textContent = view.help;
   const scale = byId("grid-scale");
   scale.className = `scale scale-${view.scale}`;
   scale.firstElementChild.textContent = view.ends[0];
@@ -201,7 +202,8 @@ function spotsOf(panel) {
       const names = path.dataset.heads.split("|");
       const { survey, kind } = panel.closest("[data-survey]").dataset;
       return [...path.getAttribute("d").matchAll(/M(-?[\d.]+) (-?[\d.]+)/g)].map((match, index) => ({
-        x: Number(match[1]), y: Number(match[2]), text: `${path.dataset.series}: ${survey && `${kind} `}${names[index]}`,
+        x: Number(match[1]), y: Number(match[2]), head: names[index].split(" ")[0],
+        text: `${path.dataset.series}: ${survey && `${kind} `}${names[index]}`,
       }));
     }));
   }
@@ -220,18 +222,35 @@ function nearestSpot(panel, event) {
   return best;
 }
 
-function ring(panel, spot) {
-  panel.querySelector(".nearest")?.remove();
-  if (!spot) return;
+function circled(panel, spot, nearest) {
   const circle = document.createElementNS(panel.namespaceURI, "circle");
-  Object.entries({ class: "nearest", cx: spot.x, cy: spot.y, r: 4.5 }).forEach(([name, value]) => circle.setAttribute(name, value));
+  const about = { class: spot === nearest ? "nearest" : "nearest same", cx: spot.x, cy: spot.y, r: 4.5 };
+  Object.entries(about).forEach(([name, value]) => circle.setAttribute(name, value));
   panel.append(circle);
 }
 
+// A head that is pointed at is ringed in every panel of its kind, and framed in the grid.
+function ring(root, head, nearest) {
+  root.querySelectorAll(".nearest").forEach((circle) => circle.remove());
+  root.querySelectorAll(".cell.linked").forEach((cell) => cell.classList.remove("linked"));
+  if (!head) return;
+  root.querySelectorAll(".panels:not([hidden]) .panel").forEach((panel) => {
+    spotsOf(panel).forEach((spot) => { if (spot.head === head) circled(panel, spot, nearest); });
+  });
+  const { survey, kind } = root.dataset;
+  document.getElementById(`${survey && `${kind}-`}${head}`)?.classList.add("linked");
+}
+
+surveys.forEach((root) => root.querySelector(".head-grid")?.addEventListener("pointerover", (event) => {
+  ring(root, event.target.closest(".cell")?.id.replace(/^.*-/, ""));
+}));
 document.querySelectorAll(".panel").forEach((panel) => {
+  const root = panel.closest("[data-survey]");
+  let shown = null;
   panel.addEventListener("pointermove", (event) => {
     const spot = nearestSpot(panel, event);
-    ring(panel, spot);
+    if (spot !== shown) ring(root, spot?.head, spot);
+    shown = spot;
     tooltip.hidden = !spot;
     if (!spot) return;
     tooltip.textContent = spot.text;
@@ -239,7 +258,7 @@ document.querySelectorAll(".panel").forEach((panel) => {
     tooltip.style.left = `${Math.max(left, 8)}px`;
     tooltip.style.top = `${Math.max(event.clientY - tooltip.offsetHeight - 10, 8)}px`;
   });
-  panel.addEventListener("pointerleave", () => { tooltip.hidden = true; ring(panel, null); });
+  panel.addEventListener("pointerleave", () => { tooltip.hidden = true; shown = null; ring(root); });
 });
 
 })();

@@ -1,0 +1,209 @@
+"""Where in the corpus each head does most what it does: one row of attention, with its text.
+
+Of each example the means are known that a survey counts anyway, such as the share of the weight
+that goes to the next token.  The example in which a head's mean is highest is kept, as that row of
+it in which the head does most, and of that row the tokens around the attending one and those that
+it attends to most.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64, Int64
+from torch import Tensor
+
+from headlight.analysis.positions import array, stacked
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.reduce import Strongest
+from headlight.reduce.base import Array
+from headlight.shapes import Score
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
+
+TO_CATEGORY = tuple(name for name in CATEGORIES if name != "other")
+STATISTICS = (*TO_CATEGORY, *NEIGHBOURS, "broad", "narrow")
+"""What a head may do most, named as findings name it."""
+
+KEPT, HIGHEST = 24, 8
+"""Tokens of a row that are kept, and those of them that are the highest and not the nearest."""
+
+ALIKE = 1000
+"""Means that differ by less than one in so many are alike: then the shortest example is kept."""
+
+BEFORE = 4
+WIDTH = BEFORE + 3 * KEPT
+"""Numbers of a passage: the example's rank, its length, the attending token's place and id; then
+places, ids and weights of the kept tokens."""
+
+_RANKS = 2**40
+
+
+class Row(NamedTuple):
+    """What is kept of a layer, for each statistic and head: a score, and where it was found."""
+
+    score: Tensor
+    example: Tensor
+    query: Tensor
+    weight: Tensor
+
+
+class PassageSeeker:
+    """Finds, in one batch, the row of each head in which it does most what it does."""
+
+    def __init__(self, batch: Batch, examples: Sequence[Encoded], kind: Kind) -> None:
+        self._ids, self._category = _sides(batch, kind)
+        self._ranks = np.array([rank_of(example) for example in examples])
+        order = torch.as_tensor(np.argsort(np.argsort(self._ranks)))
+        self._order = order.to(batch.input_ids.device)
+        self._own = kind != "cross"
+        words = self._category[0] == CATEGORIES.index("other")
+        # What special tokens look at says least of a text; of a text without others it is all.
+        there = self._category[0] >= 0
+        self._askable = torch.where(words.any(1, keepdim=True), words, there)
+        self._found: dict[int, Row] = {}
+
+    def look(self, layer: int, weight: Score, seen: Mapping[str, Tensor]) -> None:
+        """See the weights of a layer, and what was counted of them, by example and by row."""
+        means = _means(seen, (self._category[1] >= 0).sum(1))
+        example = _first_highest(means, self._order[:, None], 1)
+        heads = torch.arange(weight.shape[1], device=weight.device)
+        by_row = zip(_by_row(weight, seen), example, strict=True)
+        rows = torch.stack([row[chosen, heads] for row, chosen in by_row])
+        rows = rows.masked_fill(~self._askable[example], torch.nan)
+        places = torch.arange(rows.shape[-1], device=weight.device)
+        query = _first_highest(rows, places, 2)
+        score = means.gather(1, example[:, None])[:, 0]
+        self._found[layer] = Row(score, example, query, weight[example, heads, query])
+
+    def tally(self) -> Strongest:
+        """One observation for each statistic, layer and head."""
+        layers = [self._found[layer] for layer in sorted(self._found)]
+        score, example, query, weight = (
+            stacked([part.double() for part in parts]) for parts in zip(*layers, strict=True)
+        )
+        seen = ~np.isnan(score)
+        rows = np.full((*score.shape, WIDTH), np.nan)
+        ranks = self._ranks[np.nan_to_num(example).astype(int)]
+        rows[seen] = self._passages(
+            example[seen].astype(int), query[seen].astype(int), weight[seen], ranks[seen]
+        )
+        found = Strongest(score.shape, width=WIDTH)
+        found.update(_rounded(score)[None], np.where(seen, ranks, np.nan)[None], rows[None])
+        return found
+
+    def _passages(
+        self,
+        example: Int64[np.ndarray, " passage"],
+        query: Int64[np.ndarray, " passage"],
+        weight: Float64[np.ndarray, "passage key"],
+        ranks: Float64[np.ndarray, " passage"],
+    ) -> Float64[np.ndarray, "passage number"]:
+        """Each row with its text, as `WIDTH` says."""
+        (query_ids, key_ids), (query_places, key_places) = (
+            [array(side) for side in sides]
+            for sides in (self._ids, [_places(category) for category in self._category])
+        )
+        there = key_places[example] >= 0
+        weight = np.where(there, weight, -1.0)
+        middle = query if self._own else weight.argmax(-1)
+        kept = _kept(weight, middle, there)
+        taken = np.take_along_axis(there, kept, -1)
+        values = [np.take_along_axis(each, kept, -1) for each in (
+            key_places[example], key_ids[example], weight
+        )]  # fmt: skip
+        values = [np.where(taken, each, np.nan) for each in values]
+        values = [_widened(each) for each in values]
+        about = [ranks, there.sum(-1), query_places[example, query], query_ids[example, query]]
+        return np.concatenate([np.stack(about, -1), *values], axis=-1)
+
+
+def rank_of(example: Encoded) -> float:
+    """Which of two examples is kept if all else is alike: the shorter one; then any, but the same.
+
+    It depends on the tokens alone, and so examples can be found again by it.
+    """
+    ids = (*example.ids, -1, *example.target)
+    digest = blake2b(np.array(ids, dtype=np.int64).tobytes(), digest_size=5).digest()
+    return float(min(len(ids), 8000) * _RANKS + int.from_bytes(digest))
+
+
+def _sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Ids and categories of queries and keys; -1 is the category of padding."""
+    source = (batch.input_ids, batch.category)
+    if batch.target_ids is None or batch.target_category is None or kind == "encoder":
+        target = source
+    else:
+        target = (batch.target_ids, batch.target_category)
+    keys = source if kind == "cross" else target
+    return (target[0], keys[0]), (target[1], keys[1])
+
+
+def _means(
+    seen: Mapping[str, Tensor], lengths: Int64[Tensor, " batch"]
+) -> Float[Tensor, "statistic batch head"]:
+    """What each head does on average in each example."""
+    total = seen["total"][:, :, 0]
+    shares = [total[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
+    neighbours = seen["neighbour"].unbind(-1)
+    # One token alone is neither broad nor narrow.
+    uniform = torch.where(lengths > 1, lengths.double().log(), torch.nan)
+    broad = seen["entropy"][..., 0] / uniform[:, None]
+    return torch.stack([each.double() for each in (*shares, *neighbours, broad, -broad)])
+
+
+def _by_row(weight: Score, seen: Mapping[str, Tensor]) -> list[Float[Tensor, "batch head query"]]:
+    """The same of each row, in the same order."""
+    shares = [seen["rows"][..., CATEGORIES.index(name)] for name in TO_CATEGORY]
+    neighbours = []
+    for offset in NEIGHBOURS.values():
+        along = weight.diagonal(offset, -2, -1)
+        missing = weight.shape[2] - along.shape[-1] - max(-offset, 0)
+        gaps = (max(-offset, 0), max(missing, 0))
+        row = torch.nn.functional.pad(along, gaps, value=torch.nan)
+        neighbours.append(row[..., : weight.shape[2]])
+    entropies = seen["entropies"]
+    return [*shares, *neighbours, entropies, -entropies]
+
+
+def _first_highest(score: Tensor, order: Tensor, dim: int) -> Tensor:
+    """Where the highest score stands; of scores that are alike, the first by the order."""
+    size = score.shape[dim]
+    steps: Tensor = (score.double().nan_to_num(-100.0) * ALIKE).round().long()
+    return (steps * size + (size - 1 - order)).argmax(dim)
+
+
+def _rounded(score: Array) -> Array:
+    """Scores that are alike are equal, whatever rounding did to them."""
+    return np.round(score * ALIKE) / ALIKE
+
+
+def _places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:
+    """The number of each token in its example, wherever padding stands; -1 for padding."""
+    there = category >= 0
+    return torch.where(there, there.cumsum(1) - 1, -1)
+
+
+def _kept(
+    weight: Float64[np.ndarray, "passage key"],
+    middle: Int64[np.ndarray, " passage"],
+    there: np.ndarray,
+) -> Int64[np.ndarray, "passage kept"]:
+    """The highest keys and those nearest to the middle, in the order of the text."""
+    size = weight.shape[-1]
+    away = np.arange(size) - middle[:, None]
+    distance = np.where(there, 2 * np.abs(away) + (away < 0), 4 * size)
+    if size > HIGHEST:
+        highest = np.argpartition(-weight, HIGHEST, axis=-1)[:, :HIGHEST]
+        nearest = np.where(np.take_along_axis(there, highest, -1), -1, 4 * size)
+        np.put_along_axis(distance, highest, nearest, -1)
+    if size > KEPT:
+        return np.sort(np.argpartition(distance, KEPT, axis=-1)[:, :KEPT], axis=-1)
+    return np.broadcast_to(np.arange(size), weight.shape)
+
+
+def _widened(values: Float64[np.ndarray, "passage kept"]) -> Float64[np.ndarray, "passage kept2"]:
+    missing = KEPT - values.shape[-1]
+    return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)

@@ -1,0 +1,72 @@
+"""A passage of the corpus as a line of text, coloured by what each token gets."""
+
+from markupsafe import Markup
+
+from headlight.characters import printable
+from headlight.findings import Attended, Passage
+from headlight.views.colour import level
+from headlight.views.markup import element
+from headlight.views.numbers import percent_text
+
+_SOMETHING = 0.05
+"""Of the highest weight: a token that gets less is shown only beside others."""
+_INSIDE, _BOUNDARIES = "##", ("Ġ", "▁")
+"""How tokenizers mark pieces that go on with a word, or begin one."""
+
+
+def drawn_passage(passage: Passage, *, own: bool) -> Markup:
+    """The line: each token with its weight as colour and tip, gaps as dots, the query in a frame.
+
+    Args:
+        passage: Of a survey.
+        own: Whether the attending token is one of the attended text, as in self-attention.
+    """
+    marked = any(token.text.startswith(_BOUNDARIES) for token in passage.tokens)
+    parts: list[Markup] = []
+    before, high = -1, max(token.weight for token in passage.tokens)
+    for token in _worth_showing(passage.tokens, high):
+        if token.place > before + 1:
+            parts.append(Markup(" … "))
+        elif parts and _begins_word(token.text, marked=marked):
+            parts.append(Markup(" "))
+        asking = own and token.place == passage.place
+        parts.append(
+            element(
+                "span",
+                bare(token.text),
+                class_=f"q{level(token.weight, 0.0, high)}" + (" asking" if asking else ""),
+                title=f"{printable(token.text)} {percent_text(token.weight)}",
+            )
+        )
+        before = token.place
+    if before < passage.length - 1:
+        parts.append(Markup(" …"))
+    return element("span", *parts, class_="passage scale-blue", dir="auto")
+
+
+def bare(token: str) -> str:
+    """A token without the mark of its tokenizer, as it can be shown."""
+    for mark in (_INSIDE, *_BOUNDARIES):
+        if token.startswith(mark) and token != mark:
+            return printable(token[len(mark) :])
+    return printable(token)
+
+
+def strongest(passage: Passage) -> str:
+    """What is said under the line: who attends to what, and what the head does on average."""
+    best = max(passage.tokens, key=lambda token: token.weight)
+    return f"{bare(passage.query)} → {bare(best.text)} {percent_text(best.weight)}"
+
+
+def _worth_showing(tokens: list[Attended], high: float) -> list[Attended]:
+    """All but tokens that stand alone and get next to nothing."""
+    places = {token.place for token in tokens}
+    return [
+        token
+        for token in tokens
+        if {token.place - 1, token.place + 1} & places or token.weight >= _SOMETHING * high
+    ]
+
+
+def _begins_word(token: str, *, marked: bool) -> bool:
+    return token.startswith(_BOUNDARIES) if marked else not token.startswith(_INSIDE)

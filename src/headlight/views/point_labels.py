@@ -1,0 +1,85 @@
+"""Names beside the points of a panel that stand out, where there is room for them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from headlight.views.markup import element
+from headlight.views.scale import Number
+
+MOST = 5
+"""Names in one panel; a panel in which everything is named shows nothing."""
+
+_CHARACTER, _LINE = 6.4, 12.0
+"""Room that a character takes, and a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A point that may be named, and by how much it stands out."""
+
+    x: float
+    y: float
+    name: str
+    apart: float
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle."""
+
+    left: Number
+    top: Number
+    right: Number
+    bottom: Number
+
+    def meets(self, other: "Box") -> bool:
+        """Whether they overlap."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+    def holds(self, other: "Box") -> bool:
+        """Whether the other lies inside."""
+        across = self.left <= other.left and other.right <= self.right
+        return across and self.top <= other.top and other.bottom <= self.bottom
+
+
+def point_labels(spots: Iterable[Spot], room: Box, most: int = MOST) -> list[Markup]:
+    """The names of those that stand out most, each once, none over another or over their points.
+
+    Args:
+        spots: of all series; the one that is furthest from the others is named first.
+        room: where names may stand.
+        most: how many are named.
+    """
+    ordered = sorted(spots, key=lambda spot: (-spot.apart, spot.name, spot.x, spot.y))
+    furthest: dict[str, Spot] = {}
+    for spot in ordered:
+        furthest.setdefault(spot.name, spot)
+    chosen = list(furthest.values())[:most]
+    taken = [Box(spot.x - 3, spot.y - 3, spot.x + 3, spot.y + 3) for spot in chosen]
+    labels = []
+    for spot in chosen:
+        place = _free(spot, room, taken)
+        if place is not None:
+            taken.append(place)
+            labels.append(
+                element("text", spot.name, x=place.left, y=place.bottom - 2.5, class_="head-label")
+            )
+    return labels
+
+
+def _free(spot: Spot, room: Box, taken: Sequence[Box]) -> Box | None:
+    """The first place beside the point that is free: right, left, above, below."""
+    width = _CHARACTER * len(spot.name)
+    for left, top in (
+        (spot.x + 5, spot.y - _LINE / 2),
+        (spot.x - 5 - width, spot.y - _LINE / 2),
+        (spot.x - width / 2, spot.y - 7 - _LINE),
+        (spot.x - width / 2, spot.y + 7),
+    ):
+        box = Box(left, top, left + width, top + _LINE)
+        if room.holds(box) and not any(box.meets(other) for other in taken):
+            return box
+    return None

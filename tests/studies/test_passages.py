@@ -1,0 +1,87 @@
+"""Passages of a survey against loops over readings of each text."""
+
+import numpy as np
+import pytest
+import xarray
+
+from headlight.findings import passage_of
+from headlight.reading import read
+from headlight.studies.heads.passages import STATISTICS
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
+from studies.models import documents, model, texts
+
+
+def means(reading: xarray.Dataset, does: str, layer: int, head: int) -> tuple[float, np.ndarray]:
+    """What a head does on average in a text, and in each row, by loops."""
+    weight = reading["weight"].sel(layer=layer, head=head).values.astype(float)
+    n = len(weight)
+    if does in ("broad", "narrow"):
+        rows = np.array([-sum(w * np.log(w) for w in row if w > 0) for row in weight])
+        rows = rows if does == "broad" else -rows
+        return float(rows.mean() / np.log(n)), rows
+    offsets = {"previous": -1, "current": 0, "next": 1}
+    if does in offsets:
+        there = [i + offsets[does] for i in range(n)]
+        rows = np.array([weight[i, j] if 0 <= j < n else np.nan for i, j in enumerate(there)])
+        return float(np.nansum(rows) / n), rows
+    category = reading["key_category"].values
+    rows = np.array(
+        [sum(w for w, c in zip(row, category, strict=True) if c == does) for row in weight]
+    )
+    return float(rows.mean()), rows
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_passages_are_those_that_loops_find(family):
+    found, corpus = model(family), texts(6, longest=40, seed=2)
+    result = survey(corpus, found, progress=False)
+    readings = [read(found, text).dataset for text in corpus]
+    for does in STATISTICS:
+        for layer, head in np.ndindex(2, 4):
+            passage = passage_of(result, does, layer, head)
+            seen = [means(reading, does, layer, head)[0] for reading in readings]
+            if passage is None:
+                continue
+            assert passage.mean == pytest.approx(max(seen), abs=2e-3)
+            same = [r for r, s in zip(readings, seen, strict=True) if s > max(seen) - 2e-3]
+            assert any(_is_of(passage, reading, does, layer, head) for reading in same)
+
+
+def _is_of(passage, reading, does, layer, head) -> bool:
+    """Whether the passage is a row of a reading, and one in which the head does most."""
+    tokens = reading["query_token"].values.tolist()
+    if passage.length != len(tokens) or tokens[passage.place] != passage.query:
+        return False
+    weight = reading["weight"].sel(layer=layer, head=head).values[passage.place]
+    kept = passage.tokens
+    if not all(tokens[each.place] == each.text for each in kept):
+        return False
+    if not np.allclose(
+        [weight[each.place] for each in kept], [each.weight for each in kept], atol=1e-5
+    ):
+        return False
+    assert [each.place for each in kept] == sorted({each.place for each in kept})
+    assert len(kept) == min(len(tokens), 24)
+    assert max(each.weight for each in kept) == pytest.approx(weight.max(), abs=1e-5)
+    rows = means(reading, does, layer, head)[1]
+    others = reading["query_category"].values == "other"
+    return bool(rows[passage.place] >= np.nanmax(rows[others]) - 2e-3)
+
+
+def test_none_are_kept_if_they_are_not_wanted_or_there_are_no_weights():
+    found, corpus = model("bert"), texts(3, longest=10, seed=1)
+    for settings in (SurveySettings(passages=False), SurveySettings(measures=("norm",))):
+        result = survey(corpus, found, settings, progress=False)
+        assert "passage_score" not in result
+        assert passage_of(result, "next", 0, 0) is None
+
+
+def test_cross_attention_shows_the_source_and_names_the_target():
+    found, corpus = model("bart"), [" \n\n ".join(d.paragraphs) for d in documents(3)]
+    settings = SurveySettings(pairs=True, max_length=32, kind="cross")
+    result = survey(corpus, found, settings, progress=False)
+    passage = passage_of(result, "broad", 1, 2)
+    assert passage is not None
+    assert abs(sum(each.weight for each in passage.tokens) - 1) < 1e-4 or passage.length > 24
+    assert passage_of(result, "next", 1, 2) is None
