@@ -1,6 +1,6 @@
 """The model as users meet it: load it, read with it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.reading import Reading, read
 from headlight.vocabulary import Kinds, ValueBias
+from headlight.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
 
 
 class Model(CapturedModel):
@@ -74,6 +75,29 @@ class Model(CapturedModel):
         """
         chosen = AlternativeSettings(**settings)
         return alternatives(self, text, pair, place=(layer, head), n=n, kind=kind, settings=chosen)
+
+    def what_if(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        edits: Edit | Sequence[Edit],
+        kind: Kind | None = None,
+        top: int = 5,
+    ) -> WhatIf:
+        """What it would predict if it attended otherwise; see `headlight.what_if.what_if`."""
+        return what_if(self, text, pair, edits=edits, kind=kind, top=top)
+
+    def each_head_removed(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        kind: Kind | None = None,
+        layers: Iterable[int] | None = None,
+    ) -> Iterator[HeadEffect]:
+        """What predictions lose with each head; see `headlight.what_if.each_head_removed`."""
+        return each_head_removed(self, text, pair, kind=kind, layers=layers)
 
 
 def load(
