@@ -9,7 +9,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from headlight.capture import CapturedModel
-from headlight.capture.classes import task_of
+from headlight.capture.tasks import task_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import MissingHeadError

@@ -13,7 +13,7 @@ from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import run_study
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel, Objective, Prepared, default_objective
-from headlight.capture.classes import task_of
+from headlight.capture.tasks import task_of
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.run import State
