@@ -191,6 +191,72 @@ def test_metrics_are_those_of_single_texts(removal: str, measure: str, rows: str
         assert float(cell[name]) == pytest.approx(mean, abs=1e-5), name
 
 
+def tags(made: CapturedModel, words: list[str], kept: set[int], removal: str) -> np.ndarray:
+    """What a tagger says of every word of a sentence, of which some are taken away."""
+    ids = made.tokenizer([words], is_split_into_words=True, return_tensors="pt")["input_ids"]
+    gone = [word + 1 for word in range(len(words)) if word not in kept]
+    mask = torch.ones_like(ids)
+    if removal == "mask":
+        ids[0, gone] = MASK
+    else:
+        mask[0, gone] = 0
+    with torch.no_grad():
+        logits = made.transformer(input_ids=ids, attention_mask=mask).logits
+    return logits.double().softmax(-1)[0, 1:-1].numpy()
+
+
+@pytest.mark.parametrize("removal", ["mask", "attention"])
+@pytest.mark.parametrize("measure", ["leave_one_out", "gradient_input"])
+def test_a_tagger_is_asked_for_every_word(removal: str, measure: str) -> None:
+    """One order of the words of a sentence; the metrics of each of its answers; their mean."""
+    made, data = classifier(tokens=True), tagged(3)
+    made.tokenizer.mask_token = "<unk>"
+    result = headlight.faithfulness(
+        data, model=made, measures=(measure,), removals=(removal,), **QUICK
+    )
+    expected, right = [], []
+    for words, gold in data:
+        everything = set(range(len(words)))
+        whole = tags(made, words, everything, removal)
+        chosen = [int(row.argmax()) for row in whole]
+        right.append(np.mean([("bad", "good")[at] for at in chosen] == np.array(gold)))
+        if measure == "leave_one_out":
+            important = [
+                sum(
+                    whole[at, label] - tags(made, words, everything - {word}, removal)[at, label]
+                    for at, label in enumerate(chosen)
+                )
+                for word in range(len(words))
+            ]
+        else:
+            important = slopes(made, words, chosen)
+        order = sorted(range(len(words)), key=lambda word: -important[word])
+        rows = [
+            naive_metrics(
+                order, lambda kept, at=at, words=words: tags(made, words, kept, removal)[at]
+            )
+            for at in range(len(words))
+        ]
+        expected.append({name: np.mean([row[name] for row in rows]) for name in TOTALS})
+    cell = result.sel(measure=measure, removal=removal)
+    for name in TOTALS:
+        mean = np.mean([row[name] for row in expected])
+        assert float(cell[name]) == pytest.approx(mean, abs=1e-5), name
+    assert float(result.own_accuracy) == pytest.approx(np.mean(right))
+
+
+def slopes(made: CapturedModel, words: list[str], chosen: list[int]) -> list[float]:
+    """Gradient × input of the mean probability of the classes that are chosen, by word."""
+    network: Any = made.transformer
+    ids = made.tokenizer([words], is_split_into_words=True, return_tensors="pt")["input_ids"]
+    embedded = network.bert.embeddings.word_embeddings(ids).detach().requires_grad_()
+    found = network(inputs_embeds=embedded).logits.softmax(-1)[0, 1:-1]
+    sum(found[at, label] for at, label in enumerate(chosen)).backward()
+    products: list[float] = (embedded.grad * embedded).sum(-1)[0, 1:-1].tolist()
+    network.zero_grad()
+    return products
+
+
 def test_nothing_depends_on_batches() -> None:
     made, data = classifier(), labelled(7)
     options = {"model": made, "removals": ("delete",), "bootstrap": 50, "progress": False}
@@ -266,5 +332,7 @@ def test_wrong_requests(settings: dict[str, Any], says: str) -> None:
 def test_models_that_do_not_answer_once_are_refused() -> None:
     with pytest.raises(MissingHeadError, match="has no classification head"):
         headlight.faithfulness(labelled(2), model=model("bert"), progress=False)
-    with pytest.raises(UsageError, match="answers for every word"):
-        headlight.faithfulness(tagged(2), model=classifier(tokens=True), progress=False)
+    with pytest.raises(UsageError, match="there is no answer for one that is left out"):
+        headlight.faithfulness(
+            tagged(2), model=classifier(tokens=True), removals=("delete",), progress=False
+        )

@@ -18,6 +18,8 @@ Words = frozenset[int]
 """The numbers of the words of a text that are taken away."""
 
 Probabilities = Float64[np.ndarray, " class"]
+Answered = Float64[np.ndarray, "answer class"]
+"""Of a text the probabilities of its one answer; of a sentence of a tagger those of each word."""
 Importance = Float64[np.ndarray, " _"]
 """Of each word of a text; texts differ in length."""
 Order = Int64[np.ndarray, " _"]
@@ -90,13 +92,14 @@ def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Re
         removals: the ways to take them away.
 
     Raises:
-        UsageError: the model is a tagger, has no mask token, or nothing would be left of a text.
+        UsageError: the model has no mask token, nothing would be left of a text, or a tagger would
+            have to answer for words that are gone.
     """
     ways = set(removals)
-    if classes.task == "token":
+    if classes.task == "token" and "delete" in ways:
         raise UsageError(
-            f"{model.name} answers for every word, and words are taken away for one answer; give "
-            "a classifier of texts."
+            f"{model.name} answers for every word, and there is no answer for one that is left "
+            "out; words can be taken away by mask or attention."
         )
     mask_id(model, ways)
     tokenizer = model.require_tokenizer("a study reads text")
@@ -113,7 +116,7 @@ class Answers:
     The same words of a text are taken away only once, whoever asks for it.
 
     Args:
-        model: A classifier of texts.
+        model: A classifier of texts, or of tokens.
         examples: The texts.
         removal: How words are taken away.
         batch_tokens: Tokens that run together at most.
@@ -131,7 +134,7 @@ class Answers:
         self._removal = removal
         self._batch_tokens = batch_tokens
         self._mask = mask_id(model, (removal,))
-        self._known: dict[tuple[int, Words], Probabilities] = {}
+        self._known: dict[tuple[int, Words], Answered] = {}
 
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
         """Run the model on texts, by their numbers, without these words, as far as it is needed."""
@@ -143,19 +146,21 @@ class Answers:
             found = self._run([cuts[at] for at in chosen])
             self._known |= {missing[at]: row for at, row in zip(chosen, found, strict=True)}
 
-    def without(self, text: int, words: Words) -> Probabilities:
-        """The probabilities of the classes, once they were asked for."""
+    def without(self, text: int, words: Words) -> Answered:
+        """The probabilities of the classes, once they were asked for.
+
+        A tagger answers for the words that are taken away as well, where they stood.
+        """
         return self._known[text, words]
 
-    def _run(self, cuts: Sequence[Cut]) -> Float64[np.ndarray, "text class"]:
+    def _run(self, cuts: Sequence[Cut]) -> list[Answered]:
         model = self._model
         device = model.transformer.device
         examples = [each.example for each in cuts]
         batch = _hiding(model.collate(examples), cuts)
-        found: Float64[np.ndarray, "text class"] = (
-            Readout(examples, device).probabilities(model, batch).numpy()
-        )
-        return found
+        readout = Readout(examples, device)
+        found = readout.probabilities(model, batch).numpy()
+        return [found[readout.owners == text] for text in range(len(examples))]
 
 
 def _hiding(batch: Batch, cuts: Sequence[Cut]) -> Batch:

@@ -1,6 +1,7 @@
 """How important each word of a text is to an answer, by each measure."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified
+from headlight.analysis.classifier_plan import Classified, Readout
 from headlight.analysis.erasure import Answers, Importance
 from headlight.analysis.positions import array
 from headlight.analysis.settings import OF_ATTENTION, WordImportanceSettings
@@ -66,8 +67,13 @@ def token_importance(
     texts: Texts,
     sites: Sequence[AttentionSite],
     settings: WordImportanceSettings,
+    readout: Readout,
 ) -> dict[str, PerToken]:
-    """What each token is given by each measure that looks into the model, once for the batch."""
+    """What each token is given by each measure that looks into the model, once for the batch.
+
+    Gradients are those of the probability of the class that is chosen, of a tagger of the mean over
+    the words of a sentence.
+    """
     found: dict[str, PerToken] = {}
     if any(name in OF_ATTENTION for name in settings.measures):
         seen = AttentionImportance(texts, settings)
@@ -76,18 +82,17 @@ def token_importance(
             model.run(batch)
         found = seen.found()
     if "gradient_input" in settings.measures:
-        found["gradient_input"] = input_times_gradient(model, batch, _probability)
+
+        def probability(output: Any) -> Float[Tensor, " batch"]:
+            chosen = readout.answers(output.logits).softmax(-1).amax(-1)
+            return readout.mean_by_text(chosen[None])[0]
+
+        found["gradient_input"] = input_times_gradient(model, batch, probability)
     if "attribution" in settings.measures:
         given = attribute(model, batch, settings.attribution, kind=sites[0].kind)
         rows = texts.rows(settings.rows)
         found["attribution"] = share_of_rows(given.contribution[-1], rows)
     return found
-
-
-def _probability(output: object) -> Float[Tensor, " batch"]:
-    """The probability of the class that is chosen."""
-    logits: Tensor = output.logits  # type: ignore[attr-defined]
-    return logits.softmax(-1).amax(-1)
 
 
 def by_word(tokens: PerToken, examples: Sequence[Classified]) -> list[Importance]:
@@ -108,7 +113,7 @@ def random_source(seed: int, stream: int) -> np.random.Generator:
 
 
 def left_out(answers: Answers, examples: Sequence[Classified]) -> list[Importance]:
-    """What the probability of the chosen class loses without each word."""
+    """What the probability of the chosen class loses without each word; of a tagger the mean."""
     numbers = [max(example.words) + 1 for example in examples]
     alone = [
         (text, frozenset({word})) for text, number in enumerate(numbers) for word in range(number)
@@ -117,9 +122,9 @@ def left_out(answers: Answers, examples: Sequence[Classified]) -> list[Importanc
     found = []
     for text, number in enumerate(numbers):
         whole = answers.without(text, frozenset())
-        chosen = int(whole.argmax())
+        chosen = np.arange(len(whole)), whole.argmax(-1)
         lost = [
-            whole[chosen] - answers.without(text, frozenset({word}))[chosen]
+            (whole[chosen] - answers.without(text, frozenset({word}))[chosen]).mean()
             for word in range(number)
         ]
         found.append(np.array(lost))

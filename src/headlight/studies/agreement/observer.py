@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified, by_answer
+from headlight.analysis.classifier_plan import Classified, Readout, by_answer
 from headlight.analysis.erasure import Answers, Importance
 from headlight.analysis.importance import by_word, left_out, random_source, token_importance
 from headlight.analysis.settings import RANDOM
@@ -80,7 +80,10 @@ class AgreementObserver:
     def _importance(self, answers: Answers) -> dict[str, list[Importance]]:
         """Of each word of each text by each measure; sizes, if signs are not asked for."""
         settings = self._settings
-        tokens = token_importance(self._model, self._batch, self._texts, self._sites, settings)
+        readout = Readout(self._examples, self._model.transformer.device)
+        tokens = token_importance(
+            self._model, self._batch, self._texts, self._sites, settings, readout
+        )
         known = {name: by_word(values, self._examples) for name, values in tokens.items()}
         if "leave_one_out" in settings.measures:
             known["leave_one_out"] = left_out(answers, self._examples)

@@ -11,6 +11,7 @@ from headlight.analysis.plan import Pass
 from headlight.analysis.runner import run_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
+from headlight.errors import UsageError
 from headlight.run import State
 from headlight.studies.agreement.observer import AgreementObserver
 from headlight.studies.agreement.result import dataset
@@ -59,6 +60,11 @@ def run(
     settings = settings or AgreementSettings()
     title = "Which measures agree on the words that matter"
     plan, classes = plan_classifier_study("agreement", title, source, model, settings)
+    if classes.task == "token":
+        raise UsageError(
+            f"{model.name} answers for every word, and measures are compared for one answer; give "
+            "a classifier of texts."
+        )
     check_removals(model, classes, (settings.removal,))
     names = classes.names
 

@@ -39,10 +39,10 @@ def removals(order: Order) -> Iterator[Words]:
 
 
 def metrics(order: Order, without: Callable[[Words], Probabilities]) -> Row:
-    """All numbers of a text: `TOTALS`, then by share and by step; see `parts`.
+    """All numbers of an answer: `TOTALS`, then by share and by step; see `parts`.
 
-    With p the probability of the class that the model chooses for the whole text, and of x the
-    words by their order:
+    With p the probability of the class that the model chooses given the whole text, and of x
+    the words by their order:
 
     * comprehensiveness: p(x) − p(x without the first words), the mean over `SHARES`;
     * sufficiency: p(x) − p(the first words alone), the mean over `SHARES`;

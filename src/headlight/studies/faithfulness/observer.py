@@ -1,13 +1,13 @@
 """What answers for a batch lose with the words that each measure calls important."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Float64
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified
-from headlight.analysis.erasure import Answers, Importance, Order
+from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.analysis.erasure import Answers, Importance, Order, Probabilities, Words
 from headlight.analysis.importance import by_word, left_out, random_source, token_importance
 from headlight.analysis.settings import RANDOM
 from headlight.capture import AttentionSite, CapturedModel
@@ -23,7 +23,7 @@ class FaithfulnessObserver:
     """Runs the model on a batch as it is, and without words, in the order of each measure.
 
     Args:
-        model: A classifier of texts.
+        model: A classifier of texts, or of tokens.
         batch: What it reads.
         examples: The same, with their classes.
         sites: The layers whose attention is looked at.
@@ -48,7 +48,10 @@ class FaithfulnessObserver:
     def tally(self) -> Tally:
         """All metrics of each text, by measure and by the way words are taken away."""
         settings = self._settings
-        tokens = token_importance(self._model, self._batch, self._texts, self._sites, settings)
+        readout = Readout(self._examples, self._model.transformer.device)
+        tokens = token_importance(
+            self._model, self._batch, self._texts, self._sites, settings, readout
+        )
         known = {name: by_word(values, self._examples) for name, values in tokens.items()}
         rows, right = [], np.zeros(0)
         for removal in settings.removals:
@@ -90,8 +93,12 @@ class FaithfulnessObserver:
     def _mean(
         self, answers: Answers, text: int, orders: Sequence[Order]
     ) -> Float64[np.ndarray, " number"]:
-        """The metrics of a text, over some orders of it."""
-        rows = [metrics(order, lambda words: answers.without(text, words)) for order in orders]
+        """The metrics of a text, over some orders of it, and over all of its answers."""
+        rows = [
+            metrics(order, answer)
+            for order in orders
+            for answer in _answers(answers, text, len(self._examples[text].labels))
+        ]
         mean: Float64[np.ndarray, " number"] = np.mean(rows, axis=0)
         return mean
 
@@ -106,13 +113,21 @@ class FaithfulnessObserver:
         return found
 
     def _right(self, answers: Answers) -> Float64[np.ndarray, " text"]:
-        """Whether the whole texts are put into the class that they are of."""
+        """The share of the answers to each whole text that are right."""
         return np.array(
             [
-                float(int(answers.without(text, frozenset()).argmax()) == example.labels[0])
+                (answers.without(text, frozenset()).argmax(-1) == np.array(example.labels)).mean()
                 for text, example in enumerate(self._examples)
             ]
         )
+
+
+def _answers(
+    answers: Answers, text: int, number: int
+) -> Iterator[Callable[[Words], Probabilities]]:
+    """For each answer to a text, what becomes of it without some words."""
+    for at in range(number):
+        yield lambda words, at=at: answers.without(text, words)[at]  # type: ignore[misc]
 
 
 def _order(importance: Importance) -> Order:

@@ -14,13 +14,13 @@ _MEANINGS = {
     "sufficiency": "p lost with the most important words alone, mean over shares",
     "deletion": "area under p as the most important words are taken away",
     "insertion": "area under p as the most important words are given",
-    "first_flip": "share of texts whose class changes without the most important word",
-    "share_to_flip": "share of the words without which the class changes, 1 if it never does",
+    "first_flip": "share of answers that change without the most important word",
+    "share_to_flip": "share of the words without which the answer changes, 1 if it never does",
     "share_comprehensiveness": "p lost without a share of the words, the most important",
     "share_sufficiency": "p lost with a share of the words alone, the most important",
     "deletion_curve": "p without a share of the words, the most important",
     "insertion_curve": "p with a share of the words alone, the most important",
-    "own_accuracy": "share of texts whose class is right",
+    "own_accuracy": "share of answers that are right",
 }
 _BOUNDS = {"": "", "_low": "lower end of the 95% interval of the ", "_high": "upper end of the 95% "
            "interval of the "}  # fmt: skip

@@ -34,7 +34,8 @@ def run(
 
     Args:
         source: see `headlight.analysis.classifier_plan.LabelledSource`.
-        model: a classifier of texts.
+        model: a classifier of texts or of tokens; of the latter all numbers are means over the
+            words of a sentence, for each of which p is that of its own class.
         settings: see `FaithfulnessSettings`.
         folder: see `RunFolder`; without one nothing is kept.
         command: how it was asked for, for the record.
@@ -48,7 +49,7 @@ def run(
 
     Raises:
         MissingHeadError: the model is no classifier.
-        UsageError: it is a tagger, words cannot be taken away so, or something else does not fit.
+        UsageError: words cannot be taken away so, or something else does not fit.
         CorpusError: the corpus cannot be read, holds no text, or a label is none of the classes.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
         CaptureError: an answer is not finite.

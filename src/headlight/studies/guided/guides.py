@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified
+from headlight.analysis.classifier_plan import Classified, Readout
 from headlight.analysis.importance import random_source, token_importance
 from headlight.capture import AttentionSite, CapturedModel, load_model
 from headlight.encode import length_batches
@@ -85,7 +85,8 @@ def _measured(
         some = [examples[at] for at in chosen]
         batch = model.collate(some)
         texts = Texts.of(batch, some, sites[0].kind)
-        found = token_importance(model, batch, texts, sites, settings)
+        readout = Readout(some, model.transformer.device)
+        found = token_importance(model, batch, texts, sites, settings, readout)
         for name, values in found.items():
             rows = values.detach().cpu().double().numpy()
             for row, at in enumerate(chosen):

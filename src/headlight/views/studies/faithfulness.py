@@ -41,8 +41,9 @@ DEFINITIONS = (
     "of ERASER). Deletion and insertion: the area under p as 0, 10, …, 100% of the words are "
     "taken away, or given. Flips by the first: texts whose class changes without the one most "
     "important word. Share to flip: the smallest of these shares without which the class changes, "
-    "1 if it never does. Arrows say in which direction an order tells more of what the answer "
-    "rests on. Texts without words are not what the model was trained on, so compare with the "
+    "1 if it never does. Of a tagger all are means over the words of a sentence, each with the "
+    "class that is chosen for it. Arrows say in which direction an order tells more of what the "
+    "answer rests on. Texts without words are not what the model was trained on, so compare with the "
     "random order, and ways to take words away with each other."
 )
 
@@ -89,7 +90,7 @@ def _rows(result: xr.Dataset) -> str:
 
 def _accuracy(result: xr.Dataset) -> str:
     right = float(result["own_accuracy"])
-    return f"The model is right in {right:.1%} of the texts. Intervals: 95%, bootstrap over texts."
+    return f"{right:.1%} of the model's answers are right. Intervals: 95%, bootstrap over texts."
 
 
 def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
