@@ -43,8 +43,8 @@ DEFINITIONS = (
     "important word. Share to flip: the smallest of these shares without which the class changes, "
     "1 if it never does. Of a tagger all are means over the words of a sentence, each with the "
     "class that is chosen for it. Arrows say in which direction an order tells more of what the "
-    "answer rests on. Texts without words are not what the model was trained on, so compare with the "
-    "random order, and ways to take words away with each other."
+    "answer rests on. Texts without words are not what the model was trained on, so compare with "
+    "the random order, and ways to take words away with each other."
 )
 
 
