@@ -31,6 +31,8 @@ HOSTILE = "\x1b[2J\x9b31m\x07"
 """Clears a screen, colours what follows and rings the bell, where a terminal obeys."""
 
 COMMANDS = sorted(get_command(app).commands)
+ENDLESS = {"serve"}
+"""What works until it is interrupted."""
 SOURCES = {
     "text": "corpus", "treebank": "dev.conllu", "coreference": "litbank", "parallel": "pairs",
     "labelled": "reviews", "text_or_labelled": "corpus",
@@ -175,7 +177,7 @@ def obeyed(text: str) -> list[str]:
     return [each for each in text if each != "\n" and not each.isprintable()]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - ENDLESS))
 def test_no_terminal_spoils_the_work_of_a_command(called, monkeypatch, data, runs, command):
     arguments = work_of(command, data, runs)
     narrow = Bytes("ascii")

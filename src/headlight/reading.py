@@ -38,6 +38,8 @@ _HOW = {
 }
 """Why a reading may lack a measure that needs something."""
 
+_Visit = Callable[[LayerRecord], tuple[AttentionSite, dict[str, np.ndarray]]]
+
 
 class Reading:
     """One text as a model reads it.
@@ -134,6 +136,24 @@ class Reading:
             return self._repr_html_()
         return IFrame("", "100%", FRAME_HEIGHT, extras=[f'srcdoc="{self._escaped_page()}"'])
 
+    def explore(self, *, height: int = FRAME_HEIGHT) -> Any:
+        """The view as a widget: the kernel gives all cells of each layer, also of long texts.
+
+        Args:
+            height: in pixels.
+
+        Raises:
+            UsageError: the library anywidget is not installed.
+        """
+        try:
+            from headlight.views.widget import ReadingWidget
+        except ImportError as problem:
+            raise UsageError(
+                "the widget needs anywidget; install it with: "
+                "pip install 'headlight-attention[widget]'"
+            ) from problem
+        return ReadingWidget(self.dataset, height=height)
+
     def save(
         self,
         path: str | Path,
@@ -189,6 +209,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
     value_bias: ValueBias = "include",
     attribution: bool | AttributionSettings = False,
     command: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Reading:
     """Read one text, or a pair, and keep every measure of every head.
 
@@ -203,6 +224,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         attribution: compute what input tokens contribute to hidden ones as well, which costs more
             than everything else; estimated, unless settings say otherwise.
         command: how it was asked for, for the record.
+        progress: is given the number of layers that are done, and of all; what it raises ends it.
 
     Raises:
         UsageError: no tokenizer, an empty or too long text, no such kind or layer, or contributions
@@ -217,7 +239,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
     settings = AttributionSettings() if attribution is True else attribution or None
     visit = _visitor(model, example, kind, value_bias, settings)
-    seen = dict(capture_one(model, example, sites, visit))
+    seen = dict(capture_one(model, example, sites, _followed(visit, len(sites), progress)))
     attributes = {
         "title": "Reading",
         "text": text,
@@ -249,7 +271,7 @@ def _visitor(
     kind: Kinds | None,
     value_bias: ValueBias,
     settings: AttributionSettings | None,
-) -> Callable[[LayerRecord], tuple[AttentionSite, dict[str, np.ndarray]]]:
+) -> _Visit:
     """What is made of each layer; contributions are computed before the model is captured."""
     contributions = None
     if settings is not None:
@@ -268,6 +290,21 @@ def _visitor(
         return record.site, _measured(record, value_bias)
 
     return visit
+
+
+def _followed(visit: _Visit, layers: int, progress: Callable[[int, int], None] | None) -> _Visit:
+    """The same, and each layer that is done is told."""
+    done = 0
+
+    def follow(record: LayerRecord) -> tuple[AttentionSite, dict[str, np.ndarray]]:
+        nonlocal done
+        found = visit(record)
+        done += 1
+        if progress is not None:
+            progress(done, layers)
+        return found
+
+    return follow
 
 
 def _counts(example: Encoded, tokenizer: Any) -> dict[str, int]:

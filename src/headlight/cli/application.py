@@ -13,6 +13,7 @@ from headlight.cli.examples import STUDY_EXAMPLES
 from headlight.cli.printing import say
 from headlight.cli.read import READ_EXAMPLES, read
 from headlight.cli.reproduce import REPRODUCE_EXAMPLES, reproduce
+from headlight.cli.serve import SERVE_EXAMPLES, serve
 from headlight.cli.study import study_command
 from headlight.studies.catalogue import STUDIES
 
@@ -53,6 +54,7 @@ def make_app() -> typer.Typer:
     made.callback()(_root)
     # Help lists them in this order.
     made.command(epilog=READ_EXAMPLES, rich_help_panel=TEXTS)(read)
+    made.command(epilog=SERVE_EXAMPLES, rich_help_panel=TEXTS)(serve)
     made.command(epilog=ALTERNATIVES_EXAMPLES, rich_help_panel=TEXTS)(alternatives)
     made.command(epilog=CHECK_EXAMPLES, rich_help_panel=TEXTS)(check)
     for study in STUDIES.values():

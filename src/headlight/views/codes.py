@@ -14,6 +14,11 @@ PICTURE = 48
 
 Code = Literal["sqrt", "signed"]
 """Of sizes, or of numbers that may be below 0; see `headlight.views.container`."""
+WORST = {
+    "sqrt": 1 / STEPS + 1 / (2 * STEPS) ** 2,
+    "signed": 1 / SIGNED_STEPS + 1 / (2 * SIGNED_STEPS) ** 2,
+}
+"""By how much a number may be wrong, as a share of its scale: half a step of the root."""
 
 
 def encode(

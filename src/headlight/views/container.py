@@ -5,6 +5,7 @@ The **header** is JSON::
     format        "headlight-view/2"; a reader refuses a larger major number
     model, revision, text, pair, created, command      strings
     versions      object: name -> version
+    live          true where a host gives blobs when they are asked for; absent in a file
     kinds         object: kind of attention -> object:
         layers        numbers of the layers, as the model counts them from 0
         heads         how many heads each of these layers has
@@ -19,6 +20,7 @@ The **header** is JSON::
             bound         by how much a number may be wrong, as measured when it was written
             cells         how many cells each row keeps; null where it keeps all
             dense         list of [layer, head] that keep all nevertheless
+            largest       [layer][head], by their places: sizes; where there are pictures
         first         [layer, head], by their places: the head that is shown first
         statistics    list of objects with name, label, unit and by_measure: name -> [layer][head]
 
@@ -30,11 +32,11 @@ over head and query:
 * ``signed``: a number is sign(c) · (c / 63)² · scale with c = code - 128
 
 The code 255 stands for a number that was not observed. Where rows keep some cells only, ``keys``
-(uint16) and ``codes`` are over head, query and cell, the strongest first, and ``picture`` (uint8,
-as ``sqrt`` with the scale 1) is the map of each head, pooled by its largest sizes to at most 48
-rows and columns and divided by its largest. Heads among ``dense`` have a blob
-``KIND/MEASURE/LAYER/HEAD`` with all codes beside it. ``vector_norm``, of which norms are made, is
-float32 over head and key.
+(uint16) and ``codes`` are over head, query and cell, the strongest first. There, and in a live
+view, ``picture`` (uint8, as ``sqrt`` with the scale ``largest``) is the map of each head, pooled by
+its largest sizes to at most 48 rows and columns; a product of several measures has pictures too.
+Heads among ``dense`` have a blob ``KIND/MEASURE/LAYER/HEAD`` with all codes beside it.
+``vector_norm``, of which norms are made, is float32 over head and key.
 """
 
 import base64
@@ -123,13 +125,32 @@ def pack(
         view = View({}, blobs)
         if view.size <= budget:
             break
-    header = {
+    told = {kind: part.header(number, whole) for kind, part in kinds.items()}
+    return View(header_of(reading, told), blobs)
+
+
+def header_of(reading: xr.Dataset, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """The header of a view, of which the kinds are told already."""
+    return {
         "format": FORMAT,
         **{name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES},
         "versions": versions_of(reading),
-        "kinds": {kind: part.header(number, whole) for kind, part in kinds.items()},
+        "kinds": dict(kinds),
     }
-    return View(header, blobs)
+
+
+def header_of_kind(
+    part: xr.Dataset, heads: list[int], measures: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """What a header says of one kind of attention, of which the measures are told already."""
+    return {
+        "layers": part["layer"].values.tolist(),
+        "heads": heads,
+        **token_sides(part),
+        "measures": {row.name: measures[row.name] for row in pairwise_rows(part)},
+        "first": list(most_misleading(part)),
+        "statistics": head_statistics(part),
+    }
 
 
 def unpack(header: Mapping[str, Any], get: Callable[[str], bytes]) -> xr.Dataset:
@@ -180,21 +201,22 @@ class EncodedLayer:
     codes: UInt8[np.ndarray, "head query key"]
     keys: Int[np.ndarray, "head query cell"]
     pictures: UInt8[np.ndarray, "head row column"]
+    largest: list[float]
 
     def blobs(self, name: str, cells: int | None, whole: Iterable[int]) -> Blobs:
         """By name; ``whole`` are heads that keep all cells."""
-        found = {f"{name}/scale": _deflated(self.scale.astype("<f4"))}
+        found = {f"{name}/scale": deflated(self.scale.astype("<f4"))}
         if cells is None:
-            return found | {f"{name}/codes": _deflated(self.codes)}
+            return found | {f"{name}/codes": deflated(self.codes)}
         keys = self.keys[..., :cells]
         kept = np.take_along_axis(self.codes, keys, axis=-1)
         found |= {
-            f"{name}/keys": _deflated(keys.astype("<u2")),
-            f"{name}/codes": _deflated(kept),
-            f"{name}/picture": _deflated(self.pictures),
+            f"{name}/keys": deflated(keys.astype("<u2")),
+            f"{name}/codes": deflated(kept),
+            f"{name}/picture": deflated(self.pictures),
         }
         own = (head for head in whole if head < len(self.codes))
-        return found | {f"{name}/{head}": _deflated(self.codes[head]) for head in own}
+        return found | {f"{name}/{head}": deflated(self.codes[head]) for head in own}
 
 
 @dataclass(frozen=True)
@@ -209,9 +231,33 @@ class EncodedMeasure:
     def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
         """What the header says of it."""
         per = "head" if self.row.per_head else "layer"
-        chosen = [list(head) for head in dense] if cells is not None and self.row.per_head else []
-        about = {"code": self.code, "bound": self.bound, "cells": cells, "dense": chosen}
-        return {"per": per, **about}
+        about = {"per": per, "code": self.code, "bound": self.bound, "cells": cells}
+        if cells is None:
+            return about | {"dense": []}
+        chosen = [list(head) for head in dense] if self.row.per_head else []
+        return about | {"dense": chosen, "largest": [each.largest for each in self.layers]}
+
+
+@dataclass(frozen=True)
+class Product:
+    """A measure that is the product of others.
+
+    Attributes:
+        sources: of which; more than one, or one that it is equal to.
+        bound: by how much a number may be wrong.
+        layers: the maps of a product of several.
+    """
+
+    sources: list[str]
+    bound: float
+    layers: list[NDArray[np.float32]]
+
+    def header(self, cells: int | None) -> dict[str, Any]:
+        """What the header says of it."""
+        about = {"per": "head", "from": self.sources, "bound": self.bound}
+        if cells is None:
+            return about
+        return about | {"largest": [largest_of(maps) for maps in self.layers]}
 
 
 @dataclass(frozen=True)
@@ -228,7 +274,7 @@ class EncodedKind:
     part: xr.Dataset
     heads: list[int]
     measures: dict[str, EncodedMeasure]
-    products: dict[str, dict[str, Any]]
+    products: dict[str, Product]
 
     def blobs(self, kind: str, cells: int | None, dense: frozenset[Head]) -> Blobs:
         """By name."""
@@ -238,25 +284,21 @@ class EncodedKind:
                 own = sorted(head for each, head in dense if each == layer)
                 whole = own if measured.row.per_head else []
                 found |= encoded.blobs(f"{kind}/{name}/{layer}", cells, whole)
-        if any("vector_norm" in about["from"] for about in self.products.values()):
-            lengths = _lengths(self.part)
-            for layer, number in enumerate(self.heads):
+        several = {name: each for name, each in self.products.items() if len(each.sources) > 1}
+        lengths = lengths_of(self.part) if several else None
+        for layer, number in enumerate(self.heads):
+            if lengths is not None:
                 name = f"{kind}/vector_norm/{layer}/codes"
-                found[name] = _deflated(lengths[layer, :number].astype("<f4"))
+                found[name] = deflated(lengths[layer, :number].astype("<f4"))
+            for name, each in several.items() if cells is not None else ():
+                found[f"{kind}/{name}/{layer}/picture"] = deflated(pictures(each.layers[layer]))
         return found
 
     def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
         """What the header says of this kind."""
         told = {name: each.header(cells, dense) for name, each in self.measures.items()}
-        order = [row.name for row in _pairwise(self.part)]
-        return {
-            "layers": self.part["layer"].values.tolist(),
-            "heads": self.heads,
-            **token_sides(self.part),
-            "measures": {name: (told | self.products)[name] for name in order},
-            "first": list(most_misleading(self.part)),
-            "statistics": head_statistics(self.part),
-        }
+        told |= {name: each.header(cells) for name, each in self.products.items()}
+        return header_of_kind(self.part, self.heads, told)
 
 
 def _placed(head: Head, kinds: Mapping[str, EncodedKind]) -> Head:
@@ -281,47 +323,50 @@ def _least(kinds: Mapping[str, EncodedKind]) -> float:
 
 
 def _encoded(part: xr.Dataset) -> EncodedKind:
-    heads = _heads(part)
+    heads = heads_of(part)
     measures: dict[str, EncodedMeasure] = {}
-    products: dict[str, dict[str, Any]] = {}
-    for row in _pairwise(part):
-        values = _cells_of(part, row.name)
-        sources = _sources(part, row.name, values)
-        if sources:
-            products[row.name] = {"per": "head", "from": sources}
+    products: dict[str, Product] = {}
+    for row in pairwise_rows(part):
+        values = cells_of(part, row.name)
+        if sources := sources_of(part, row.name, values):
+            bound = _bound_of(values, sources, measures["weight"], part)
+            maps = [values[layer, :number] for layer, number in enumerate(heads)]
+            products[row.name] = Product(sources, bound, maps)
         else:
             measures[row.name] = _encoded_measure(values, heads, row)
-    for name, about in products.items():
-        about["bound"] = _bound_of(_cells_of(part, name), about["from"], measures["weight"], part)
     return EncodedKind(part, heads, measures, products)
 
 
-def _pairwise(part: xr.Dataset) -> list[Measure]:
+def pairwise_rows(part: xr.Dataset) -> list[Measure]:
+    """The measures of pairs of positions that it has."""
     return [row for row in measure_table() if row.pairwise and row.name in part]
 
 
-def _heads(part: xr.Dataset) -> list[int]:
+def heads_of(part: xr.Dataset) -> list[int]:
     """How many heads each layer has; those that a layer lacks are NaN."""
     per_head = next(row.name for row in measure_table() if row.name in part and row.per_head)
-    there = np.isfinite(_cells_of(part, per_head)).any((-1, -2))
+    there = np.isfinite(cells_of(part, per_head)).any((-1, -2))
     return [int(number) for number in there.sum(-1)]
 
 
-def _cells_of(part: xr.Dataset, name: str) -> Float[np.ndarray, "layer *head query key"]:
+def cells_of(part: xr.Dataset, name: str) -> Float[np.ndarray, "layer *head query key"]:
+    """A measure, over its axes."""
     return np.asarray(part[name].transpose(*measure(name).axes).values, dtype=np.float32)
 
 
-def _sources(part: xr.Dataset, name: str, values: NDArray[np.float32]) -> list[str]:
+def sources_of(part: xr.Dataset, name: str, values: NDArray[np.float32]) -> list[str]:
     """The measures whose product it is, so that it needs no room of its own."""
     if name == "norm" and {"weight", "vector_norm"} <= set(part):
         lengths = part["vector_norm"].transpose("layer", "head", "key").values
-        product = _cells_of(part, "weight") * lengths[:, :, None, :]
-        largest = np.nanmax(np.abs(values), initial=0)
-        if np.allclose(product, values, rtol=1e-3, atol=1e-6 * largest, equal_nan=True):
+        least = 1e-6 * np.nanmax(np.abs(values), initial=0)
+        if all(
+            np.allclose(weight * length[:, None], norm, rtol=1e-3, atol=least, equal_nan=True)
+            for weight, length, norm in zip(cells_of(part, "weight"), lengths, values, strict=True)
+        ):
             return ["weight", "vector_norm"]
     if name == "effective" and "weight" in part:
-        far = np.abs(_cells_of(part, "weight") - values)
-        if np.nanmax(far, initial=0) < SAME:
+        pairs = zip(cells_of(part, "weight"), values, strict=True)
+        if all(np.nanmax(np.abs(weight - found), initial=0) < SAME for weight, found in pairs):
             return ["weight"]
     return []
 
@@ -333,7 +378,7 @@ def _bound_of(
     part: xr.Dataset,
 ) -> float:
     """By how much a product of what is stored may be wrong."""
-    lengths = _lengths(part) if len(sources) > 1 else None
+    lengths = lengths_of(part) if len(sources) > 1 else None
     worst = 0.0
     for layer, encoded in enumerate(weight.layers):
         found = decode(encoded.codes, encoded.scale, weight.code)
@@ -344,7 +389,8 @@ def _bound_of(
     return worst
 
 
-def _lengths(part: xr.Dataset) -> Float[np.ndarray, "layer head key"]:
+def lengths_of(part: xr.Dataset) -> Float[np.ndarray, "layer head key"]:
+    """The lengths of vectors, as they are stored."""
     return shortened(part["vector_norm"].transpose("layer", "head", "key").values)
 
 
@@ -357,12 +403,19 @@ def _encoded_measure(
         maps = values[layer, :number] if row.per_head else values[layer][None]
         scale, codes = encode(maps, code)
         worst = max(worst, float(np.nanmax(np.abs(decode(codes, scale, code) - maps), initial=0)))
-        layers.append(EncodedLayer(scale, codes, strongest(maps, max(CELLS)), pictures(maps)))
+        kept = strongest(maps, max(CELLS))
+        layers.append(EncodedLayer(scale, codes, kept, pictures(maps), largest_of(maps)))
     return EncodedMeasure(row, code, worst, layers)
 
 
-def _deflated(array: NDArray[Any]) -> bytes:
-    return gzip.compress(np.ascontiguousarray(array).tobytes(), 6, mtime=0)
+def largest_of(maps: Float[np.ndarray, "head query key"]) -> list[float]:
+    """The largest size of each head."""
+    return [float(f"{value:.4g}") for value in np.nanmax(np.abs(maps), axis=(1, 2), initial=0)]
+
+
+def deflated(array: NDArray[Any], level: int = 6) -> bytes:
+    """An array as a blob."""
+    return gzip.compress(np.ascontiguousarray(array).tobytes(), level, mtime=0)
 
 
 # ---------------------------------------------------------------- unpacking

@@ -1,5 +1,6 @@
 """What each head does in one text, as single numbers: where its attention goes, and how broadly."""
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from headlight.findings import average, category_label
 from headlight.views.serial import category_name
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, PER_HEAD, measure_table
 
-Shares = Float[np.ndarray, "layer head query key"]
+Shares = Float[np.ndarray, "head query key"]
+Goes = Callable[[Shares], NDArray[np.float64]]
+"""A number for each head of a layer, from the shares of its rows."""
 
 
 def head_statistics(part: xr.Dataset) -> list[dict[str, Any]]:
@@ -23,17 +26,23 @@ def head_statistics(part: xr.Dataset) -> list[dict[str, Any]]:
     Args:
         part: a reading of one kind of attention.
     """
-    measures = {
-        row.name: _shares(part[row.name].transpose(*PER_HEAD).values)
-        for row in measure_table()
-        if row.axes == PER_HEAD and row.name in part
-    }
-    found = [
-        _statistic(name, label, "1", {each: goes(values) for each, values in measures.items()})
-        for name, label, goes in (*_neighbours(part), *_categories(part))
+    statistics = [*_neighbours(part), *_categories(part), ("broad", "broad", "nats", _entropy)]
+    found: list[dict[str, Any]] = [
+        {"name": name, "label": label, "unit": unit, "by_measure": {}}
+        for name, label, unit, _ in statistics
     ]
-    entropy = {each: average(_entropy(values), axis=-1) for each, values in measures.items()}
-    return [*found, _statistic("broad", "broad", "nats", entropy)]
+    for row in measure_table():
+        if row.axes != PER_HEAD or row.name not in part:
+            continue
+        layers = (_layer_of(part, row.name, layer) for layer in range(part.sizes["layer"]))
+        by_layer = [[_rounded(goes(each)) for *_, goes in statistics] for each in layers]
+        for told, numbers in zip(found, zip(*by_layer, strict=True), strict=True):
+            told["by_measure"][row.name] = list(numbers)
+    return found
+
+
+def _layer_of(part: xr.Dataset, name: str, layer: int) -> Shares:
+    return _shares(part[name].isel(layer=layer).transpose(*PER_HEAD[1:]).values)
 
 
 def _shares(values: NDArray[Any]) -> Shares:
@@ -43,7 +52,7 @@ def _shares(values: NDArray[Any]) -> Shares:
     return np.asarray(sizes / np.where(whole > 0, whole, np.nan), dtype=np.float64)
 
 
-def _neighbours(part: xr.Dataset) -> Any:
+def _neighbours(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
     """To the token before, to itself, and to the next: where the text attends to itself."""
     queries, keys = part["query_token"].values.tolist(), part["key_token"].values.tolist()
     if part.attrs.get("kind") == "cross" or queries != keys:
@@ -54,10 +63,10 @@ def _neighbours(part: xr.Dataset) -> Any:
         def goes(values: Shares, offset: int = offset) -> NDArray[np.float64]:
             return average(np.diagonal(values, offset, -2, -1), axis=-1)
 
-        yield name, label, goes
+        yield name, label, "1", goes
 
 
-def _categories(part: xr.Dataset) -> Any:
+def _categories(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
     """To the tokens of each category that occurs."""
     categories = np.array([category_name(each) for each in part["key_category"].values])
     for name in CATEGORIES:
@@ -66,31 +75,20 @@ def _categories(part: xr.Dataset) -> Any:
         places = np.flatnonzero(categories == name)
 
         def goes(values: Shares, places: NDArray[np.int64] = places) -> NDArray[np.float64]:
-            rows = np.where(
-                np.isfinite(values).any(-1), np.nansum(values[..., places], axis=-1), np.nan
-            )
-            return average(rows, axis=-1)
+            rows = np.nansum(values[..., places], axis=-1)
+            return average(np.where(np.isfinite(values).any(-1), rows, np.nan), axis=-1)
 
-        yield name, category_label(part, name), goes
+        yield name, category_label(part, name), "1", goes
 
 
-def _entropy(values: Shares) -> Float[np.ndarray, "layer head query"]:
+def _entropy(values: Shares) -> NDArray[np.float64]:
     inside = np.where(values > 0, values, 1)
     found = -np.where(values > 0, values * np.log(inside), 0).sum(-1)
-    return np.where(np.isfinite(values).any(-1), found, np.nan)
+    return average(np.where(np.isfinite(values).any(-1), found, np.nan), axis=-1)
 
 
-def _statistic(
-    name: str, label: str, unit: str, by_measure: dict[str, NDArray[np.float64]]
-) -> dict[str, Any]:
-    rounded = {
-        each: [
-            [None if np.isnan(value) else float(f"{value:.4g}") for value in layer]
-            for layer in values
-        ]
-        for each, values in by_measure.items()
-    }
-    return {"name": name, "label": label, "unit": unit, "by_measure": rounded}
+def _rounded(numbers: NDArray[np.float64]) -> list[float | None]:
+    return [None if np.isnan(value) else float(f"{value:.4g}") for value in numbers]
 
 
 def most_misleading(part: xr.Dataset) -> tuple[int, int]:
@@ -100,7 +98,9 @@ def most_misleading(part: xr.Dataset) -> tuple[int, int]:
     """
     if not {"weight", "norm"} <= set(part):
         return 0, 0
-    weight, norm = (_shares(part[name].transpose(*PER_HEAD).values) for name in ("weight", "norm"))
-    far = np.nansum(np.abs(weight - norm), axis=(-1, -2))
-    layer, head = np.unravel_index(int(far.argmax()), far.shape)
+    far = [
+        np.nansum(np.abs(_layer_of(part, "weight", at) - _layer_of(part, "norm", at)), (-1, -2))
+        for at in range(part.sizes["layer"])
+    ]
+    layer, head = np.unravel_index(int(np.argmax(far)), np.shape(far))
     return int(layer), int(head)

@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from headlight.errors import ResultError
 from headlight.kinds import split_kinds
-from headlight.views.container import Head, header_text, pack, unpack
+from headlight.views.container import Head, View, header_text, pack, unpack
+from headlight.views.live import LiveView
 from headlight.views.script import joined_script
 from headlight.views.template import embedded_text, render
 from headlight.vocabulary import ATTENTION, NUMBERING, measure_table
@@ -40,11 +41,27 @@ def reading_page(
     Raises:
         UsageError: such a head is not in the reading.
     """
+    room = None if megabytes is None else megabytes - AROUND
+    return _page(reading, pack(reading, megabytes=room, whole_heads=whole_heads))
+
+
+def live_page(reading: xr.Dataset, view: LiveView) -> str:
+    """The same page for a host that gives the cells of layers when they are asked for.
+
+    The host sets ``headlight`` of the frame that the page stands in, to an object that
+    ``script/host.js`` describes. The pictures of all heads stand in the page.
+
+    Args:
+        reading: of one kind of attention, or of several.
+        view: the same reading, packed.
+    """
+    return _page(reading, View(view.header, view.pictures))
+
+
+def _page(reading: xr.Dataset, view: View) -> str:
     attributes = reading.attrs
     parts = split_kinds(reading)
     texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
-    room = None if megabytes is None else megabytes - AROUND
-    view = pack(reading, megabytes=room, whole_heads=whole_heads)
     versions = view.header["versions"]
     pairwise = [row for row in measure_table() if row.pairwise]
     return render(

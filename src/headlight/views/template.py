@@ -27,9 +27,13 @@ _HASHES = "{script-hashes}"
 def render(template: str, **values: object) -> str:
     """A page from ``templates/``, which runs no scripts but those that are in it now."""
     text = _environment().get_template(template).render(script_hashes=_HASHES, **values)
+    return text.replace(_HASHES, script_hashes(text) or "'none'", 1)
+
+
+def script_hashes(text: str) -> str:
+    """The scripts of a page, as a Content-Security-Policy names them."""
     digests = (sha256(script.encode()).digest() for script in _SCRIPT.findall(text))
-    hashes = " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
-    return text.replace(_HASHES, hashes or "'none'", 1)
+    return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
 
 
 def embedded(value: object) -> Markup:

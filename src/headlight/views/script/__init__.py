@@ -5,19 +5,19 @@ from functools import cache
 from importlib.resources import files
 
 MODULES = (
-    *("source", "numbers", "state", "units", "colours", "measures", "overview", "panels"),
+    *("bytes", "host", "numbers", "state", "units", "colours", "measures", "overview", "panels"),
     *("text", "links", "layers", "take_away", "main"),
 )
-"""In an order in which each stands after those that it imports."""
+"""Of the view, in an order in which each stands after those that it imports."""
 
 _IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:const|async function|function) (\w+))", re.MULTILINE)
 
 
 @cache
-def joined_script() -> str:
-    """All modules as one script: each is a function that gives what it exports."""
-    return '"use strict";\n' + "\n".join(map(_as_function, MODULES))
+def joined_script(modules: tuple[str, ...] = MODULES) -> str:
+    """Modules as one script: each is a function that gives what it exports."""
+    return '"use strict";\n' + "\n".join(map(_as_function, modules))
 
 
 def _as_function(name: str) -> str:

@@ -1,29 +1,42 @@
 // One token through all layers: what it gives to each token, the mean over the heads of a layer.
 import { level, rampOf, sharp, variable } from "./colours.js";
-import { headsOf, partOf } from "./numbers.js";
+import { headsOf, need, partOf } from "./numbers.js";
 import { scaleOf } from "./measures.js";
 import { state } from "./state.js";
 import { isolated, rowOf, units, viewOf } from "./units.js";
 
 const HIGH = 18, MARGIN = 30;
 
-/** By layer: the mean over heads of what is given to each token. */
-export function throughLayers() {
-  return partOf(state.kind).layers.map((_, layer) => {
-    const number = headsOf(state.kind, state.measure, layer);
-    let sum = null;
-    for (let head = 0; head < number; head += 1) {
-      const given = rowOf(viewOf(state.measure, layer, head)).map((value) => (Number.isNaN(value) ? 0 : value / number));
-      sum = sum ? sum.map((value, at) => value + given[at]) : given;
-    }
-    return sum;
-  });
+/** The mean over heads of what is given to each token. */
+function throughLayer(layer) {
+  const number = headsOf(state.kind, state.measure, layer);
+  let sum = null;
+  for (let head = 0; head < number; head += 1) {
+    const given = rowOf(viewOf(state.measure, layer, head)).map((value) => (Number.isNaN(value) ? 0 : value / number));
+    sum = sum ? sum.map((value, at) => value + given[at]) : given;
+  }
+  return sum;
 }
 
-export function drawLayers() {
+let turn = 0;
+
+/** Layer by layer, since each may have to be fetched; unless it is to be drawn anew meanwhile. */
+export async function drawLayers() {
+  turn += 1;
+  const own = turn, found = [], of = `${state.kind} ${state.measure}`;
+  for (let layer = 0; layer < partOf(state.kind).layers.length; layer += 1) {
+    const waiting = need(state.kind, layer, [state.measure]);
+    if (waiting) await waiting;
+    if (own !== turn || of !== `${state.kind} ${state.measure}`) return;
+    found.push(throughLayer(layer));
+  }
+  draw(found);
+}
+
+function draw(found) {
   const canvas = document.getElementById("layers-map"), { rows, columns, same } = units();
   const list = state.direction === "to" && same ? rows : columns;
-  const found = throughLayers(), top = Math.max(...found.map((row) => row.reduce((most, value) => Math.max(most, value), 0))) || 1;
+  const top = Math.max(...found.map((row) => row.reduce((most, value) => Math.max(most, value), 0))) || 1;
   const wide = (canvas.parentElement.clientWidth - MARGIN) / list.length;
   const labelled = wide >= 13, above = labelled ? 84 : 4;
   const pen = sharp(canvas, MARGIN + wide * list.length, above + HIGH * found.length);

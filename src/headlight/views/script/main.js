@@ -1,5 +1,6 @@
 // One state, and everything that is drawn of it. Pointing shows, a click keeps, Escape lets go.
-import { isPerLayer, loadKind, measuresOf, partOf } from "./numbers.js";
+import { header, host } from "./host.js";
+import { isPerLayer, loadKind, measuresOf, need, needAround, partOf } from "./numbers.js";
 import { beginWith, DIFFERENCE, firstPanels, headName, mapName, readAddress, state, step, written } from "./state.js";
 import { explanationOf, scaleOf, shortOf, shown } from "./measures.js";
 import { byCell, drawOverview, forgetRoom, likeThis, moveFrame, placeOf, prepare, rankBy, sayHovered, statisticsOf } from "./overview.js";
@@ -21,8 +22,7 @@ function remember() {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
     const address = `#${written()}`;
-    if (location.hash === address) return;
-    try { history.replaceState(null, "", address); } catch { location.hash = address; } // within a frame
+    if (host.address() !== address) host.remember(address);
   }, REST);
 }
 
@@ -63,7 +63,7 @@ function drawCell() {
   cancelAnimationFrame(frame);
   frame = requestAnimationFrame(() => {
     if (byId("lines-box").open) drawLines(byId("all-lines").checked);
-    if (byId("layers-box").open) drawLayers();
+    if (byId("layers-box").open) drawLayers().catch(sayTrouble);
   });
 }
 
@@ -72,11 +72,24 @@ function drawHead() {
   byId("layer").value = state.layer;
   byId("head").value = state.head;
   byId("head").disabled = isPerLayer(state.kind, state.measure);
+  if (byId("card-box").open) drawCard();
+  const { kind, layer } = state, fetching = need(kind, layer);
+  if (!fetching) { drawMaps(); return; }
+  byId("maps").setAttribute("aria-busy", "true");
+  const here = () => state.kind === kind && state.layer === layer;
+  fetching.then(() => { if (here()) drawMaps(); }, (trouble) => { if (here()) { drawMaps(); sayTrouble(trouble); } });
+}
+
+function drawMaps() {
+  byId("maps").removeAttribute("aria-busy");
+  byId("trouble").textContent = "";
   drawPanels();
   drawCell();
-  if (byId("card-box").open) drawCard();
   if (byId("links-box").open) drawTable();
+  if (header.live) needAround(state.kind, state.layer);
 }
+
+const sayTrouble = (trouble) => { byId("trouble").textContent = `These numbers could not be fetched: ${trouble.message}`; };
 
 function drawControls() {
   document.querySelectorAll('input[name="measure"]').forEach((input) => {
@@ -161,7 +174,7 @@ byId("layer").addEventListener("change", (event) => { state.layer = Number(event
 byId("head").addEventListener("change", (event) => { state.head = Number(event.target.value); step(0, 0); moveFrame(); drawHead(); remember(); });
 byId("sort").addEventListener("change", (event) => { rankBy(null); change({ sort: event.target.value }, drawOverview); });
 byId("alike").addEventListener("click", () => { rankBy(likeThis()); drawOverview(); });
-byId("by-cell").addEventListener("click", () => { rankBy(byCell()); drawOverview(); });
+byId("by-cell").addEventListener("click", async () => { rankBy(await byCell()); drawOverview(); });
 byId("all-lines").addEventListener("change", drawCell);
 for (const name of ["lines-box", "layers-box"]) byId(name).addEventListener("toggle", drawCell);
 byId("links-box").addEventListener("toggle", drawTable);
@@ -282,8 +295,9 @@ document.addEventListener("keydown", (event) => {
 });
 
 // From here on there are numbers to draw.
-readAddress(location.hash);
-kept = location.hash.includes("q=");
+readAddress(host.address());
+kept = host.address().includes("q=");
+byId("take-link").hidden = !host.link;
 useKind().then(() => {
   const recolour = () => { forgetColours(); drawAll(); };
   document.addEventListener("themechange", recolour);
@@ -297,6 +311,6 @@ useKind().then(() => {
     drawOverview(); drawHead();
   });
   for (const each of [picker.parentElement, panels]) watcher.observe(each);
-  window.addEventListener("hashchange", () => { if (location.hash !== `#${written()}`) { kept = true; readAddress(location.hash); useKind(); } });
+  window.addEventListener("hashchange", () => { if (host.address() !== `#${written()}`) { kept = true; readAddress(host.address()); useKind(); } });
   document.documentElement.dataset.ready = "yes";
 });

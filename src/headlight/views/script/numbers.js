@@ -1,7 +1,7 @@
 // Numbers of heads, decoded from blobs; see the description of the format.
-import { header, pageSource } from "./source.js";
+import { header, source } from "./host.js";
 
-const ABSENT = 255, STEPS = 160, MIDDLE = 128, SIGNED_STEPS = 63, KEPT = 64;
+const ABSENT = 255, STEPS = 160, MIDDLE = 128, SIGNED_STEPS = 63, KEPT = 64, ROOM = 256e6;
 const floats = (bytes) => new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 const LEVELS = {
   sqrt: Float32Array.from({ length: 256 }, (_, code) => (code / STEPS) ** 2),
@@ -15,24 +15,71 @@ export const measuresOf = (kind) => partOf(kind).measures;
 export const isPerLayer = (kind, measure) => measuresOf(kind)[measure].per === "layer";
 export const headsOf = (kind, measure, layer) => (isPerLayer(kind, measure) ? 1 : partOf(kind).heads[layer]);
 
-const layers = new Map();
+const blobs = new Map(), pending = new Map();
+let held = 0, looked = "";
 
-/** All blobs of a kind, so that everything after is immediate. */
-export async function loadKind(kind, source = pageSource) {
-  const part = partOf(kind);
-  const get = async (name) => layers.set(name, await source.get(name));
-  const names = [];
+const layerOf = (name) => name.replace(/^(.*)\/.*\/(\d+)\/.*$/, "$1 $2");
+
+/** Let go of what was fetched longest ago, but for pictures and the layer that is looked at. */
+function makeRoom() {
+  for (const [name, bytes] of blobs) {
+    if (held <= ROOM) return;
+    if (name.endsWith("/picture") || layerOf(name) === looked) continue;
+    blobs.delete(name);
+    held -= bytes.length;
+  }
+}
+
+function fetched(name) {
+  if (!pending.has(name)) {
+    pending.set(name, source.get(name).then((bytes) => {
+      blobs.set(name, bytes);
+      held += bytes.length;
+      if (header.live) makeRoom();
+    }).finally(() => pending.delete(name)));
+  }
+  return pending.get(name);
+}
+
+/** The blobs that hold all cells of a layer, by some measures or all. */
+function cellBlobs(kind, layer, measures = Object.keys(measuresOf(kind))) {
+  const names = new Set();
+  for (const measure of measures.flatMap((name) => measuresOf(kind)[name].from ?? [name])) {
+    const about = measuresOf(kind)[measure], name = `${kind}/${measure}/${layer}`;
+    names.add(`${name}/codes`);
+    if (!about) continue; // lengths of vectors
+    names.add(`${name}/scale`);
+    if (about.cells !== null) names.add(`${name}/keys`);
+    for (const [dense, head] of about.dense) if (dense === layer) names.add(`${name}/${head}`);
+  }
+  return [...names];
+}
+
+export const isThere = (kind, layer, measure) => cellBlobs(kind, layer, [measure]).every((name) => blobs.has(name));
+
+/** Fetch what a layer lacks, of some measures or all; null where it lacks nothing. */
+export function need(kind, layer, measures) {
+  if (!measures) looked = `${kind} ${layer}`;
+  const missing = cellBlobs(kind, layer, measures).filter((name) => !blobs.has(name));
+  return missing.length ? Promise.all(missing.map(fetched)) : null;
+}
+
+/** Ask for the layers beside one, so that they are there when they are looked at. */
+export function needAround(kind, layer) {
+  const measures = Object.keys(measuresOf(kind));
+  for (const near of [layer + 1, layer - 1]) if (near in partOf(kind).layers) need(kind, near, measures)?.catch(() => {});
+}
+
+/** Pictures of all heads, and, but for a live view, all cells, so that everything after is immediate. */
+export async function loadKind(kind) {
+  const part = partOf(kind), names = [];
   part.layers.forEach((_, layer) => {
     for (const [measure, about] of Object.entries(part.measures)) {
-      const name = `${kind}/${measure}/${layer}`;
-      if (about.from) continue;
-      names.push(`${name}/scale`, `${name}/codes`);
-      if (about.cells !== null) names.push(`${name}/keys`, `${name}/picture`);
-      for (const [dense, head] of about.dense) if (dense === layer) names.push(`${name}/${head}`);
+      if (about.largest && about.from?.length !== 1) names.push(`${kind}/${measure}/${layer}/picture`);
     }
-    if (Object.values(part.measures).some((about) => about.from?.includes("vector_norm"))) names.push(`${kind}/vector_norm/${layer}/codes`);
+    if (!header.live) names.push(...cellBlobs(kind, layer));
   });
-  await Promise.all(names.filter((name) => !layers.has(name)).map(get));
+  await Promise.all(names.filter((name) => !blobs.has(name)).map(fetched));
 }
 
 const shapeOf = (kind) => [partOf(kind).queries.tokens.length, partOf(kind).keys.tokens.length];
@@ -40,18 +87,18 @@ const shapeOf = (kind) => [partOf(kind).queries.tokens.length, partOf(kind).keys
 function stored(kind, measure, layer, head) {
   const about = measuresOf(kind)[measure], name = `${kind}/${measure}/${layer}`;
   const [rows, columns] = shapeOf(kind), levels = LEVELS[about.code];
-  const scale = floats(layers.get(`${name}/scale`)).subarray(head * rows, (head + 1) * rows);
-  const whole = layers.get(`${name}/${head}`);
+  const scale = floats(blobs.get(`${name}/scale`)).subarray(head * rows, (head + 1) * rows);
+  const whole = blobs.get(`${name}/${head}`);
   const found = new Float32Array(rows * columns);
   if (about.cells === null || whole) {
-    const codes = whole ?? layers.get(`${name}/codes`).subarray(head * rows * columns, (head + 1) * rows * columns);
+    const codes = whole ?? blobs.get(`${name}/codes`).subarray(head * rows * columns, (head + 1) * rows * columns);
     for (let row = 0, place = 0; row < rows; row += 1) {
       for (let column = 0; column < columns; column += 1, place += 1) found[place] = levels[codes[place]] * scale[row];
     }
     return found;
   }
   const cells = Math.min(about.cells, columns), first = head * rows * cells;
-  const keys = new Uint16Array(layers.get(`${name}/keys`).buffer), codes = layers.get(`${name}/codes`);
+  const keys = new Uint16Array(blobs.get(`${name}/keys`).buffer), codes = blobs.get(`${name}/codes`);
   found.fill(NaN);
   for (let row = 0, place = first; row < rows; row += 1) {
     for (let cell = 0; cell < cells; cell += 1, place += 1) found[row * columns + keys[place]] = levels[codes[place]] * scale[row];
@@ -63,7 +110,7 @@ function product(kind, sources, layer, head) {
   const weight = mapOf(kind, "weight", layer, head);
   if (sources.length === 1) return weight;
   const columns = shapeOf(kind)[1];
-  const lengths = floats(layers.get(`${kind}/vector_norm/${layer}/codes`)).subarray(head * columns, (head + 1) * columns);
+  const lengths = floats(blobs.get(`${kind}/vector_norm/${layer}/codes`)).subarray(head * columns, (head + 1) * columns);
   return weight.map((value, place) => value * lengths[place % columns]);
 }
 
@@ -73,6 +120,7 @@ const recent = new Map();
 export function mapOf(kind, measure, layer, head) {
   const name = `${kind}/${measure}/${layer}/${head}`;
   let found = recent.get(name);
+  if (!found && !isThere(kind, layer, measure)) return new Float32Array(shapeOf(kind)[0] * shapeOf(kind)[1]).fill(NaN);
   if (found) recent.delete(name);
   else {
     const { from } = measuresOf(kind)[measure];
@@ -83,10 +131,11 @@ export function mapOf(kind, measure, layer, head) {
   return found;
 }
 
-/** The small map of a head that the page brings along; nothing where it has the whole one. */
+/** The small map of a head that was brought along; nothing where the whole one was. */
 export function pictureOf(kind, measure, layer, head) {
-  const picture = layers.get(`${kind}/${measuresOf(kind)[measure].from?.[0] ?? measure}/${layer}/picture`);
+  const { from, largest } = measuresOf(kind)[measure];
+  const picture = blobs.get(`${kind}/${from?.length === 1 ? from[0] : measure}/${layer}/picture`);
   if (!picture) return null;
   const [rows, columns] = shapeOf(kind).map((length) => Math.min(length, 48));
-  return { rows, columns, codes: picture.subarray(head * rows * columns, (head + 1) * rows * columns) };
+  return { rows, columns, top: largest[layer][head], codes: picture.subarray(head * rows * columns, (head + 1) * rows * columns) };
 }

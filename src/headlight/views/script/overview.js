@@ -1,6 +1,6 @@
 // All heads as small maps: in their places, or those first that a statistic is largest for.
 import { level, pixelate, rampOf, sharp, variable } from "./colours.js";
-import { headsOf, isPerLayer, isSpecial, mapOf, partOf, pictureOf } from "./numbers.js";
+import { headsOf, isPerLayer, isSpecial, mapOf, need, partOf, pictureOf } from "./numbers.js";
 import { headName, state } from "./state.js";
 import { scaleOf } from "./measures.js";
 
@@ -40,8 +40,8 @@ function pooledPicture(map, rows, columns) {
   return { rows: high, columns: wide, sizes, top: top || 1 };
 }
 
-function brought({ rows, columns, codes }) {
-  return { rows, columns, sizes: Float32Array.from(codes, (code) => (code / 160) ** 2), top: 1 };
+function brought({ rows, columns, codes, top }) {
+  return { rows, columns, sizes: Float32Array.from(codes, (code) => top * (code / 160) ** 2), top: top || 1 };
 }
 
 function made(measure = state.measure) {
@@ -195,10 +195,12 @@ export function likeThis() {
 }
 
 /** What each head has in the cell that is looked at. */
-export const byCell = () => {
+export async function byCell() {
   const { kind, measure, key } = state, width = partOf(kind).keys.tokens.length, [query] = state.queries;
-  return (layer, head) => {
-    const value = mapOf(kind, measure, layer, head)[query * width + key];
-    return Number.isNaN(value) ? 0 : value;
-  };
-};
+  const found = new Map();
+  for (let layer = 0; layer < partOf(kind).layers.length; layer += 1) {
+    await need(kind, layer, [measure]);
+    for (let head = 0; head < headsOf(kind, measure, layer); head += 1) found.set(`${layer} ${head}`, mapOf(kind, measure, layer, head)[query * width + key] || 0);
+  }
+  return (layer, head) => found.get(`${layer} ${head}`);
+}

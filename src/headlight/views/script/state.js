@@ -1,5 +1,5 @@
 // What is looked at. It is the address of the page too, so that a link brings it back.
-import { header } from "./source.js";
+import { header } from "./host.js";
 import { headsOf, isPerLayer, isSpecial, measuresOf, partOf } from "./numbers.js";
 
 /** The first token of a text that is not a special one. */

@@ -1,5 +1,5 @@
 // What can be taken away: pictures, numbers, a line of Python, and a link that brings all of it back.
-import { header } from "./source.js";
+import { header, host } from "./host.js";
 import { measuresOf, partOf } from "./numbers.js";
 import { headName, state, written } from "./state.js";
 import { chosenRows, rowOf, units, viewOf } from "./units.js";
@@ -80,7 +80,7 @@ export function asPython() {
   return `headlight.load(${quoted(header.model)}).read(${quoted(header.text)}${pair}${several})[${quoted(state.measure)}].sel(layer=${layer}${head})`;
 }
 
-export const asLink = () => `${location.href.split("#")[0]}#${written()}`;
+export const asLink = () => host.link(`#${written()}`);
 
 export function offer(name, content, type) {
   const link = document.createElement("a");

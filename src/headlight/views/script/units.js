@@ -1,5 +1,5 @@
 // Rows and columns as they are shown: pieces or words, with special tokens or without; and sums of them.
-import { isPerLayer, isSpecial, mapOf, measuresOf, partOf } from "./numbers.js";
+import { isPerLayer, isSpecial, isThere, mapOf, measuresOf, partOf } from "./numbers.js";
 import { DIFFERENCE, state } from "./state.js";
 
 /** @typedef {{label: string, places: number[], special: boolean}} Unit */
@@ -96,6 +96,8 @@ export function viewOf(measure, layer = state.layer, head = state.head) {
     found = other.map((value, at) => value - weight[at]);
   } else found = mapOf(state.kind, measure, layer, place);
   if (!plain) found = pooled(found);
+  const whole = [own, ...(measure === DIFFERENCE ? ["weight"] : [])].every((name) => isThere(state.kind, layer, name));
+  if (!whole) return found; // while it is fetched
   views.set(key, found);
   if (views.size > 32) views.delete(views.keys().next().value);
   return found;

@@ -1,0 +1,69 @@
+"""The command `serve`."""
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from headlight.cli.arguments import load
+from headlight.cli.options import Device, ModelName, Precision, Revision, TokenizerName, Trust
+from headlight.cli.printing import say
+from headlight.errors import UsageError
+
+SERVE_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight serve --open  [dim]the embedded model[/dim]
+
+  headlight serve --model gpt2 --port 8700  [dim]such as behind ssh -L 8700:localhost:8700[/dim]
+
+  headlight serve --model ./my-model --max-tokens 1024
+"""
+
+
+def serve(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Where it listens. Default: a free one.")
+    ] = 0,
+    open_browser: Annotated[
+        bool, typer.Option("--open", help="Open the page in a browser.")
+    ] = False,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Tokens that a text may have.")] = 512,
+    host: Annotated[str, typer.Option(help="The address that it listens at.")] = "127.0.0.1",
+    allow_remote: Annotated[
+        bool,
+        typer.Option(
+            "--allow-remote",
+            help="Let other machines reach it, if the host is none that only this one can reach.",
+        ),
+    ] = False,
+    model: ModelName = None,
+    revision: Revision = None,
+    device: Device = "auto",
+    dtype: Precision = "float32",
+    trust_remote_code: Trust = False,
+    tokenizer: TokenizerName = None,
+) -> None:
+    """Read texts in a browser: an app on this machine, with every head of what is typed."""
+    _require_extra()
+    from headlight.serve import serve as run
+
+    run(
+        lambda: load(model, revision, device, dtype, trust_remote_code, tokenizer),
+        host=host,
+        port=port,
+        allow_remote=allow_remote,
+        longest=max_tokens,
+        open_browser=open_browser,
+        say=say,
+    )
+
+
+def _require_extra() -> None:
+    """Complain before the work where a library is missing."""
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"the app needs {' and '.join(missing)}; install what it needs with: "
+            "pip install 'headlight-attention[serve]'"
+        )

@@ -1,0 +1,136 @@
+"""The app as an ASGI application: five addresses behind a guard."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+
+from headlight.capture import CapturedModel
+from headlight.errors import HeadlightError, UnknownNameError, UsageError
+from headlight.serve.functions import FUNCTIONS, Desk, Told, functions_of_view
+from headlight.serve.guard import Guard
+from headlight.serve.work import Step, Work
+from headlight.views.app_page import app_page, app_policy
+
+LONGEST = 512
+"""Tokens that a text may have; memory and time grow with the square of them."""
+
+
+def make_app(
+    model: CapturedModel,
+    *,
+    token: str,
+    longest: int = LONGEST,
+    names: Collection[str] = ("localhost",),
+    any_address: bool = False,
+    work: Work | None = None,
+) -> Guard:
+    """The app of one model.
+
+    Args:
+        model: what reads.
+        token: that requests have to bring.
+        longest: tokens that a text may have, on either side.
+        names: by which the app may be asked for; see `headlight.serve.guard.Guard`.
+        any_address: whether it may be asked for by all addresses in numbers.
+        work: where the model works; by default a thread of its own.
+    """
+    page = app_page(model.name, can=functions_of_view(), decoder=model.has_decoder_inputs)
+    desk = Desk(model, longest)
+    addresses = _Addresses(page, desk, work or Work())
+    app = Starlette(
+        routes=[
+            Route("/", addresses.page),
+            Route("/health", addresses.health),
+            Route("/readings/{reading}", addresses.reading),
+            Route("/readings/{reading}/blob/{blob:path}", addresses.blob),
+            Route("/functions/{name}", addresses.function, methods=["POST"]),
+            Route("/cancel", addresses.cancel, methods=["POST"]),
+        ],
+        exception_handlers={HeadlightError: _refused},
+        lifespan=addresses.lifespan,
+    )
+    return Guard(app, token, names, any_address, app_policy(page))
+
+
+@dataclass(frozen=True)
+class _Addresses:
+    """What each address answers."""
+
+    shell: str
+    desk: Desk
+    work: Work
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        yield
+        self.work.close()
+
+    async def page(self, request: Request) -> Response:
+        """The page on which a text is typed; it holds nothing yet."""
+        return HTMLResponse(self.shell)
+
+    async def health(self, request: Request) -> Response:
+        """Whether the app answers."""
+        return JSONResponse({"app": "headlight"})
+
+    def reading(self, request: Request) -> Response:
+        """The view of a reading, with the pictures of all heads."""
+        return HTMLResponse(self.desk.readings[request.path_params["reading"]].page)
+
+    def blob(self, request: Request) -> Response:
+        """Some cells of a reading, deflated; in a thread of its own, since they are packed now."""
+        kept = self.desk.readings[request.path_params["reading"]]
+        blob = kept.view.blob(request.path_params["blob"])
+        return Response(blob, 200, {"Content-Encoding": "gzip"}, "application/octet-stream")
+
+    async def function(self, request: Request) -> Response:
+        """A function of the model; its steps are sent while it works."""
+        name = request.path_params["name"]
+        if name not in FUNCTIONS:
+            raise UnknownNameError("function", name, FUNCTIONS)
+        given = await _json(request)
+        own = str(given.get("request", ""))[:100]
+        self.work.accept(own)
+        act: Callable[[Told], Step] = partial(FUNCTIONS[name], self.desk, given)
+        return StreamingResponse(_events(self.work.steps(own, act)), media_type="text/event-stream")
+
+    async def cancel(self, request: Request) -> Response:
+        """Cancel a request by its name."""
+        return JSONResponse(
+            {"cancelled": self.work.cancel(str((await _json(request)).get("request")))}
+        )
+
+
+async def _json(request: Request) -> dict[str, Any]:
+    try:
+        given = await request.json()
+    except (ValueError, RecursionError) as problem:
+        raise UsageError("what was sent is no JSON; load the page again.") from problem
+    if not isinstance(given, dict):
+        raise UsageError("what was sent is no object; load the page again.")
+    return given
+
+
+async def _events(steps: AsyncIterator[Step]) -> AsyncIterator[str]:
+    """Steps as server-sent events."""
+    async for step in steps:
+        yield f"data: {json.dumps(step)}\n\n"
+
+
+async def _refused(request: Request, problem: Exception) -> Response:
+    status = 404 if isinstance(problem, UnknownNameError) else 400
+    return PlainTextResponse(str(problem), status)

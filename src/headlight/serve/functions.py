@@ -1,0 +1,97 @@
+"""What the browser may ask the model for: the table of functions.
+
+A function is given the `Desk`, with the model and the readings that are held, the object that the
+browser sent, and a callback for its steps. It runs in the one thread that works with the model, and
+returns what the browser gets as JSON. The page of a view knows the names of all but ``read``, and
+shows what needs one only where there is a host that has it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from headlight.capture import CapturedModel
+from headlight.capture.one_text import one_text
+from headlight.errors import UsageError
+from headlight.kinds import ALL
+from headlight.reading import read
+from headlight.serve.readings import Kept, Readings
+from headlight.vocabulary import Kinds
+
+
+@runtime_checkable
+class Told(Protocol):
+    """Is told each step of the work; raises where it was cancelled meanwhile."""
+
+    def __call__(self, what: str, done: int = 0, of: int = 0) -> None:
+        """What is done, and how much of how much."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What functions work with.
+
+    Attributes:
+        model: the one model of the app.
+        longest: tokens that a text may have, on either side.
+        readings: those that are held.
+    """
+
+    model: CapturedModel
+    longest: int
+    readings: Readings = field(default_factory=Readings)
+
+
+Given = Mapping[str, Any]
+Function = Callable[[Desk, Given, Told], dict[str, Any]]
+
+
+def read_text(desk: Desk, given: Given, told: Told) -> dict[str, Any]:
+    """Read ``text`` and ``pair``; gives the name of the ``reading``."""
+    text, pair = text_of(given, "text"), text_of(given, "pair") if given.get("pair") else None
+    kind: Kinds | None = ALL if desk.model.has_decoder_inputs and pair is not None else None
+    require_short(desk, text, pair, kind)
+    reading = read(
+        desk.model,
+        text,
+        pair,
+        kind=kind,
+        command="headlight serve",
+        progress=lambda done, of: told("layers", done, of),
+    )
+    return {"reading": desk.readings.keep(Kept.of(reading.dataset, told))}
+
+
+def require_short(desk: Desk, text: str, pair: str | None, kind: Kinds | None) -> None:
+    """Refuse a text with more tokens than the app takes, before the model runs.
+
+    Raises:
+        UsageError: it has.
+    """
+    _, example = one_text(desk.model, text, pair, kind, purpose="the app needs text")
+    tokens = max(len(example.ids), len(example.target))
+    if tokens > desk.longest:
+        raise UsageError(
+            f"the text has {tokens} tokens, and this app takes {desk.longest}; shorten it, or "
+            "start the app with more --max-tokens."
+        )
+
+
+def text_of(given: Given, name: str) -> str:
+    """A text that the browser sent.
+
+    Raises:
+        UsageError: it is missing, empty or none.
+    """
+    text = given.get(name)
+    if not isinstance(text, str) or not text.strip():
+        raise UsageError(f"there is no {name} to read; write at least one word.")
+    return text.strip()
+
+
+FUNCTIONS: Mapping[str, Function] = {"read": read_text}
+
+
+def functions_of_view() -> list[str]:
+    """Those that the page of a view may ask for."""
+    return [name for name in FUNCTIONS if name != "read"]

@@ -1,0 +1,123 @@
+"""Who may talk to the app: what comes before any of its work."""
+
+import ipaddress
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LONGEST_BODY = 1_000_000
+"""Bytes of a request."""
+OPEN = ("/", "/health")
+"""What needs no token, since it holds nothing: the page is empty until it has asked."""
+
+SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+Refusal = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Requests reach the app only if they come from its own page.
+
+    * A **name of the host** that is not ours is refused (421): another site may have made its name
+      point here. Addresses in numbers cannot be made to.
+    * Requests that **another site** makes its visitors send are refused (403): browsers say so in
+      ``Sec-Fetch-Site``, and in ``Origin``, which every request that does something has to bring.
+    * Without the **token**, nothing but the empty page is given (401).
+    * What is sent has to be **JSON** (415), which a form of another site cannot send, and short
+      (413).
+
+    Attributes:
+        app: what is guarded.
+        token: that a request has to bring as ``Authorization: Bearer``.
+        names: of the host, in small letters.
+        any_address: whether all addresses in numbers are ours, and not loopback alone.
+        policy: the Content-Security-Policy of all answers.
+    """
+
+    app: ASGIApp
+    token: str
+    names: Collection[str]
+    any_address: bool
+    policy: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it; safe headers go with either."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in {**SAFE, "Content-Security-Policy": self.policy}.items():
+                    headers[name] = value
+            await send(message)
+
+        refusal = self._refusal(scope["method"], scope["path"], Headers(scope=scope))
+        answer: Any = self.app if refusal is None else _refused(*refusal)
+        await answer(scope, receive, send_safely)
+
+    def _refusal(self, method: str, path: str, headers: Headers) -> Refusal | None:
+        if not self._is_own(headers.get("host", "")):
+            return 421, "this app has another address; open the one that the terminal shows."
+        if not _same_site(path, headers):
+            return 403, "another site has sent this; open the address that the terminal shows."
+        given = headers.get("authorization", "").encode()
+        known = secrets.compare_digest(given, f"Bearer {self.token}".encode())
+        if path not in OPEN and not known:
+            return 401, "the token is missing or wrong; open the address that the terminal shows."
+        return None if method in ("GET", "HEAD") else _refused_body(headers)
+
+    def _is_own(self, host: str) -> bool:
+        name = host_name(host)
+        if name in self.names:
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return self.any_address or address.is_loopback
+
+
+def host_name(host: str) -> str:
+    """The name in ``name:port`` or ``[address]:port``; ports differ where one is forwarded."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0].lower() if ":" in host else host.lower()
+
+
+def _same_site(path: str, headers: Headers) -> bool:
+    """Whether the page itself has asked; ``none`` is the user, who may open the empty page."""
+    site = headers.get("sec-fetch-site")
+    return site in (None, "same-origin") or (site == "none" and path in OPEN)
+
+
+def _refused_body(headers: Headers) -> Refusal | None:
+    """Why what was sent is not looked at."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        return 415, "the app takes application/json only."
+    if headers.get("origin", "").partition("://")[2].lower() != headers["host"].lower():
+        return 403, "another site has sent this; open the address that the terminal shows."
+    length = headers.get("content-length", "")
+    if not length.isdecimal():
+        return 411, "the length of what is sent is missing."
+    if int(length) > LONGEST_BODY:
+        return 413, f"what is sent is longer than {LONGEST_BODY} bytes; shorten the text."
+    return None
+
+
+def _refused(status: int, sentence: str) -> Response:
+    return PlainTextResponse(sentence, status)

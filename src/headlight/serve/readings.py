@@ -1,0 +1,68 @@
+"""The readings that the app holds: the last few, since each may be large."""
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+import xarray as xr
+
+from headlight.errors import UnknownNameError
+from headlight.views.live import LiveView
+from headlight.views.page import live_page
+
+KEPT = 3
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A reading and what the browser is given of it."""
+
+    dataset: xr.Dataset
+    view: LiveView
+    page: str
+
+    @classmethod
+    def of(cls, dataset: xr.Dataset, told: Callable[[str], None]) -> "Kept":
+        """A reading, packed; ``told`` is given a word for each part of the work."""
+        view = LiveView(dataset, told=told)
+        return cls(dataset, view, live_page(dataset, view))
+
+
+class Readings:
+    """The last readings, by names that nobody can guess."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def keep(self, kept: Kept) -> str:
+        """Hold a reading, and let go of the one that was looked at longest ago; gives its name."""
+        name = secrets.token_urlsafe(9)
+        with self._lock:
+            self._held[name] = kept
+            if len(self._held) > KEPT:
+                self._held.popitem(last=False)
+        return name
+
+    def __getitem__(self, name: str) -> Kept:
+        """A reading.
+
+        Raises:
+            UnknownNameError: there is none of that name, or no longer.
+        """
+        with self._lock:
+            if name not in self._held:
+                raise GoneError
+            self._held.move_to_end(name)
+            return self._held[name]
+
+
+class GoneError(UnknownNameError):
+    """A reading that is no longer held."""
+
+    def __init__(self) -> None:
+        super(UnknownNameError, self).__init__(
+            f"this reading is gone, of which the last {KEPT} are kept; read the text again."
+        )

@@ -1,0 +1,87 @@
+"""Work with the model: one thread, since there is one model, and steps that are told meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+from headlight.errors import HeadlightError, RunInterruptedError, UsageError
+from headlight.serve.functions import Told
+
+MOST = 8
+"""Requests that may wait."""
+
+Step = dict[str, Any]
+
+
+class Work:
+    """What was asked for, one after the other; each can be cancelled by its name."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="headlight")
+        self._cancelled: dict[str, Event] = {}
+
+    def cancel(self, request: str) -> bool:
+        """Cancel a request; whether there was one of that name."""
+        event = self._cancelled.get(request)
+        if event is not None:
+            event.set()
+        return event is not None
+
+    def cancel_all(self) -> None:
+        """Cancel whatever is asked for."""
+        for event in list(self._cancelled.values()):
+            event.set()
+
+    def close(self) -> None:
+        """Cancel everything, and wait for the step that is at work."""
+        self.cancel_all()
+        self._thread.shutdown(cancel_futures=True)
+
+    def accept(self, request: str) -> None:
+        """Take a request in.
+
+        Raises:
+            UsageError: there is one of that name, or too many wait.
+        """
+        if not request or request in self._cancelled:
+            raise UsageError("a request needs a name of its own; load the page again.")
+        if len(self._cancelled) >= MOST:
+            raise UsageError(f"{MOST} requests wait already; cancel some, or wait.")
+        self._cancelled[request] = Event()
+
+    async def steps(self, request: str, act: Callable[[Told], Step]) -> AsyncIterator[Step]:
+        """The steps of a request that was taken in, and at the end its ``result``.
+
+        A refusal is a step, too: ``refused`` is the sentence. When nobody listens any more, the
+        request is cancelled.
+        """
+        loop, waiting = asyncio.get_running_loop(), asyncio.Queue[Step | None]()
+        cancelled = self._cancelled[request]
+
+        def tell(step: Step | None) -> None:
+            loop.call_soon_threadsafe(waiting.put_nowait, step)
+
+        def told(what: str, done: int = 0, of: int = 0) -> None:
+            if cancelled.is_set():
+                raise RunInterruptedError("cancelled.")
+            tell({"what": what, "done": done, "of": of})
+
+        def run() -> None:
+            try:
+                told("started")
+                tell({"result": act(told)})
+            except HeadlightError as refusal:
+                tell({"refused": str(refusal)})
+            finally:
+                tell(None)
+
+        try:
+            future = self._thread.submit(run)
+            while (step := await waiting.get()) is not None:
+                yield step
+            future.result()
+        finally:
+            cancelled.set()
+            del self._cancelled[request]

@@ -1,0 +1,36 @@
+"""The page of the app, around the view of what is read."""
+
+from collections.abc import Iterable
+
+from markupsafe import Markup
+
+from headlight.views.script import joined_script
+from headlight.views.template import render, script_hashes
+
+MODULES = ("frame", "app")
+
+
+def app_page(model: str, *, can: Iterable[str], decoder: bool) -> str:
+    """The page on which a text is typed; it holds nothing that is secret.
+
+    Args:
+        model: its name.
+        can: functions that the view may ask for.
+        decoder: whether the second text is that of a decoder.
+    """
+    script = Markup(joined_script(MODULES))
+    title = "Read a text"
+    return render("app.html", title=title, model=model, can=can, decoder=decoder, script=script)
+
+
+def app_policy(page: str) -> str:
+    """What the page may do, as the value of a Content-Security-Policy.
+
+    Its scripts and those of the view may run, which stands in a frame that the same rules hold for.
+    """
+    view = script_hashes(f"<script>\n{joined_script()}\n</script>")
+    return (
+        f"default-src 'none'; script-src {script_hashes(page)} {view}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )

@@ -1,0 +1,104 @@
+// The app around the view: a text is typed, a model reads it on this machine, and the view opens.
+import { opened } from "./frame.js";
+
+const byId = (id) => document.getElementById(id);
+const said = byId("said"), view = byId("view");
+const place = () => new URLSearchParams(location.hash.slice(1));
+
+// The token comes with the address and does not stay in it; the tab remembers it.
+const token = place().get("token") ?? sessionStorage.getItem("headlight-token") ?? "";
+sessionStorage.setItem("headlight-token", token);
+if (place().has("token")) history.replaceState(null, "", location.pathname);
+
+async function asked(path, sent) {
+  const headers = { Authorization: `Bearer ${token}`, ...(sent ? { "Content-Type": "application/json" } : {}) };
+  const answer = await fetch(path, { method: sent ? "POST" : "GET", headers, body: sent && JSON.stringify(sent) });
+  if (answer.ok) return answer;
+  throw new Error(answer.status === 401 ? "Open the address that the terminal shows: it holds the token of this app." : await answer.text());
+}
+
+/** What a function of the model gives; its steps are told while it works (server-sent events). */
+async function ask(name, given, told, request = `${Date.now()}-${Math.random()}`) {
+  const answer = await asked(`/functions/${name}`, { ...given, request });
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error("The app has stopped; the terminal says why.");
+    text += value;
+    const events = text.split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const step = JSON.parse(event.replace(/^data: /, ""));
+      if (step.refused !== undefined) throw new Error(step.refused);
+      if (step.result !== undefined) return step.result;
+      told(step);
+    }
+  }
+}
+
+/** Blobs over HTTP, which inflates them itself. @type {(reading: string) => import("./host.js").Source} */
+const httpSource = (reading) => ({
+  async get(name) {
+    const answer = await asked(`/readings/${reading}/blob/${name}`);
+    return new Uint8Array(await answer.arrayBuffer());
+  },
+});
+
+/** @type {(reading: string) => import("./host.js").Host} */
+const hostOf = (reading) => ({
+  ...httpSource(reading),
+  can: view.dataset.can.split(" ").filter(Boolean),
+  ask: (name, given, told) => ask(name, { ...given, reading }, told),
+  address: () => `#${location.hash.replace(/^#(reading=[^&]*&?)?/, "")}`,
+  remember: (address) => history.replaceState(null, "", `#reading=${reading}&${address.slice(1)}`),
+  link: (address) => `${location.href.split("#")[0]}#reading=${reading}&${address.slice(1)}`,
+});
+
+async function open(reading) {
+  const answer = await asked(`/readings/${reading}`);
+  opened(view, await answer.text(), hostOf(reading));
+  document.body.dataset.reading = reading;
+}
+
+let running = "";
+
+function show(step) {
+  byId("progress").hidden = !step;
+  byId("cancel").hidden = !step;
+  byId("read").disabled = Boolean(step);
+  if (!step) return;
+  if (step.of) byId("progress").value = step.done / step.of; else byId("progress").removeAttribute("value");
+  said.textContent = step.of ? `${step.what}: ${step.done} of ${step.of}` : step.what;
+}
+
+async function attempt(act) {
+  said.textContent = "";
+  try { await act(); } catch (trouble) { said.textContent = trouble.message; } finally { show(null); }
+}
+
+const read = () => attempt(async () => {
+  running = `${Date.now()}-${Math.random()}`;
+  show({ what: "waiting" });
+  const { reading } = await ask("read", { text: byId("text").value, pair: byId("pair").value || null }, show, running);
+  history.replaceState(null, "", `#reading=${reading}`);
+  await open(reading);
+  said.textContent = "";
+});
+
+byId("ask").addEventListener("submit", (event) => { event.preventDefault(); read(); });
+byId("ask").addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("ask").requestSubmit(); });
+byId("cancel").addEventListener("click", () => attempt(() => asked("/cancel", { request: running })));
+// The view within chooses light or dark, and remembers it for both.
+addEventListener("storage", ({ key, newValue }) => {
+  if (key !== "headlight-theme") return;
+  if (newValue) document.documentElement.dataset.theme = newValue; else delete document.documentElement.dataset.theme;
+});
+addEventListener("hashchange", () => {
+  const reading = place().get("reading");
+  if (reading && reading !== document.body.dataset.reading) attempt(() => open(reading));
+  else view.querySelector("iframe")?.contentWindow.dispatchEvent(new Event("hashchange"));
+});
+if (place().has("reading")) attempt(() => open(place().get("reading")));
+else if (!token) attempt(() => asked("/readings/none"));
+document.documentElement.dataset.ready = "yes";

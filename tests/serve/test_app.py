@@ -1,0 +1,315 @@
+"""The app without a browser: what it answers, and the attacks that it refuses."""
+
+import gzip
+import importlib.util
+import json
+import re
+import threading
+from base64 import b64encode
+from hashlib import sha256
+
+import pytest
+from starlette.testclient import TestClient
+
+import example_data
+import headlight
+from headlight.cli import app
+from headlight.errors import UsageError
+from headlight.serve import make_app
+from headlight.serve.functions import FUNCTIONS, Desk
+from headlight.serve.readings import KEPT, Kept, Readings
+from headlight.serve.server import HERE, is_loopback, listening, serve
+from headlight.serve.work import MOST, Work
+from headlight.views.container import unpack
+from views.sample_results import reading_sample
+
+TOKEN = "a-token-of-the-tests"
+OWN = {"Origin": "http://127.0.0.1:8000", "Authorization": f"Bearer {TOKEN}"}
+TEXT = "the cat sees a dog"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return headlight.load(example_data.tiny_model(tmp_path_factory.mktemp("model")))
+
+
+@pytest.fixture
+def client(model):
+    made = make_app(model, token=TOKEN, longest=16)
+    with TestClient(made, base_url="http://127.0.0.1:8000", headers=OWN) as found:
+        yield found
+
+
+def steps(answer):
+    """What the events of an answer say."""
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    return [json.loads(line[6:]) for line in answer.text.split("\n\n") if line]
+
+
+def read(client, text=TEXT, pair=None, request="one"):
+    sent = {"request": request, "text": text, "pair": pair}
+    return steps(client.post("/functions/read", json=sent))
+
+
+def test_a_text_is_read_and_its_numbers_are_those_of_the_model(client, model):
+    told = read(client)
+    assert told[0]["what"] == "started"
+    assert [step["done"] for step in told if step.get("what") == "layers"] == [1, 2]
+    name = told[-1]["result"]["reading"]
+    page = client.get(f"/readings/{name}").text
+    header = json.loads(re.search(r'id="header">(.*?)</script>', page).group(1))
+    answers = []
+
+    def get(blob):
+        answers.append(client.get(f"/readings/{name}/blob/{blob}"))
+        return gzip.compress(answers[-1].content)
+
+    found = unpack(header, get)
+    assert {answer.headers["content-encoding"] for answer in answers} == {"gzip"}
+    expected = model.read(TEXT)
+    for measure, about in header["kinds"]["encoder"]["measures"].items():
+        values = expected[measure].transpose(*found[measure].dims).values
+        assert abs(found[measure].values - values).max() <= about["bound"] + 1e-6
+
+
+def test_a_refusal_is_a_sentence(client):
+    assert read(client, " ")[-1] == {
+        "refused": "there is no text to read; write at least one word."
+    }
+    (*_, last) = read(client, "the cat " * 20)
+    assert "this app takes 16; shorten it" in last["refused"]
+    assert "no text" in read(client, 7)[-1]["refused"]
+
+
+def test_only_the_last_readings_are_kept(client):
+    names = [read(client)[-1]["result"]["reading"] for _ in range(KEPT + 1)]
+    answer = client.get(f"/readings/{names[0]}")
+    assert (answer.status_code, "read the text again" in answer.text) == (404, True)
+    assert client.get(f"/readings/{names[-1]}").status_code == 200
+    assert client.get(f"/readings/{names[-1]}/blob/encoder/x/0/codes").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/readings/x", "/readings/x/blob/y", "/functions/read", "/cancel"]
+)
+@pytest.mark.parametrize("given", [None, "Bearer ", "Bearer wrong", f"Basic {TOKEN}", "Bearer é"])
+def test_without_the_token_nothing_is_given(client, path, given):
+    headers = {"Authorization": (given or "").encode("latin-1")}
+    ask = client.post if path in ("/functions/read", "/cancel") else client.get
+    assert ask(path, headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "10.0.0.7:8000", "", "[::2]"],
+)
+def test_another_name_of_the_host_is_refused(client, host):
+    # Another site may have made its name point to this machine (DNS rebinding).
+    for path in ("/", "/health", "/readings/x"):
+        assert client.get(path, headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:9", "LOCALHOST", "127.0.0.1:9", "[::1]:9", "127.0.0.2"]
+)
+def test_names_of_this_machine_are_taken_whatever_the_port(client, host):
+    assert client.get("/health", headers={"Host": host}).status_code == 200
+
+
+def test_other_machines_only_where_they_were_allowed(model):
+    made = make_app(model, token=TOKEN, names=("my-server",), any_address=True)
+    with TestClient(made, headers=OWN) as client:
+        for host, status in (("my-server:8000", 200), ("10.0.0.7", 200), ("evil.example", 421)):
+            assert client.get("/health", headers={"Host": host}).status_code == status
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "none", "nonsense"])
+def test_what_another_site_makes_its_visitors_send_is_refused(client, site):
+    headers = {"Sec-Fetch-Site": site}
+    assert client.get("/readings/x", headers=headers).status_code == 403
+    assert client.post("/functions/read", json={}, headers=headers).status_code == 403
+    opened = client.get("/", headers=headers).status_code
+    assert opened == (200 if site == "none" else 403)  # none: somebody has typed the address
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "", "http://127.0.0.1:9000"])
+def test_another_origin_is_refused(client, origin):
+    answer = client.post("/functions/read", json={"text": TEXT}, headers={"Origin": origin})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""],
+)
+def test_what_a_form_can_send_is_refused(client, kind):
+    answer = client.post("/functions/read", content=b"{}", headers={"Content-Type": kind})
+    assert answer.status_code == 415
+
+
+def test_what_is_sent_has_a_length_and_is_short(client):
+    headers = {"Content-Type": "application/json"}
+    long = client.post("/functions/read", content=b" " * 1_000_001, headers=headers)
+    assert long.status_code == 413
+    parts = client.post("/functions/read", content=iter([b"{}"]), headers=headers)
+    assert parts.status_code == 411
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b'"x"', b"\xff", b"[" * 5000])
+def test_what_is_no_object_is_refused(client, body):
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/functions/read", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert "load the page again" in answer.text
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_other_methods_are_refused(client, method):
+    answer = client.request(method, "/functions/read", json={})
+    assert answer.status_code == 405
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_nobody_chooses_a_model_or_a_file_from_the_browser(client):
+    assert client.post("/functions/load", json={"request": "a"}).status_code == 404
+    sent = {"request": "a", "text": TEXT, "model": "/etc", "trust_remote_code": True, "path": "/x"}
+    told = steps(client.post("/functions/read", json=sent))
+    page = client.get(f"/readings/{told[-1]['result']['reading']}").text
+    assert "/etc" not in page
+    for path in ("/readings/..%2f..%2fetc%2fpasswd", "/../etc/passwd", "/static/x"):
+        assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/readings/x", "/nothing"])
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "evil.example"])
+def test_every_answer_has_safe_headers(client, path, host):
+    headers = client.get(path, headers={"Host": host}).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert headers["cache-control"] == "no-store"
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "script-src 'sha256-" in policy
+    assert "unsafe-eval" not in policy
+    assert "script-src 'unsafe" not in policy
+
+
+def test_the_policy_names_every_script_of_the_page_and_of_the_view(client):
+    policy = client.get("/").headers["content-security-policy"]
+    name = read(client)[-1]["result"]["reading"]
+    for page in (client.get("/").text, client.get(f"/readings/{name}").text):
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+        assert scripts
+        for script in scripts:
+            assert b64encode(sha256(script.encode()).digest()).decode() in policy
+
+
+def test_the_page_holds_no_token(client):
+    assert TOKEN not in client.get("/").text
+
+
+@pytest.mark.parametrize("text", ["<img src=x>", "</script><b>", "a \u2028 b", "[SEP]"])
+def test_hostile_text_stays_text(client, text):
+    name = read(client, text)[-1]["result"]["reading"]
+    page = client.get(f"/readings/{name}").text
+    assert "<img" not in page
+    assert "</script><b>" not in page
+    assert "\u2028" not in page.partition('id="header">')[2].partition("</script>")[0]
+
+
+def test_a_request_is_cancelled_by_its_name(client, monkeypatch):
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(desk, given, told):
+        told("at work")
+        began.set()
+        go_on.wait(10)
+        told("still at work")
+        raise AssertionError("it went on")
+
+    monkeypatch.setitem(FUNCTIONS, "read", slow)
+    found = []
+    asking = threading.Thread(target=lambda: found.extend(read(client, request="slow")))
+    asking.start()
+    assert began.wait(10)
+    again = client.post("/functions/read", json={"request": "slow"})
+    assert (again.status_code, "a name of its own" in again.text) == (400, True)
+    assert client.post("/cancel", json={"request": "other"}).json() == {"cancelled": False}
+    assert client.post("/cancel", json={"request": "slow"}).json() == {"cancelled": True}
+    go_on.set()
+    asking.join(10)
+    assert found[-1] == {"refused": "cancelled."}
+
+
+def test_a_cancelled_reading_leaves_the_model_as_it_was(client, model, monkeypatch):
+    desk = Desk(model, 16)
+    work = Work()
+    seen = []
+
+    def told(what, done=0, of=0):
+        seen.append(done)
+        if done == 1:
+            raise UsageError("enough.")
+
+    with pytest.raises(UsageError, match="enough"):
+        FUNCTIONS["read"](desk, {"text": TEXT}, told)
+    assert 2 not in seen
+    assert read(client)[-1]["result"]
+    work.close()
+
+
+def test_too_many_requests_are_refused():
+    work = Work()
+    for number in range(MOST):
+        work.accept(str(number))
+    with pytest.raises(UsageError, match="wait already"):
+        work.accept("one more")
+    with pytest.raises(UsageError, match="name of its own"):
+        Work().accept("")
+    work.close()
+
+
+def test_a_reading_that_was_looked_at_stays_longer():
+    held = Readings()
+    kept = Kept.of(reading_sample(1, 1), lambda _: None)
+    names = [held.keep(kept) for _ in range(KEPT)]
+    assert held[names[0]] is kept
+    held.keep(kept)
+    assert held[names[0]] is kept
+    with pytest.raises(headlight.HeadlightError, match="gone"):
+        held[names[1]]
+
+
+def test_other_machines_need_a_word_of_consent():
+    def load():
+        raise AssertionError("the model is loaded")
+
+    with pytest.raises(UsageError, match="--allow-remote"):
+        serve(load, host="0.0.0.0", say=print)
+    assert [
+        host for host in ("localhost", "127.0.0.9", "::1", "0.0.0.0", "x") if is_loopback(host)
+    ] == [
+        "localhost",
+        "127.0.0.9",
+        "::1",
+    ]
+
+
+def test_a_port_that_is_taken_is_refused_before_the_model_is_loaded():
+    with listening(HERE, 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError, match=f"port {port}"):
+            serve(lambda: None, port=port, say=print)
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn"])
+def test_without_the_extra_it_is_said_before_the_work(monkeypatch, missing):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "headlight.cli.serve.find_spec", lambda name: None if name == missing else found(name)
+    )
+    monkeypatch.setattr("headlight.cli.serve.load", lambda *_: pytest.fail("a model is loaded"))
+    with pytest.raises(UsageError, match=rf"needs {missing};.*\[serve\]"):
+        app(["serve"], standalone_mode=False)

@@ -1,0 +1,173 @@
+"""The app in a real browser: the command runs, a text is typed, and the view opens."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import example_data
+import headlight
+from views.browsers import chromium, needs_browser
+
+pytestmark = needs_browser
+
+TEXT = "the cat sees a dog"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return example_data.tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def address(model):
+    command = [
+        sys.executable,
+        "-m",
+        "headlight",
+        "serve",
+        "--model",
+        str(model),
+        "--max-tokens",
+        "9",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+    ) as running:
+        try:
+            found = re.search(r"http://127.0.0.1:\d+/#token=\S+", running.stdout.readline())
+            assert found, running.stderr.read()
+            yield found.group()
+        finally:
+            # Ctrl-C is how it ends, and no failure.
+            running.send_signal(signal.SIGINT)
+            _, said = running.communicate(timeout=30)
+        assert (running.returncode, said) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser):
+    found = browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
+    complaints, asked = [], []
+    found.on("console", lambda message: complaints.append(message.text))
+    found.on("pageerror", lambda error: complaints.append(str(error)))
+    found.on("request", lambda request: asked.append(request.url))
+    yield found
+    assert complaints == []
+    own = ("http://127.0.0.1:", "data:", "blob:", "about:srcdoc")
+    assert [url for url in asked if not url.startswith(own)] == []
+    found.context.close()
+
+
+def typed(page, address, text=TEXT):
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.fill("#text", text)
+    page.press("#text", "Control+Enter")
+    return page.frame_locator("#view iframe")
+
+
+def drawn(view):
+    view.locator("html[data-ready]").wait_for()
+    view.locator("#maps:not([aria-busy]) .panel").first.wait_for()
+
+
+def test_a_typed_text_is_seen(page, address, model):
+    view = typed(page, address)
+    drawn(view)
+    assert view.locator("#text button").all_inner_texts()[1:-1] == TEXT.split()
+    assert "token" not in page.url
+    head = int(view.locator("#head").input_value())
+    weight = headlight.load(model).read(TEXT).weight.sel(head=head)
+    for layer in (0, 1):
+        view.locator("#layer").select_option(str(layer))
+        view.locator("#maps:not([aria-busy])").wait_for()
+        view.locator("#text button").nth(2).click()
+        shown = float(
+            re.search(r"weight (\d+(\.\d)?)%", view.locator("#readout").inner_text()).group(1)
+        )
+        key = int(re.search(r"k=(\d+)", page.url).group(1))
+        expected = float(weight.sel(layer=layer, query=2, key=key))
+        assert shown == pytest.approx(100 * expected, abs=1.2)
+    # What needs the cells of all layers fetches them.
+    view.locator("#layers-box summary").click()
+    view.locator("#layers-map[style]").wait_for()
+    view.locator("#by-cell").click()
+
+
+def test_an_address_without_its_token_opens_the_same_view_again(page, address):
+    view = typed(page, address)
+    drawn(view)
+    view.locator("body").press("2")
+    page.wait_for_url("**m=norm**")
+    page.reload()
+    view = page.frame_locator("#view iframe")
+    drawn(view)
+    assert view.locator('input[name="measure"]:checked').get_attribute("value") == "norm"
+    view.locator("#take-box summary").click()
+    view.locator("#take-link").click()
+    assert view.locator("#taken").input_value() == page.url
+
+
+def test_light_and_dark_are_those_of_the_view(page, address):
+    view = typed(page, address)
+    drawn(view)
+    view.locator("button.theme").click()
+    view.locator("button.theme").click()
+    page.wait_for_selector("html[data-theme='dark']", state="attached")
+
+
+def test_refusals_are_shown_as_sentences(page, address):
+    typed(page, address, "the cat " * 10)
+    page.wait_for_function("document.getElementById('said').textContent.includes('shorten it')")
+    assert page.locator("#cancel").is_hidden()
+
+
+def test_without_a_token_it_is_said_where_it_is(browser, address):
+    page = browser.new_context().new_page()
+    page.goto(address.partition("#")[0])
+    page.wait_for_function("document.getElementById('said').textContent.includes('the terminal')")
+    page.context.close()
+
+
+def test_another_site_can_neither_frame_nor_ask_it(browser, address):
+    page = browser.new_context().new_page()
+    own = address.partition("#")[0]
+    page.route("http://evil.example/", lambda route: route.fulfill(
+        body=f"<iframe src='{own}'></iframe>", content_type="text/html"
+    ))  # fmt: skip
+    page.goto("http://evil.example/")
+    asked = (
+        "url => fetch(url, {method: 'POST', mode: 'no-cors', body: '{}'})"
+        ".then(answer => answer.type, () => 'no')"
+    )
+    assert page.evaluate(asked, f"{own}functions/read") in ("opaque", "no")
+    inside = [frame for frame in page.frames if frame != page.main_frame]
+    assert all(
+        "Read" not in (frame.content() if frame.url.startswith(own) else "") for frame in inside
+    )
+    page.context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1440, "dark")])
+def test_nothing_is_wider_than_the_window_and_all_can_use_it(browser, address, width, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+    )
+    page = context.new_page()
+    drawn(typed(page, address))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    found = Axe().run(page)
+    assert [(each["id"], each["nodes"][0]["target"]) for each in found.response["violations"]] == []
+    context.close()
