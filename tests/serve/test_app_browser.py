@@ -107,7 +107,8 @@ def test_a_typed_text_is_seen(page, address, model):
 def test_an_address_without_its_token_opens_the_same_view_again(page, address):
     view = typed(page, address)
     drawn(view)
-    view.locator("body").press("2")
+    view.locator("#head-title").click()
+    page.keyboard.press("2")
     page.wait_for_url("**m=norm**")
     page.reload()
     view = page.frame_locator("#view iframe")
