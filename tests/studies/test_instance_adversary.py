@@ -94,7 +94,7 @@ def test_places_are_all_layers_one_and_a_head() -> None:
     result = headlight.instance_adversary(data, model=made, by=("all", "layer", "head"), **options)
     assert result.layer_jsd.shape == (2,)
     assert result.head_jsd.shape == (2, 4)
-    assert result.points.shape == (3, 4, 11)
+    assert result.points.shape == (3, 5, 11)
     assert (result.moved <= 0.05).all()
     assert (result.points.sel(quantity="jsd").mean("point")[0] == result.jsd).all()
     np.testing.assert_allclose(result.layer_exact_jsd, result.head_exact_jsd.mean("head"))

@@ -12,6 +12,7 @@ from headlight.analysis.classifier_scores import macro_f1, span_f1, with_bounds
 from headlight.capture import Classes
 from headlight.reduce.bootstrap import resampled
 from headlight.result import describe
+from headlight.studies.adversary.instances import Instances
 from headlight.studies.adversary.outcome import MEANS, Tables
 from headlight.studies.adversary.sight import Sight
 
@@ -44,6 +45,8 @@ VARIABLES = {
         for bound, said in _BOUNDS.items()
     },
     "loss": ("mean loss of an epoch of training", "nats"),
+    "instance_jsd": ("JSD of attention that was searched for one text and the base's", "nats"),
+    "instance_tvd": ("total variation distance by which it moves the answer", "1"),
 }
 """Long name and unit of every variable."""
 
@@ -67,8 +70,10 @@ class Run:
     losses: Sequence[float] = field(default=())
 
 
-def dataset(runs: Sequence[Run], classes: Classes, sight: Sight) -> xarray.Dataset:
-    """Named arrays of all runs, with intervals by resampling texts."""
+def dataset(
+    runs: Sequence[Run], classes: Classes, sight: Sight, instances: Instances | None = None
+) -> xarray.Dataset:
+    """Named arrays of all runs, with intervals by resampling texts; and single texts beside."""
     settings = sight.settings
     streams = runs[0].tables["streams"].numpy()
     taken = resampled(streams, settings.bootstrap, settings.seed).astype(np.float64)
@@ -88,8 +93,11 @@ def dataset(runs: Sequence[Run], classes: Classes, sight: Sight) -> xarray.Datas
     for row, run in zip(losses, runs, strict=True):
         row[: len(run.losses)] = run.losses
     variables["loss"] = (("run", "epoch"), losses)
+    if instances is not None:
+        variables["instance_jsd"] = ("instance", instances.jsd)
+        variables["instance_tvd"] = ("instance", instances.tvd)
     made = xarray.Dataset(
-        {name: variables[name] for name in VARIABLES},
+        {name: variables[name] for name in VARIABLES if name in variables},
         coords={
             "kind": ("run", [run.kind for run in runs]),
             "weight": ("run", [np.nan if run.weight is None else run.weight for run in runs]),
@@ -99,7 +107,9 @@ def dataset(runs: Sequence[Run], classes: Classes, sight: Sight) -> xarray.Datas
             "epoch": list(range(1, settings.epochs + 1)),
         },
     )
-    return describe(made, VARIABLES).assign_attrs(task=classes.task)
+    described = describe(made, {name: each for name, each in VARIABLES.items() if name in made})
+    about = {} if instances is None else {"instance_corpus": instances.corpus}
+    return described.assign_attrs(task=classes.task, **about)
 
 
 def _numbers(

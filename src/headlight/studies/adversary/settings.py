@@ -40,6 +40,8 @@ class AdversarySettings(ClassifierSettings):
         batch_size: texts in a step.
         processes: students that are trained at a time, each in one thread; by default as many as
             there are cores, on an accelerator one. Each holds the model twice.
+        instances: the folder of a run of headlight instance-adversary on the same model, whose
+            texts are shown beside the students.
         keep_models: save every student in ``models`` of the run's folder, for other studies.
     """
 
@@ -56,6 +58,7 @@ class AdversarySettings(ClassifierSettings):
     learning_rate: Annotated[float, Range(above=0)] = 5e-5
     batch_size: AtLeast1 = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
+    instances: str | None = None
     keep_models: bool = False
 
     def __post_init__(self) -> None:

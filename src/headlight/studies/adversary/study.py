@@ -18,6 +18,7 @@ from headlight.analysis.runner import Origin, keep_result
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import RunError, UsageError
 from headlight.files import Location, make_folder
+from headlight.studies.adversary.instances import read_instances
 from headlight.studies.adversary.outcome import judge
 from headlight.studies.adversary.result import Run, dataset
 from headlight.studies.adversary.settings import AdversarySettings
@@ -58,11 +59,13 @@ def run(
         Over ``run``, each with its ``kind`` (``base``, ``adversary``, ``seed``, ``uniform``),
         ``weight`` λ and ``seed``, on the held-out texts: ``accuracy``, ``f1``, ``nll``,
         ``taught_nll``, ``agreement``, ``tvd``, ``kl`` and ``jsd`` with their intervals, and the
-        last two by layer and head; ``loss`` by epoch.
+        last two by layer and head; ``loss`` by epoch.  With ``instances`` also ``instance_jsd`` and
+        ``instance_tvd``, of single texts.
 
     Raises:
         MissingHeadError: the model is no classifier.
         ModelError: no student can begin with what ``start`` names.
+        ResultError: there is no result of ``instances``.
         UsageError: something does not fit together: start, classes, kinds, layers, heads, columns.
         CorpusError: the corpus cannot be read, holds too few texts or one class, or a label is
             none of the classes.
@@ -77,6 +80,7 @@ def run(
     title = "Other attention with the same answers"
     plan, classes = plan_classifier_study("adversary", title, source, model, settings)
     _check_tags(model, classes)
+    instances = settings.instances and read_instances(settings.instances, model, plan.layers)
     training, held_out = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)
     sight = Sight.of(plan.sites, settings)
@@ -100,7 +104,8 @@ def run(
             )
             with torch.random.fork_rng(devices=[]):
                 trainer.begin().sites  # noqa: B018 - refuses what does not fit before the work
-            found = dataset(_runs(trainer, settings, progress), classes, sight)
+            runs = _runs(trainer, settings, progress)
+            found = dataset(runs, classes, sight, instances or None)
         return found.assign_attrs(
             corpus_digest=digest, examples=len(training), held_out=len(held_out)
         )
@@ -174,5 +179,5 @@ def _about(plan: StudyPlan[Classified], digest: str) -> dict[str, Any]:
     """What a student depends on besides seed and λ, so that a longer sweep uses it again."""
     settings = plan.settings
     assert isinstance(settings, AdversarySettings)  # noqa: S101
-    alike = settings.replace(lambdas=(), repeats=1, bootstrap=1, keep_models=False)
+    alike = settings.replace(lambdas=(), repeats=1, bootstrap=1, instances=None, keep_models=False)
     return replace(plan, settings=alike).signature() | {"texts": digest}

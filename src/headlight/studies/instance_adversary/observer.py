@@ -29,7 +29,7 @@ from headlight.studies.instance_adversary.settings import InstanceAdversarySetti
 STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
 """Of each text and place."""
 
-QUANTITIES = ("largest_weight", "jsd", "exact_jsd", "answer")
+QUANTITIES = ("largest_weight", "jsd", "moved", "exact_jsd", "answer")
 """Of a point, which is a text; the answer is the number of its class, −1 of a tagger."""
 
 NEAR = 0.6

@@ -46,7 +46,7 @@ VARIABLES = (
     | {
         "answer_texts": ("texts, by the class of the answer", "count"),
         "exact_moved": ("distance by which all exact alternatives at once move the answer", "1"),
-        "points": ("largest weight, divergences and class of the answer of texts, at random", ""),
+        "points": ("largest weight, divergences, distance and answer of texts, at random", ""),
     }
 )
 """Long name and unit of every variable."""

@@ -26,6 +26,7 @@ NAMES = {
     "seed": "other seeds, gold labels",
     "uniform": "uniform attention, not trained",
 }
+SINGLE = "single texts, searched"
 COLUMNS = {
     "accuracy": "right",
     "f1": "F1",
@@ -148,6 +149,7 @@ def _plane(result: xr.Dataset) -> Section:
     def draw() -> Figure:
         series = [_dots(frame, "adversary", "tvd", "jsd"), _curve(frame, "tvd", "jsd")]
         series += [_dots(frame, kind, "tvd", "jsd") for kind in ("seed", "uniform")]
+        series += _instances(result)
         panel = LinePanel(
             "",
             series,
@@ -164,9 +166,29 @@ def _plane(result: xr.Dataset) -> Section:
         "from λ = 0 on. A student high up on the left attends otherwise and answers the same: the "
         "model's attention is then not the only one that goes with its answers. A curve that "
         "leaves the seeds only to the right says that moving attention costs answers. JSD is at "
-        "most ln 2 = 0.693.",
+        f"most ln 2 = 0.693.{_said_of_instances(result)}",
         WIEGREFFE.format("Figure 5"),
         [Drawing("plane", "", "JSD of attention over TVD of predictions.", draw)],
+    )
+
+
+def _instances(result: xr.Dataset) -> list[Line]:
+    """Adversaries of single texts, if they were given."""
+    if "instance_jsd" not in result:
+        return []
+    tvd, jsd = result["instance_tvd"].values, result["instance_jsd"].values
+    return [Line(SINGLE, tvd, jsd, marked=True, joined=False)]
+
+
+def _said_of_instances(result: xr.Dataset) -> str:
+    if "instance_jsd" not in result:
+        return ""
+    return (
+        f" Beside the models stand {result.sizes['instance']} texts of "
+        f"{result.attrs.get('instance_corpus')}: for each of them alone other attention was "
+        "searched, which no model has learnt (headlight instance-adversary); their means are a "
+        f"JSD of {float(result['instance_jsd'].mean()):.3f} at a TVD of "
+        f"{float(result['instance_tvd'].mean()):.3f}."
     )
 
 
