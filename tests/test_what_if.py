@@ -240,6 +240,8 @@ def test_what_a_browser_sends_is_an_edit_or_refused(sent: Any) -> None:
         [{"layer": 0, "query": 0, "change": "weights", "weights": [float("nan")]}],
         [{"layer": 0, "query": 0, "change": "weights", "weights": [float("inf")]}],
         [{"layer": 0, "query": 0, "change": "weights", "weights": ["1"]}],
+        [{"layer": 0, "query": 0, "change": "weights", "weights": [1.0, None]}],
+        [{"layer": 0, "query": 0, "change": "weights", "weights": 1.0}],
         [{"layer": 0, "file": "/etc/passwd"}],
         {"layer": 0},
     ],

@@ -21,6 +21,7 @@ from headlight.serve.readings import KEPT, Kept, Readings
 from headlight.serve.server import HERE, is_loopback, listening, serve
 from headlight.serve.work import MOST, Work
 from headlight.views.container import unpack
+from headlight.what_if import edits_of
 from views.sample_results import reading_sample
 
 TOKEN = "a-token-of-the-tests"
@@ -313,3 +314,72 @@ def test_without_the_extra_it_is_said_before_the_work(monkeypatch, missing):
     monkeypatch.setattr("headlight.cli.serve.load", lambda *_: pytest.fail("a model is loaded"))
     with pytest.raises(UsageError, match=rf"needs {missing};.*\[serve\]"):
         app(["serve"], standalone_mode=False)
+
+
+@pytest.fixture
+def with_head(model):
+    made = headlight.load(model.name, head="any")
+    with TestClient(
+        make_app(made, token=TOKEN, longest=16), base_url="http://127.0.0.1:8000", headers=OWN
+    ) as found:
+        yield found, made
+
+
+def test_predictions_with_other_attention(with_head):
+    client, made = with_head
+    reading = read(client)[-1]["result"]["reading"]
+    edits = [{"layer": 0, "head": 1}, {"layer": 1, "query": 2, "change": "uniform"}]
+    sent = {"request": "two", "reading": reading, "kind": "encoder", "edits": edits}
+    found = steps(client.post("/functions/what_if", json=sent))[-1]["result"]
+    assert found == made.what_if(TEXT, edits=edits_of(edits)).as_json()
+    told = steps(client.post("/functions/each_head", json={**sent, "request": "three"}))
+    parts = [step["part"] for step in told if "part" in step]
+    assert parts == told[-1]["result"]["effects"]
+    expected = [(each.layer, each.head, each.changed) for each in made.each_head_removed(TEXT)]
+    assert [(layer, head, changed) for layer, head, _, changed in parts] == expected
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"edits": []}, "edits are a list"),
+        ({"edits": [{"layer": "0"}]}, "a layer, which is a number"),
+        ({"edits": [{"layer": 9}]}, "no encoder layer 9"),
+        ({"edits": [{"layer": 0, "head": 10**30}]}, "has no head"),
+        ({"edits": [{"layer": 0, "source": "/etc/passwd"}]}, "source"),
+        ({"edits": [{"layer": 0}] * 65}, "1 to 64"),
+        ({"edits": [{"layer": 0}], "kind": ["encoder"]}, "kind"),
+        ({"edits": [{"layer": 0}], "reading": "other"}, "gone"),
+        (
+            {"edits": [{"layer": 0, "query": 1, "change": "weights", "weights": [1.0]}]},
+            "1 weights are given",
+        ),
+        ({"edits": [{"layer": 0, "query": 1, "change": "weights", "weights": [2.0]}]}, "at most 1"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_edits_that_are_none_are_refused(with_head, sent, words):
+    client, _ = with_head
+    reading = read(client)[-1]["result"]["reading"]
+    given = {"request": "two", "reading": reading, "kind": "encoder", **sent}
+    assert words in steps(client.post("/functions/what_if", json=given))[-1]["refused"]
+
+
+def test_numbers_that_are_none_are_refused(with_head):
+    """JSON of Python holds NaN, and that of a browser might."""
+    client, _ = with_head
+    reading = read(client)[-1]["result"]["reading"]
+    text = json.dumps(
+        {"request": "two", "reading": reading, "kind": "encoder", "edits": [
+            {"layer": 0, "query": 1, "change": "weights", "weights": [float("nan")] * 7}]}
+    )  # fmt: skip
+    answer = client.post(
+        "/functions/what_if", content=text, headers={"Content-Type": "application/json"}
+    )
+    assert "must be at least 0" in steps(answer)[-1]["refused"]
+
+
+def test_a_model_without_a_head_predicts_nothing(client):
+    reading = read(client)[-1]["result"]["reading"]
+    sent = {"request": "two", "reading": reading, "kind": "encoder", "edits": [{"layer": 0}]}
+    assert "has no head" in steps(client.post("/functions/what_if", json=sent))[-1]["refused"]

@@ -10,6 +10,7 @@ import pytest
 
 import example_data
 import headlight
+from headlight.what_if import Edit
 from views.browsers import chromium, needs_browser
 
 pytestmark = needs_browser
@@ -172,3 +173,26 @@ def test_nothing_is_wider_than_the_window_and_all_can_use_it(browser, address, w
     found = Axe().run(page)
     assert [(each["id"], each["nodes"][0]["target"]) for each in found.response["violations"]] == []
     context.close()
+
+
+def test_what_if_the_head_attended_otherwise(page, address, model):
+    view = typed(page, address)
+    drawn(view)
+    view.locator("#what-box summary").click()
+    view.locator("#what-ask").click()
+    view.locator("#what-tokens tbody tr").first.wait_for()
+    layer, head = (int(view.locator(f"#{name}").input_value()) for name in ("layer", "head"))
+    expected = headlight.load(model, head="any").what_if(TEXT, edits=Edit(layer=layer, head=head))
+    shown = view.locator("#what-tokens tbody tr td:nth-child(2)").all_inner_texts()
+    assert [float(each) for each in shown] == pytest.approx(expected.kl.values.tolist(), rel=0.06)
+    view.locator("#what-change").select_option("weights")
+    view.locator("#what-weights").fill("1 x")
+    view.locator("#what-ask").click()
+    view.locator("#what-said", has_text="weights").wait_for()
+    view.locator("#what-heads").click()
+    view.locator("#what-said", has_text="4 heads, each removed alone.").wait_for()
+    divergences = view.locator("#what-effects tbody tr td:nth-child(2)").all_inner_texts()
+    assert [float(each) for each in divergences] == sorted(map(float, divergences), reverse=True)
+    view.locator("#what-effects tbody button").last.click()
+    chosen = view.locator("#what-effects tbody button").last.inner_text()
+    assert chosen in view.locator("#head-title").inner_text()

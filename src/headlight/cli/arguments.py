@@ -22,6 +22,7 @@ def load(
     tokenizer: str | None = None,
     *,
     layers: Collection[int] | None = None,
+    head: str = "none",
 ) -> "CapturedModel":
     """The model, ready to be captured; layers that it cannot have are refused before."""
     from headlight.capture import load_model
@@ -34,6 +35,7 @@ def load(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
         layers=layers,
+        head=head,
     )
 
 

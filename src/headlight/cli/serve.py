@@ -1,14 +1,17 @@
 """The command `serve`."""
 
 from importlib.util import find_spec
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headlight.cli.arguments import load
 from headlight.cli.options import Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import say
-from headlight.errors import UsageError
+from headlight.errors import MissingHeadError, UsageError
+
+if TYPE_CHECKING:
+    from headlight.capture import CapturedModel
 
 SERVE_EXAMPLES = """
 [bold]Examples[/bold]
@@ -48,8 +51,16 @@ def serve(
     _require_extra()
     from headlight.serve import serve as run
 
+    def model_with_head() -> "CapturedModel":
+        """With its head, which says what it predicts, where it has one."""
+        options = (model, revision, device, dtype, trust_remote_code, tokenizer)
+        try:
+            return load(*options, head="any")
+        except MissingHeadError:
+            return load(*options)
+
     run(
-        lambda: load(model, revision, device, dtype, trust_remote_code, tokenizer),
+        model_with_head,
         host=host,
         port=port,
         allow_remote=allow_remote,

@@ -16,15 +16,17 @@ from headlight.errors import UsageError
 from headlight.kinds import ALL
 from headlight.reading import read
 from headlight.serve.readings import Kept, Readings
-from headlight.vocabulary import Kinds
+from headlight.settings import require_choice
+from headlight.vocabulary import Kind, Kinds, head_name
+from headlight.what_if import each_head_removed, edits_of, what_if
 
 
 @runtime_checkable
 class Told(Protocol):
     """Is told each step of the work; raises where it was cancelled meanwhile."""
 
-    def __call__(self, what: str, done: int = 0, of: int = 0) -> None:
-        """What is done, and how much of how much."""
+    def __call__(self, what: str, done: int = 0, of: int = 0, part: Any = None) -> None:
+        """What is done, how much of how much, and a part of the result that is there already."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,46 @@ def text_of(given: Given, name: str) -> str:
     return text.strip()
 
 
-FUNCTIONS: Mapping[str, Function] = {"read": read_text}
+def other_attention(desk: Desk, given: Given, told: Told) -> dict[str, Any]:
+    """Read the text of a ``reading`` with ``edits``; see `headlight.what_if.WhatIf.as_json`."""
+    text, pair, kind = _read_before(desk, given)
+    edits = edits_of(given.get("edits"))
+    told("reading with its own attention, and with the other")
+    return what_if(desk.model, text, pair, edits=edits, kind=kind).as_json()
+
+
+def heads_in_turn(desk: Desk, given: Given, told: Told) -> dict[str, Any]:
+    """Remove each head from the text of a ``reading``; what that does is told head by head.
+
+    The ``effects`` are layer, head, mean divergence, and how many predictions become others.
+    """
+    text, pair, kind = _read_before(desk, given)
+    heads = sum(site.heads for site in desk.model.sites_of(kind))
+    effects: list[list[float]] = []
+    for effect in each_head_removed(desk.model, text, pair, kind=kind):
+        effects.append([effect.layer, effect.head, float(f"{effect.kl:.4g}"), effect.changed])
+        name = head_name(effect.layer, effect.head)
+        told(f"without {name}", len(effects), heads, part=effects[-1])
+    return {"effects": effects}
+
+
+def _read_before(desk: Desk, given: Given) -> tuple[str, str | None, Kind]:
+    """The text and the second text of a reading that is held, and the kind that is looked at.
+
+    Raises:
+        UnknownNameError: the reading is gone, or there is no such kind.
+    """
+    attributes = desk.readings[str(given.get("reading"))].dataset.attrs
+    kind: Any = given.get("kind")
+    require_choice("kind", kind if isinstance(kind, str) else "none", Kind)
+    return str(attributes["text"]), attributes.get("pair") or None, kind
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "read": read_text,
+    "what_if": other_attention,
+    "each_head": heads_in_turn,
+}
 
 
 def functions_of_view() -> list[str]:

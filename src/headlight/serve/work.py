@@ -63,10 +63,10 @@ class Work:
         def tell(step: Step | None) -> None:
             loop.call_soon_threadsafe(waiting.put_nowait, step)
 
-        def told(what: str, done: int = 0, of: int = 0) -> None:
+        def told(what: str, done: int = 0, of: int = 0, part: Any = None) -> None:
             if cancelled.is_set():
                 raise RunInterruptedError("cancelled.")
-            tell({"what": what, "done": done, "of": of})
+            tell({"what": what, "done": done, "of": of} | ({} if part is None else {"part": part}))
 
         def run() -> None:
             try:

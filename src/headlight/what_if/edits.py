@@ -73,4 +73,13 @@ def edits_of(given: object) -> tuple[Edit, ...]:
     for each in given:
         if not isinstance(each, Mapping) or type(each.get("layer")) is not int:
             raise UsageError("an edit is an object with a layer, which is a number from 0; add it.")
+        weights = each.get("weights")
+        if weights is not None and not _all_numbers(weights):
+            raise UsageError(
+                "weights are a list of numbers from 0 to 1, one for each key; give it."
+            )
     return tuple(Edit.from_mapping(each) for each in given)
+
+
+def _all_numbers(given: object) -> bool:
+    return isinstance(given, list) and all(type(each) in (int, float) for each in given)

@@ -11,6 +11,7 @@ import { drawLayers } from "./layers.js";
 import { asJson, asLatex, asLink, asPng, asPython, asSvg, offer } from "./take_away.js";
 import { differs, isolated, units } from "./units.js";
 import { forgetColours } from "./colours.js";
+import { offerWhatIf } from "./what_if.js";
 
 const byId = (id) => document.getElementById(id);
 const REST = 250;
@@ -293,6 +294,9 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   keys[event.key]();
 });
+
+// What if --------------------------------------------------------------------------------------
+offerWhatIf((layer, head) => { state.layer = layer; state.head = head; step(0, 0); moveFrame(); drawHead(); remember(); });
 
 // From here on there are numbers to draw.
 readAddress(host.address());
