@@ -22,7 +22,7 @@ lowest := $(VENV)-lowest
 pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest check check-format check-lint check-types check-layers docs fuzz bench \
+.PHONY: help demo test test-notebook test-lowest check check-format check-lint check-types check-layers docs fuzz bench \
   soak pretrain pretrain-translator reproduction package release clean
 .DELETE_ON_ERROR:
 
@@ -35,6 +35,11 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 
 test: $(VENV)/.installed-dev ## run all tests
 	OMP_NUM_THREADS=1 $(bin)/$(pytest)
+
+# Not part of `test`: JupyterLab is some sixty packages, and takes longer to start than the test.
+test-notebook: $(VENV)/.installed-dev ## install JupyterLab and test the widget in it
+	$(pip) install --quiet --constraint constraints.txt --group notebook
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest tests/views/test_widget_jupyterlab.py
 
 # With TORCH_INDEX set, uv takes the small torch for processors from its own address.
 test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions that pyproject.toml declares
