@@ -208,3 +208,26 @@ def test_several_texts_are_no_text(unchecked):
     for given in ((["the sea", "a river"],), ("the sea", ["a river"])):
         with pytest.raises(UsageError, match=r"^a text is one string, not a list; "):
             read(model("bert"), *given)
+
+
+def test_tokens_may_take_the_place_of_numbers(reading):
+    head = reading.weight.sel(layer=1, head=3).set_index(query="query_token", key="key_token")
+    row, column = reading.tokens.index("mill"), reading.tokens.index("sea")
+    expected = reading.weight.values[1, 3, row, column]
+    assert head.sel(query="mill", key="sea").item() == expected
+    assert head.to_pandas().loc["mill", "sea"] == expected
+
+
+def test_a_page_shows_what_a_run_says_and_links_to_its_report(tmp_path):
+    found = model("bert")
+    run, page = tmp_path / "some run", tmp_path / "pages" / "text.html"
+    page.parent.mkdir()
+    headlight.survey(["the old mill", "a lake is full of mud"], model=found, out=run)
+    (run / "report.html").write_text("a report")
+    read(found, TEXT).save(page, survey=run)
+    header = json.loads(Page(page.read_text(encoding="utf-8")).by_id("header").text)
+    assert header["report"] == "../some%20run/report.html"
+    statistics = header["kinds"]["encoder"]["statistics"]
+    assert all(row["corpus"]["weight"] for row in statistics)
+    with pytest.raises(ResultError):
+        read(found, TEXT).save(page, survey=tmp_path)

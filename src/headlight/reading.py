@@ -1,6 +1,7 @@
 """One text, or two, as a model reads them: every measure of every head."""
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,20 +9,23 @@ from html import escape
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import xarray
 
 from headlight import files
+from headlight.analysis.folder import REPORT, RESULT
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded, unknown_id
 from headlight.errors import UsageError
+from headlight.files import location
 from headlight.kinds import ALL, KINDS, join_kinds, of_kind, split_kinds
 from headlight.measures import Scores
-from headlight.result import FORMAT, save, versions
+from headlight.result import FORMAT, load, save, versions
 from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, measure_table
 
 FRAME_HEIGHT = 640
@@ -160,6 +164,8 @@ class Reading:
         *,
         megabytes: float | None = 5.0,
         whole_heads: Iterable[tuple[int, int]] = (),
+        survey: str | Path | None = None,
+        dependency: str | Path | None = None,
     ) -> Path:
         """Write the reading; the suffix says how: ``.html``, ``.json`` or ``.nc``.
 
@@ -168,9 +174,13 @@ class Reading:
             megabytes: how large a page may be. Of a long text each row then keeps its strongest
                 cells, and the page says so; None keeps everything.
             whole_heads: layers and heads that keep all cells even then, such as ``(4, 7)``.
+            survey: folder of a survey with the same model, whose numbers and findings a page then
+                shows beside those of the text, with links to its report.
+            dependency: folder of a dependency study with the same model; a page then finds heads by
+                the relations that they follow.
 
         Raises:
-            UsageError: another suffix.
+            UsageError: another suffix, or the runs are of another model or study.
             ResultError: the file cannot be written.
         """
         from headlight.views import reading_json
@@ -180,7 +190,10 @@ class Reading:
             save(self.dataset, path)
         elif path.suffix in (".html", ".json"):
             page = path.suffix == ".html"
-            text = self._page(megabytes, whole_heads) if page else reading_json(self.dataset)
+            corpus = _in_corpus(path, survey, dependency) if page else None
+            text = (
+                self._page(megabytes, whole_heads, corpus) if page else reading_json(self.dataset)
+            )
             files.write(path, text.encode())
         else:
             raise UsageError(f"{path}: a reading is saved as .html, .json or .nc; choose one.")
@@ -190,13 +203,38 @@ class Reading:
         style = f"width:100%;height:{FRAME_HEIGHT}px;border:0"
         return f'<iframe srcdoc="{self._escaped_page()}" style="{style}"></iframe>'
 
-    def _page(self, megabytes: float | None, whole_heads: Iterable[tuple[int, int]] = ()) -> str:
+    def _page(
+        self,
+        megabytes: float | None,
+        whole_heads: Iterable[tuple[int, int]] = (),
+        corpus: Any = None,
+    ) -> str:
         from headlight.views import reading_page
 
-        return reading_page(self.dataset, megabytes=megabytes, whole_heads=whole_heads)
+        return reading_page(
+            self.dataset, megabytes=megabytes, whole_heads=whole_heads, corpus=corpus
+        )
 
     def _escaped_page(self) -> str:
         return escape(self._page(IN_NOTEBOOK))
+
+
+def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | None) -> Any:
+    """What runs over a corpus say, for a page that is written to a path; None without any."""
+    if survey is None and dependency is None:
+        return None
+    from headlight.views.in_corpus import InCorpus
+
+    results = [
+        None if folder is None else load(location(folder) / RESULT)
+        for folder in (survey, dependency)
+    ]
+    report = None if survey is None else Path(survey) / REPORT
+    there = report is not None and report.exists()
+    return InCorpus(
+        *results,
+        report=quote(os.path.relpath(report, page.parent).replace(os.sep, "/")) if there else "",
+    )
 
 
 def read(  # noqa: PLR0913 - each is a choice of its own

@@ -7,11 +7,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from headlight.findings import highlights
 from headlight.kinds import join_kinds
-from headlight.views import reading_page
+from headlight.views import reading_page, report
 from headlight.views.container import pack
+from headlight.views.in_corpus import InCorpus
 from views.browsers import Opened, chromium, needs_browser
-from views.sample_results import reading_sample
+from views.sample_results import reading_sample, survey_sample
+from views.test_in_corpus import relations
 
 pytestmark = needs_browser
 
@@ -31,9 +34,10 @@ def browser():
 def show(browser, tmp_path):
     opened = []
 
-    def of(reading, address="", megabytes=None, **options):
+    def of(reading, address="", megabytes=None, corpus=None, **options):
         path = Path(tmp_path / "page.html")
-        path.write_text(reading_page(reading, megabytes=megabytes), encoding="utf-8")
+        text = reading_page(reading, megabytes=megabytes, corpus=corpus)
+        path.write_text(text, encoding="utf-8")
         opened.append(Opened(browser, path, address, **options))
         return opened[-1]
 
@@ -105,6 +109,42 @@ def test_a_link_brings_the_state_back(show):
     assert sorted(link.split("&")) == sorted(address[1:].split("&"))
     assert shown.text("#head-title") == "Head L2H3"
     assert shown.page.input_value("#sort") == "broad"
+
+
+def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp_path):
+    survey = survey_sample(2, 3)
+    (tmp_path / "report.html").write_text(report(survey), encoding="utf-8")
+    corpus = InCorpus(survey=survey, dependency=relations(), report="report.html")
+    about = next(each for each in highlights(survey) if each.head is not None)
+    address = f"#h={about.layer}-{about.head}&o=relation nsubj"
+    shown = show(reading_sample(2, 3), address, corpus=corpus)
+    assert about.text in shown.text("#in-corpus")
+    assert shown.page.input_value("#sort") == "relation nsubj"
+    share = float(
+        survey["share"].sel(query_category="all", key_category="sep", measure="weight")[
+            about.layer, about.head
+        ]
+    )
+    assert f"corpus {100 * share:.1f}%" in shown.text("#card")
+    assert "nsubj, found in the corpus" in shown.text("#card")
+    shown.page.click("#in-corpus a")
+    shown.page.wait_for_selector("#detail h3")
+    assert shown.text("#detail h3") == f"Head L{about.layer}H{about.head}"
+    shown.requests.clear()  # the report, after the click
+
+
+def test_a_head_of_a_report_is_ringed_in_all_its_panels(browser, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(report(survey_sample(2, 3)), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.locator(".nearest").count() == 0
+    page.hover("#L1H2 rect")
+    ringed = page.locator(".panels:not([hidden]) .panel").evaluate_all(
+        "all => all.map(each => each.querySelectorAll('.nearest').length)"
+    )
+    assert sum(count > 0 for count in ringed) >= 8
+    page.close()
 
 
 def test_nonsense_in_an_address_is_passed_over(show):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from headlight.analysis.folder import RESULT
 from headlight.attribution_settings import AttributionSettings
 from headlight.cli.arguments import command_line, demand_place, load
 from headlight.cli.notes import unknown_tokens
@@ -75,6 +76,16 @@ def read(
             "strongest cells.",
         ),
     ] = 5.0,
+    survey: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a survey: its numbers and findings stand on the page as well."
+        ),
+    ] = None,
+    dependency: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a dependency run: the page finds heads by relation."),
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
     revision: Revision = None,
@@ -88,6 +99,7 @@ def read(
     """Read one text, or two, and show the strongest links of every head."""
     for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
         demand_place(path, suffix)
+    _demand_runs(html, survey, dependency)
     attribution = _attribution(measure, settings)
     text = _text(text)
 
@@ -110,12 +122,26 @@ def read(
 
     # Files before the terminal, which may be a pipe that closes early.
     places = [path for path in (html, json, netcdf) if path is not None]
-    written = [reading.save(path, megabytes=page_size) for path in places]
+    runs = {"survey": survey, "dependency": dependency}
+    written = [reading.save(path, megabytes=page_size, **runs) for path in places]
     show(reading_terminal(reading.dataset, measure=measure, top=top))
     for path in written:
         say(f"written: {path}")
     for note in unknown_tokens(reading.dataset.attrs):
         complain(note)
+
+
+def _demand_runs(html: Path | None, *runs: Path | None) -> None:
+    """Refuse runs that no page shows, or that are not there.
+
+    Raises:
+        UsageError: one is so.
+    """
+    for run in runs:
+        if run is not None and html is None:
+            raise UsageError("runs are shown on the page alone; say where it goes with --html.")
+        if run is not None and not (run / RESULT).exists():
+            raise UsageError(f"{run} holds no {RESULT}; give the folder of a run that has ended.")
 
 
 def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings | bool:

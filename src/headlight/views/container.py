@@ -22,7 +22,11 @@ The **header** is JSON::
             dense         list of [layer, head] that keep all nevertheless
             largest       [layer][head], by their places: sizes; where there are pictures
         first         [layer, head], by their places: the head that is shown first
-        statistics    list of objects with name, label, unit and by_measure: name -> [layer][head]
+        statistics    list of objects with name, label, unit and by_measure: name -> [layer][head];
+                      corpus, if there is a survey: the same of it; relation: true where it is how
+                      often a head finds the other end of a dependency relation
+        findings      if there is a survey: object: name of a head -> list of sentences
+    report        if there is one: address of the survey's report
 
 A **blob** has a name, ``KIND/MEASURE/LAYER/PART``, and is deflated by gzip. Numbers are
 little-endian. ``codes`` is uint8 over head (absent per layer), query and key, ``scale`` float32

@@ -11,6 +11,7 @@ from markupsafe import Markup
 from headlight.errors import ResultError
 from headlight.kinds import split_kinds
 from headlight.views.container import Head, View, header_text, pack, unpack
+from headlight.views.in_corpus import InCorpus, with_corpus
 from headlight.views.live import LiveView
 from headlight.views.script import joined_script
 from headlight.views.template import embedded_text, render
@@ -25,7 +26,11 @@ AROUND = 0.15
 
 
 def reading_page(
-    reading: xr.Dataset, *, megabytes: float | None = PAGE, whole_heads: Iterable[Head] = ()
+    reading: xr.Dataset,
+    *,
+    megabytes: float | None = PAGE,
+    whole_heads: Iterable[Head] = (),
+    corpus: InCorpus | None = None,
 ) -> str:
     """A reading as one self-contained HTML page.
 
@@ -37,12 +42,15 @@ def reading_page(
         megabytes: how large it may be; of a text for which all heads are more than that, each row
             keeps its strongest cells, and the page says so. None keeps everything.
         whole_heads: layers, as the model counts them, and heads that keep all cells even then.
+        corpus: what was found of the same model over a corpus.
 
     Raises:
-        UsageError: such a head is not in the reading.
+        UsageError: such a head is not in the reading, or the corpus was read by another model.
     """
     room = None if megabytes is None else megabytes - AROUND
-    return _page(reading, pack(reading, megabytes=room, whole_heads=whole_heads))
+    view = pack(reading, megabytes=room, whole_heads=whole_heads)
+    header = with_corpus(view.header, str(reading.attrs.get("revision", "")), corpus)
+    return _page(reading, View(header, view.blobs))
 
 
 def live_page(reading: xr.Dataset, view: LiveView) -> str:

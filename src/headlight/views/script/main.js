@@ -14,7 +14,7 @@ import { forgetColours } from "./colours.js";
 import { offerWhatIf } from "./what_if.js";
 
 const byId = (id) => document.getElementById(id);
-const REST = 250;
+const REST = 250, MOST_RELATIONS = 3;
 let kept = false, frame = 0, waiting = 0;
 
 // What follows from the state ------------------------------------------------------------------
@@ -41,19 +41,40 @@ function drawReadout() {
 }
 
 function drawCard() {
-  const rows = partOf(state.kind).statistics, measures = Object.keys(rows[0]?.by_measure ?? {});
+  const part = partOf(state.kind), all = part.statistics, measures = Object.keys(all[0]?.by_measure ?? {});
+  const own = (row, name) => row.by_measure[name]?.[state.layer]?.[state.head];
+  const related = all.filter((row) => row.relation && Object.values(row.by_measure).length);
+  related.sort((one, other) => (own(other, "weight") ?? 0) - (own(one, "weight") ?? 0));
+  const rows = [...all.filter((row) => !row.relation), ...related.slice(0, MOST_RELATIONS)];
   const cell = (tag, text) => { const made = document.createElement(tag); made.textContent = text; return made; };
   const line = (cells) => { const made = document.createElement("tr"); made.append(...cells); return made; };
   byId("card").replaceChildren(
     line([cell("td", ""), ...measures.map((name) => cell("th", shortOf(name)))]),
     ...rows.map((row) => line([
-      cell("th", row.unit === "1" ? `to ${row.label}` : `${row.label} (${row.unit})`),
+      cell("th", row.relation ? `${row.label}, found in the corpus` : row.unit === "1" ? `to ${row.label}` : `${row.label} (${row.unit})`),
       ...measures.map((name) => {
-        const value = row.by_measure[name][state.layer]?.[state.head];
-        return cell("td", value === null || value === undefined ? "" : row.unit === "1" ? `${(100 * value).toFixed(1)}%` : value.toFixed(2));
+        const said = (value) => (value === null || value === undefined ? "" : row.unit === "1" ? `${(100 * value).toFixed(1)}%` : value.toFixed(2));
+        const made = cell("td", said(own(row, name))), corpus = said(row.corpus?.[name]?.[state.layer]?.[state.head]);
+        if (corpus) { const beside = cell("span", ` corpus ${corpus}`); beside.className = "quiet"; made.append(beside); }
+        return made;
       }),
     ])),
   );
+  drawCorpus(part, cell);
+}
+
+/** What a survey says of the head, and the way to its report. */
+function drawCorpus(part, cell) {
+  const name = headName(), found = part.findings?.[name] ?? [];
+  const lines = found.map((sentence) => cell("p", `In the corpus: ${sentence}`));
+  if (header.report) {
+    const link = cell("a", `${name} in the report`), kind = Object.keys(header.kinds).length > 1 ? `kind=${state.kind}&` : "";
+    link.href = `${header.report}#${kind}h=${part.layers[state.layer]}-${state.head}`;
+    const line = cell("p", "");
+    line.append(link);
+    lines.push(line);
+  }
+  byId("in-corpus").replaceChildren(...lines);
 }
 
 /** After the pointer has moved to another cell: nothing but boxes, colours of words and a line. */
@@ -104,7 +125,7 @@ function drawControls() {
     input.disabled = input.value === DIFFERENCE ? !differs() : !(input.value in measuresOf(state.kind));
     input.checked = state.panels.includes(input.value);
   });
-  const options = [new Option("place", "position"), ...statisticsOf().map(({ name, label }) => new Option(label, name))];
+  const options = [new Option("place", "position"), ...statisticsOf().map(({ name, label, relation }) => new Option(relation ? `relation ${label}` : label, name))];
   byId("sort").replaceChildren(...options);
   if (!options.some(({ value }) => value === state.sort)) state.sort = "position";
   byId("sort").value = state.sort;

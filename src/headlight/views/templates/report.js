@@ -1,4 +1,11 @@
 "use strict";
+// Pages of texts name a head by its numbers, as their own address does: #h=4-7
+function headOf(wanted) {
+  const [layer, head] = (wanted.get("h") ?? "").split("-");
+  const kind = wanted.has("kind") ? `${wanted.get("kind")}-` : "";
+  return wanted.get("head") ?? `${kind}L${layer}H${head}`;
+}
+
 // Each kind of attention is a survey of its own; its ids and names begin with its prefix.
 document.querySelectorAll("[data-survey]").forEach((root) => {
 const prefix = root.dataset.survey;
@@ -114,7 +121,7 @@ function check(name, value) {
 
 function showAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  const index = cells.findIndex((cell) => cell.id === wanted.get("head"));
+  const index = cells.findIndex((cell) => cell.id === headOf(wanted));
   if (index < 0) return;
   pinned = true;
   current = index;
@@ -186,7 +193,7 @@ if (choice) {
   const wanted = () => document.getElementById(location.hash.slice(1))?.closest("[data-survey]");
   const follow = () => { const root = wanted(); if (root) { showKind(root.dataset.kind); document.getElementById(location.hash.slice(1)).scrollIntoView(); } };
   window.addEventListener("hashchange", follow);
-  const head = document.getElementById(new URLSearchParams(location.hash.slice(1)).get("head"));
+  const head = document.getElementById(headOf(new URLSearchParams(location.hash.slice(1))));
   const shown = head ?? wanted();
   showKind((shown?.closest("[data-survey]") ?? surveys[0]).dataset.kind);
   (head?.closest(".grid-view") ?? shown)?.scrollIntoView();
