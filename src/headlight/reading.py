@@ -225,16 +225,17 @@ def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | N
         return None
     from headlight.views.in_corpus import InCorpus
 
-    results = [
-        None if folder is None else load(location(folder) / RESULT)
-        for folder in (survey, dependency)
-    ]
+    told = InCorpus(survey=_run(survey), dependency=_run(dependency))
     report = None if survey is None else Path(survey) / REPORT
-    there = report is not None and report.exists()
-    return InCorpus(
-        *results,
-        report=quote(os.path.relpath(report, page.parent).replace(os.sep, "/")) if there else "",
-    )
+    if report is None or not report.exists():
+        return told
+    address = Path(os.path.relpath(report, page.parent)).as_posix()
+    return replace(told, report=quote(address))
+
+
+def _run(folder: str | Path | None) -> xarray.Dataset | None:
+    """The result in a folder."""
+    return None if folder is None else load(location(folder) / RESULT)
 
 
 def read(  # noqa: PLR0913 - each is a choice of its own

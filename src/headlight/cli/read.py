@@ -122,8 +122,10 @@ def read(
 
     # Files before the terminal, which may be a pipe that closes early.
     places = [path for path in (html, json, netcdf) if path is not None]
-    runs = {"survey": survey, "dependency": dependency}
-    written = [reading.save(path, megabytes=page_size, **runs) for path in places]
+    written = [
+        reading.save(path, megabytes=page_size, survey=survey, dependency=dependency)
+        for path in places
+    ]
     show(reading_terminal(reading.dataset, measure=measure, top=top))
     for path in written:
         say(f"written: {path}")
