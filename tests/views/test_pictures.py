@@ -37,6 +37,7 @@ from headlight.views.pictures import (
     svg_text,
     table_picture,
     weight_and_length,
+    windowed,
 )
 from headlight.views.pictures.links import GAP, ROW
 from headlight.views.pictures.map_layout import cell_texts
@@ -150,6 +151,30 @@ class TestAttentionLines:
         assert faint[1][1] - faint[0][1] == pytest.approx(rows["y"] - rows["a"]) == ROW
         assert first[1][1] == pytest.approx(first[0][1])
         assert last[1][1] - last[0][1] == pytest.approx(rows["x"] - rows["c"]) == -2 * ROW
+
+    def test_lines_of_faint_tokens_are_grey_and_do_not_count_for_the_darkest(self):
+        weights = np.array([[0.0, 1.0], [0.6, 0.0]])
+        drawing = LinkDrawing("h", ["a", "b"], ["a", "s"], weights, faint=[1], darkest=None)
+        shades = [colour[3] for _, colour in self.links(attention_lines([drawing]))]
+        assert_allclose(shades, [0.25, 0.25])
+        plain = LinkDrawing(
+            "h", ["a", "b", "s"], ["a", "b", "s"], np.diag([0.6, 0.3, 0.9]), faint=[2]
+        )
+        found = sorted(colour[3] for _, colour in self.links(attention_lines([plain])))
+        assert_allclose(found, [0.25, 0.5, 1.0])
+
+    def test_a_long_text_is_cut_to_what_is_red(self):
+        words = [f"w{number}" for number in range(100)]
+        weights = np.arange(10_000.0).reshape(100, 100)
+        drawing = LinkDrawing(
+            "h", words, words, weights, ["n"], links=[(60, 55), (99, 56)], faint=[0, 56]
+        )
+        shown = windowed(drawing, 20)
+        assert shown.queries == shown.keys == words[52:72]
+        assert_allclose(shown.weights, weights[52:72, 52:72])
+        assert (shown.links, shown.faint) == ([(8, 3)], [4])
+        assert shown.notes == ["n", "tokens 53 to 72 of 100"]
+        assert windowed(drawing, 100) is drawing
 
     def test_spread_attention_is_light(self):
         drawing = LinkDrawing("h", ["a"], ["x", "y"], np.array([[0.1, 0.05]]))

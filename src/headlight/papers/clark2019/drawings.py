@@ -28,7 +28,7 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note, text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import LinkDrawing, attention_lines
+from headlight.views.pictures import LinkDrawing, attention_lines, windowed
 
 FIRST = "The old mill by the river was built in 1802, and it still grinds grain."
 SECOND = "Visitors come on Sundays, when the miller opens its doors."
@@ -208,7 +208,8 @@ def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[Lin
     governors = [example.sentence.heads[word] for word in dependents]
     attending = governors if link.direction == "head" else [word + 1 for word in dependents]
     note = f"{100 * link.accuracy:.1f}% accuracy at the {link.relation} relation"
-    yield LinkDrawing(link.title, words, words, weights, [note], highlighted=attending)
+    faint = (0, len(words) - 1)
+    yield LinkDrawing(link.title, words, words, weights, [note], highlighted=attending, faint=faint)
 
 
 def _short(reproduction: Reproduction, source: str, relation: str) -> Iterator[EncodedSentence]:
@@ -269,7 +270,9 @@ def _coreferent(reproduction: Reproduction, source: str) -> Sequence[LinkDrawing
             words = [START, *example.document.words[: example.kept], END]
             note = f"{row['all']:.1f}% of antecedents found"
             title = f"Head {head_name(*head)}"
-            return [LinkDrawing(title, words, words, weights, [note], links=links)]
+            faint = (0, len(words) - 1)
+            drawing = LinkDrawing(title, words, words, weights, [note], links=links, faint=faint)
+            return [windowed(drawing)]
     return []
 
 

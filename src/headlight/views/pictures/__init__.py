@@ -11,7 +11,7 @@ from headlight.views.pictures.density import DensityPanel, density, weight_and_l
 from headlight.views.pictures.embedding import Embedding, embedding
 from headlight.views.pictures.layers import LayerPanel, LayerSeries, points_by_layer
 from headlight.views.pictures.lines import Line, LinePanel, lines
-from headlight.views.pictures.links import LinkDrawing, attention_lines
+from headlight.views.pictures.links import LinkDrawing, attention_lines, windowed
 from headlight.views.pictures.maps import HeadMap, head_map
 from headlight.views.pictures.save import save_picture, svg_text
 from headlight.views.pictures.sheet import table_picture
@@ -46,4 +46,5 @@ __all__ = [
     "svg_text",
     "table_picture",
     "weight_and_length",
+    "windowed",
 ]

@@ -1,7 +1,7 @@
 """Attention as lines between two columns of tokens."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,10 @@ _LONGEST_TOKEN, _BASE = 16, 0.043
 """Columns of a token that are shown, and inches from the middle of a row to its base line."""
 
 _TITLE = 64
+_BEFORE = 3
+"""Tokens that a window shows before the first red one."""
+_FAINT = 0.25
+"""Of their darkness, lines keep so much that begin or end at a faint token."""
 _FAINTEST = 0.01
 """A line lighter than this share of black cannot be seen and is not drawn."""
 
@@ -47,6 +51,8 @@ class LinkDrawing:
         highlighted: Numbers of tokens that are red, with all links from and to them.
         links: Pairs (query, key) that are red, with the tokens at their ends.
         underlined: Numbers of tokens that are underlined on both sides, e.g. head words.
+        faint: Numbers of tokens that are grey, with their lines, so that others are seen: special
+            tokens, which get much of the weight of many heads. They do not count for `darkest`.
         darkest: The weight that is drawn black; when None, the largest one, but at least 0.5, so
             that attention spread over many tokens looks light.
     """
@@ -59,6 +65,7 @@ class LinkDrawing:
     highlighted: Collection[int] = ()
     links: Collection[tuple[int, int]] = ()
     underlined: Collection[int] = ()
+    faint: Collection[int] = ()
     darkest: Number | None = None
 
     def __post_init__(self) -> None:
@@ -111,6 +118,39 @@ def attention_lines(
     return figure
 
 
+def windowed(drawing: LinkDrawing, longest: int = 40) -> LinkDrawing:
+    """A drawing of a long text, cut to the part that begins shortly before the first red token.
+
+    A note says which part it is; links that leave it are left out.
+
+    Args:
+        drawing: Of a text that attends to itself.
+        longest: Tokens that are shown.
+    """
+    tokens = len(drawing.queries)
+    if tokens <= longest:
+        return drawing
+    red = set().union(*_red_tokens(drawing))
+    start = min(max(min(red, default=0) - _BEFORE, 0), tokens - longest)
+    part = slice(start, start + longest)
+
+    def moved(numbers: Collection[int]) -> list[int]:
+        return [index - start for index in numbers if start <= index < part.stop]
+
+    links = [(query - start, key - start) for query, key in drawing.links]
+    return replace(
+        drawing,
+        queries=drawing.queries[part],
+        keys=drawing.keys[part],
+        weights=drawing.weights[part, part],
+        notes=[*drawing.notes, f"tokens {start + 1} to {part.stop} of {tokens}"],
+        highlighted=moved(drawing.highlighted),
+        underlined=moved(drawing.underlined),
+        faint=moved(drawing.faint),
+        links=[link for link in links if min(link) >= 0 and max(link) < longest],
+    )
+
+
 def _shown(tokens: Sequence[str], longest: int) -> list[str]:
     return [shortened(token, _LONGEST_TOKEN) for token in tokens[:longest]]
 
@@ -154,8 +194,8 @@ def _draw(
     sides = (middle + lean - GAP / 2, middle + lean + GAP / 2)
     _lines(axes, drawing, longest, sides, first)
     reds = _red_tokens(drawing)
-    _tokens(axes, queries, (sides[0] - 0.05, first), "right", reds[0], drawing.underlined)
-    _tokens(axes, keys, (sides[1] + 0.05, first), "left", reds[1], drawing.underlined)
+    _tokens(axes, queries, (sides[0] - 0.05, first), "right", reds[0], drawing)
+    _tokens(axes, keys, (sides[1] + 0.05, first), "left", reds[1], drawing)
     _say_left_out(axes, drawing, longest, (sides[0] - 0.05, sides[1] + 0.05), first)
 
 
@@ -171,8 +211,12 @@ def _lines(
     from matplotlib.colors import to_rgba
 
     weights = np.nan_to_num(np.asarray(drawing.weights, dtype=np.float64))[:longest, :longest]
-    darkest = drawing.darkest or max(float(weights.max(initial=0.0)), 0.5)
-    darkness = np.clip(weights / darkest, 0.0, 1.0)
+    faint = np.zeros(weights.shape, dtype=bool)
+    faint[[query for query in drawing.faint if query < weights.shape[0]]] = True
+    faint[:, [key for key in drawing.faint if key < weights.shape[1]]] = True
+    highest = float(np.where(faint, 0.0, weights).max(initial=0.0))
+    darkest = drawing.darkest or max(highest, 0.5)
+    darkness = np.clip(weights / darkest, 0.0, 1.0) * np.where(faint, _FAINT, 1.0)
     pairs = np.argwhere(darkness >= _FAINTEST)
     red = np.array([_is_red(drawing, int(query), int(key)) for query, key in pairs], dtype=bool)
     order = np.lexsort((darkness[tuple(pairs.T)], red))
@@ -207,15 +251,15 @@ def _tokens(
     corner: tuple[float, float],
     side: str,
     red: Collection[int],
-    underlined: Collection[int],
+    drawing: LinkDrawing,
 ) -> None:
     """A column of tokens, one under the other."""
     x, first = corner
     for index, token in enumerate(tokens):
         y = first + ROW * index
-        colour = STRONG if index in red else INK
+        colour = STRONG if index in red else QUIET if index in drawing.faint else INK
         axes.text(x, y + _BASE, token, ha=side, va="baseline", size=PLAIN, color=colour)
-        if index in underlined:
+        if index in drawing.underlined:
             long = text_width(token, PLAIN) * (-1 if side == "right" else 1)
             axes.plot([x, x + long], [y + _BASE + 0.025] * 2, color=colour, linewidth=0.9)
 
