@@ -1,5 +1,6 @@
 """The app without a browser: what it answers, and the attacks that it refuses."""
 
+import asyncio
 import gzip
 import importlib.util
 import json
@@ -262,13 +263,27 @@ def test_a_cancelled_reading_leaves_the_model_as_it_was(client, model, monkeypat
 
 
 def test_too_many_requests_are_refused():
-    work = Work()
-    for number in range(MOST):
-        work.accept(str(number))
-    with pytest.raises(UsageError, match="wait already"):
-        work.accept("one more")
+    work, go_on = Work(), threading.Event()
+
+    def slow(told):
+        go_on.wait(10)
+        return {}
+
+    async def ask():
+        asked = [work.steps(str(number), slow) for number in range(MOST)]
+        first = [asyncio.ensure_future(anext(steps)) for steps in asked]
+        await first[0]
+        with pytest.raises(UsageError, match="wait already"):
+            work.require_room("one more")
+        go_on.set()
+        await asyncio.gather(*first)
+        for steps in asked:
+            await steps.aclose()
+        work.require_room("one more")
+
+    asyncio.run(ask())
     with pytest.raises(UsageError, match="name of its own"):
-        Work().accept("")
+        work.require_room("")
     work.close()
 
 

@@ -104,7 +104,7 @@ class _Addresses:
             raise UnknownNameError("function", name, FUNCTIONS)
         given = await _json(request)
         own = str(given.get("request", ""))[:100]
-        self.work.accept(own)
+        self.work.require_room(own)
         act: Callable[[Told], Step] = partial(FUNCTIONS[name], self.desk, given)
         return StreamingResponse(_events(self.work.steps(own, act)), media_type="text/event-stream")
 

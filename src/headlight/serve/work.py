@@ -39,8 +39,8 @@ class Work:
         self.cancel_all()
         self._thread.shutdown(cancel_futures=True)
 
-    def accept(self, request: str) -> None:
-        """Take a request in.
+    def require_room(self, request: str) -> None:
+        """Refuse a request that cannot be taken in.
 
         Raises:
             UsageError: there is one of that name, or too many wait.
@@ -49,16 +49,16 @@ class Work:
             raise UsageError("a request needs a name of its own; load the page again.")
         if len(self._cancelled) >= MOST:
             raise UsageError(f"{MOST} requests wait already; cancel some, or wait.")
-        self._cancelled[request] = Event()
 
     async def steps(self, request: str, act: Callable[[Told], Step]) -> AsyncIterator[Step]:
-        """The steps of a request that was taken in, and at the end its ``result``.
+        """The steps of a request, and at the end its ``result``.
 
         A refusal is a step, too: ``refused`` is the sentence. When nobody listens any more, the
         request is cancelled.
         """
         loop, waiting = asyncio.get_running_loop(), asyncio.Queue[Step | None]()
-        cancelled = self._cancelled[request]
+        # Here and not before, since of an answer that nobody waits for nothing is asked.
+        cancelled = self._cancelled[request] = Event()
 
         def tell(step: Step | None) -> None:
             loop.call_soon_threadsafe(waiting.put_nowait, step)
@@ -84,4 +84,4 @@ class Work:
             future.result()
         finally:
             cancelled.set()
-            del self._cancelled[request]
+            self._cancelled.pop(request, None)
