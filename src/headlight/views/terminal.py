@@ -33,6 +33,11 @@ from headlight.vocabulary import (
     measure_names,
 )
 
+_TERMS = (
+    ("CV‖f‖", "vector_norm_cv", "how much the lengths of vectors vary"),
+    ("A⊥~α", "effective_correlation_by_head", "r of effective attention and weight"),
+)
+"""Columns that need a word: label, variable, meaning."""
 _SIDE_BY_SIDE = 2
 """Measures that share a cell; more have no room."""
 
@@ -47,6 +52,9 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     caption = f"{shown} in %, entropy in nats, means over heads" if shown else "in %"
     for row in surveyed(result, per_head=False):
         caption += f"; own {row.symbol}: {row.short} of a token to itself, in %"
+    for label, name, meaning in _TERMS:
+        if name in result:
+            caption += f"; {label}: {meaning}"
     parts: list[RenderableType] = [Text(printable(subject(result)), style="bold"), _layers(result)]
     parts.append(Text(caption, style="dim"))
     found = highlights(result)
