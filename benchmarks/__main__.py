@@ -5,7 +5,9 @@ python -m benchmarks norms memory these; the tables of the others stay as they a
 
 The part encoders compares with other aligners: HEADLIGHT_ALIGNERS names the Python in which
 simalign and awesome-align are installed, HEADLIGHT_DATA the folder of the data.  Without these it
-is left out.  The part view needs Chromium.
+is left out.  The part view needs Chromium; HEADLIGHT_VIEWERS names the Python in which bertviz,
+circuitsvis and inspectus are installed, HEADLIGHT_SCRIPTS a folder with the libraries that BertViz
+loads (require.min.js, d3.min.js, jquery.min.js).
 """
 
 import argparse

@@ -1,13 +1,22 @@
-"""The page of a reading: how large it is, and what a browser spends on it."""
+"""The page of a reading: how large it is, and what a browser spends on it.
 
+The pages of other views of the same weights stand beside it, if HEADLIGHT_VIEWERS names the Python
+in which bertviz, circuitsvis and inspectus are installed.  BertViz's page loads its libraries from
+a server; they come from the folder HEADLIGHT_SCRIPTS instead, so that no network is timed.
+"""
+
+import os
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import numpy as np
 import xarray
+from playwright.sync_api import TimeoutError
 from tests.views.browsers import CHROMIUM, chromium
 
 import headlight
@@ -15,6 +24,11 @@ from headlight.views import reading_page
 
 LAYERS = HEADS = 12
 ROUNDS = 12
+VIEWERS, SCRIPTS = "HEADLIGHT_VIEWERS", "HEADLIGHT_SCRIPTS"
+PATIENCE = 120.0
+"""Seconds that a page of others may take until it is drawn."""
+RESTING = 0.02
+"""Seconds of computing within a second, below which a page is drawn."""
 LONGEST = 256
 """Tokens that the embedded model can read."""
 TEXTS = (
@@ -150,6 +164,59 @@ def rows_of(browser: Any, tokens: int, most: int, folder: Path) -> list[Row]:
     return rows
 
 
+def others(browser: Any, folder: Path) -> list[Row]:
+    """Size and time of loading of other views of the weights of 127 tokens."""
+    found = reading(127)
+    np.savez(folder / "weights.npz", weights=found.weight.values, tokens=found.token.values)
+    script = Path(__file__).with_name("other_viewers.py")
+    command = [os.environ[VIEWERS], str(script), str(folder / "weights.npz"), str(folder)]
+    subprocess.run(command, check=True)
+    names = ("bertviz", "circuitsvis", "inspectus")
+    return [row for name in names for row in rows_of_other(browser, name, folder)]
+
+
+def rows_of_other(browser: Any, name: str, folder: Path) -> list[Row]:
+    path = folder / f"{name}.html"
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.set_default_timeout(1000 * PATIENCE)
+    page.route("https://**/*", _answer)
+    began = time.perf_counter()
+    process, drawn = None, False
+    try:
+        page.goto(path.as_uri())
+        process = renderer(browser)
+        drawn = _rest(page, process, began)
+    except TimeoutError:
+        process = process or renderer(browser)
+    computed = worked(process)
+    remark = f"the main thread computed for {computed:.1f} s"
+    said = f"{time.perf_counter() - began:.1f} s" if drawn else f"over {PATIENCE:.0f} s"
+    page.close()
+    return [
+        (f"size, {name}", f"{path.stat().st_size / 1e6:.1f} MB", "", "weights only, 127 tokens"),
+        (f"loading, {name}", said, "", remark),
+    ]
+
+
+def _answer(route: Any) -> None:
+    asked = Path(os.environ.get(SCRIPTS, ".")) / Path(urlparse(route.request.url).path).name
+    if asked.is_file():
+        route.fulfill(path=asked)
+    else:
+        route.abort()
+
+
+def _rest(page: Any, process: int, began: float) -> bool:
+    """Wait until the main thread has nothing to do for a second; whether it came to that."""
+    while time.perf_counter() - began < PATIENCE:
+        before = worked(process)
+        page.evaluate("() => new Promise(done => requestAnimationFrame(done))")
+        page.wait_for_timeout(1000)
+        if worked(process) - before < RESTING:
+            return True
+    return False
+
+
 def runs() -> bool:
     """Whether there is a browser."""
     return CHROMIUM is not None
@@ -157,9 +224,11 @@ def runs() -> bool:
 
 def main() -> list[Row]:
     """The rows of the table."""
-    with chromium() as browser, tempfile.TemporaryDirectory() as folder:
-        return [
+    with chromium() as browser, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        own = [
             row
             for tokens, most in ((127, 16), (504, 33))
-            for row in rows_of(browser, tokens, most, Path(folder))
+            for row in rows_of(browser, tokens, most, folder)
         ]
+        return own + (others(browser, folder) if VIEWERS in os.environ else [])
