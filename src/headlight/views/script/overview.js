@@ -103,14 +103,13 @@ function paint(order, columns, fade) {
   const ramp = rampOf(scaleOf(state.measure)), common = state.scale === "common" ? commonTop() : 0;
   const { rows, columns: wide } = order[0].picture, least = 255 * Math.sqrt(state.least);
   const shades = ramp.map((shade, step) => (step < least ? ramp[0] : shade));
-  const gap = Math.max(Math.round((GAP * wide) / shape.size), 1), across = wide + gap, down = rows + gap;
   const lines = Math.max(...order.map(({ line }) => line)) + 1;
-  pixelate(atlas, across * columns, down * lines, (pixels) => {
+  pixelate(atlas, wide * columns, rows * lines, (pixels) => {
     pixels.fill(0);
     for (const { picture, line, column, rank } of order) {
       const steps = stepsOf(picture, common), seen = (Math.round(255 * fade(rank)) << 24) | 0xffffff;
       for (let row = 0, at = 0; row < rows; row += 1) {
-        let place = (line * down + row) * across * columns + column * across;
+        let place = ((line * rows + row) * columns + column) * wide;
         for (let end = place + wide; place < end; place += 1, at += 1) pixels[place] = shades[steps[at]] & seen;
       }
     }
@@ -138,6 +137,8 @@ export function drawOverview() {
   const pen = sharp(canvas, MARGIN + columns * size, MARGIN + lines * shape.high);
   pen.imageSmoothingEnabled = list[0].columns > size;
   pen.drawImage(atlas, MARGIN, MARGIN, columns * size, lines * shape.high);
+  for (let column = 1; column <= columns; column += 1) pen.clearRect(MARGIN + column * size - GAP, 0, GAP, MARGIN + lines * shape.high);
+  for (let line = 1; line <= lines; line += 1) pen.clearRect(0, MARGIN + line * shape.high - GAP, MARGIN + columns * size, GAP);
   if (!number) labels(pen, part, columns);
   moveFrame();
 }
