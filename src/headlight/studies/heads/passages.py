@@ -33,10 +33,10 @@ KEPT, HIGHEST = 24, 8
 ALIKE = 1000
 """Means that differ by less than one in so many are alike: then the shortest example is kept."""
 
-BEFORE = 4
+BEFORE = 5
 WIDTH = BEFORE + 3 * KEPT
-"""Numbers of a passage: the example's rank, its length, the attending token's place and id; then
-places, ids and weights of the kept tokens."""
+"""Numbers of a passage: the example's mean, its rank and length, the attending token's place and
+id; then places, ids and weights of the kept tokens."""
 
 _RANKS = 2**40
 
@@ -87,9 +87,10 @@ class PassageSeeker:
         seen = ~np.isnan(score)
         rows = np.full((*score.shape, WIDTH), np.nan)
         ranks = self._ranks[np.nan_to_num(example).astype(int)]
-        rows[seen] = self._passages(
+        passages = self._passages(
             example[seen].astype(int), query[seen].astype(int), weight[seen], ranks[seen]
         )
+        rows[seen] = np.concatenate([score[seen][:, None], passages], -1)
         found = Strongest(score.shape, width=WIDTH)
         found.update(_rounded(score)[None], np.where(seen, ranks, np.nan)[None], rows[None])
         return found
@@ -101,7 +102,7 @@ class PassageSeeker:
         weight: Float64[np.ndarray, "passage key"],
         ranks: Float64[np.ndarray, " passage"],
     ) -> Float64[np.ndarray, "passage number"]:
-        """Each row with its text, as `WIDTH` says."""
+        """Each row with its text, as `WIDTH` says, but for the mean."""
         (query_ids, key_ids), (query_places, key_places) = (
             [array(side) for side in sides]
             for sides in (self._ids, [_places(category) for category in self._category])
@@ -176,7 +177,7 @@ def _first_highest(score: Tensor, order: Tensor, dim: int) -> Tensor:
 
 
 def _rounded(score: Array) -> Array:
-    """Scores that are alike are equal, whatever rounding did to them."""
+    """Scores by which examples are ordered: those that are alike are equal, however computed."""
     return np.round(score * ALIKE) / ALIKE
 
 

@@ -93,9 +93,8 @@ def passages(found: Strongest, tokenizer: Any, result: xarray.Dataset) -> xarray
         tokenizer: of the model, for the tokens.
         result: the survey, of which it becomes a part.
     """
-    seen = found.compute()
-    score, rows = seen["score"][0], seen["rows"][0]
-    rank, length, query, query_token = np.moveaxis(rows[..., :BEFORE], -1, 0)
+    rows = found.compute()["rows"][0]
+    score, rank, length, query, query_token = np.moveaxis(rows[..., :BEFORE], -1, 0)
     place, token, weight = np.split(rows[..., BEFORE:], 3, axis=-1)
     group = ("does", "layer", "head")
     by_head = {

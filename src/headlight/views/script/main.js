@@ -120,7 +120,8 @@ function drawControls() {
   });
   for (const name of ["unit", "special", "scale", "direction"]) byId(name).value = state[name];
   byId("least").value = Math.sqrt(state.least);
-  byId("explanation").textContent = explanationOf(state.measure);
+  const below = measuresOf(state.kind)[state.measure].code === "signed" ? " Cells below zero have no colour." : "";
+  byId("explanation").textContent = `${explanationOf(state.measure)}${below}`;
   document.querySelectorAll('input[name="panel"]').forEach((input) => {
     input.disabled = input.value === DIFFERENCE ? !differs() : !(input.value in measuresOf(state.kind));
     input.checked = state.panels.includes(input.value);
