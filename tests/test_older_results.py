@@ -18,6 +18,7 @@ HELD = Path(__file__).parent / "results"
 """Of the first layer of the embedded model, on two examples of the sample corpus."""
 NAMES = ("survey", "norms", "identifiability", "contributions", "importance")
 SETTINGS = {
+    "survey": {"passages": False},
     "norms": {"sample": 5},
     "identifiability": {"sample": 5},
     "contributions": {"reach": 4, "exact": 0},

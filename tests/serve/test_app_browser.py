@@ -130,14 +130,14 @@ def test_light_and_dark_are_those_of_the_view(page, address):
 
 def test_refusals_are_shown_as_sentences(page, address):
     typed(page, address, "the cat " * 10)
-    page.wait_for_function("document.getElementById('said').textContent.includes('shorten it')")
+    page.locator("#said", has_text="shorten it").wait_for()
     assert page.locator("#cancel").is_hidden()
 
 
 def test_without_a_token_it_is_said_where_it_is(browser, address):
     page = browser.new_context().new_page()
     page.goto(address.partition("#")[0])
-    page.wait_for_function("document.getElementById('said').textContent.includes('the terminal')")
+    page.locator("#said", has_text="the terminal").wait_for()
     page.context.close()
 
 

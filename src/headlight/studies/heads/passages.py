@@ -55,7 +55,7 @@ class PassageSeeker:
 
     def __init__(self, batch: Batch, examples: Sequence[Encoded], kind: Kind) -> None:
         self._ids, self._category = _sides(batch, kind)
-        self._ranks = np.array([rank_of(example) for example in examples])
+        self._ranks = np.array([rank_of(example, kind) for example in examples])
         order = torch.as_tensor(np.argsort(np.argsort(self._ranks)))
         self._order = order.to(batch.input_ids.device)
         self._own = kind != "cross"
@@ -121,12 +121,13 @@ class PassageSeeker:
         return np.concatenate([np.stack(about, -1), *values], axis=-1)
 
 
-def rank_of(example: Encoded) -> float:
+def rank_of(example: Encoded, kind: Kind) -> float:
     """Which of two examples is kept if all else is alike: the shorter one; then any, but the same.
 
-    It depends on the tokens alone, and so examples can be found again by it.
+    It depends on the tokens alone that attention of this kind sees, and so examples can be found
+    again by it.
     """
-    ids = (*example.ids, -1, *example.target)
+    ids = (*example.ids, -1, *(() if kind == "encoder" else example.target))
     digest = blake2b(np.array(ids, dtype=np.int64).tobytes(), digest_size=5).digest()
     return float(min(len(ids), 8000) * _RANKS + int.from_bytes(digest))
 
