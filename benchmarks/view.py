@@ -167,7 +167,11 @@ def rows_of(browser: Any, tokens: int, most: int, folder: Path) -> list[Row]:
 def others(browser: Any, folder: Path) -> list[Row]:
     """Size and time of loading of other views of the weights of 127 tokens."""
     found = reading(127)
-    np.savez(folder / "weights.npz", weights=found.weight.values, tokens=found.query_token.values.astype(str))
+    np.savez(
+        folder / "weights.npz",
+        weights=found.weight.values,
+        tokens=found.query_token.values.astype(str),
+    )
     script = Path(__file__).with_name("other_viewers.py")
     command = [os.environ[VIEWERS], str(script), str(folder / "weights.npz"), str(folder)]
     subprocess.run(command, check=True)
