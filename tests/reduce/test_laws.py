@@ -18,6 +18,7 @@ from headlight.reduce import (
     Moments,
     Pearson,
     RankCorrelation,
+    Ratio,
     ResampledMean,
     Sample,
     Strongest,
@@ -82,6 +83,7 @@ CASES = {
     "histogram, one number": Case(lambda: Histogram(EDGES), lambda n, g: (numbers(n, g),)),
     "pearson": Case(lambda: Pearson((2, 3)), lambda n, g: (numbers(n, g, 2, 3),) * 2),
     "pearson, one number": Case(lambda: Pearson(), lambda n, g: (numbers(n, g), numbers(n, g))),
+    "ratio": Case(lambda: Ratio((2, 3)), lambda n, g: (numbers(n, g, 2, 3), numbers(n, g, 2, 3))),
     "bootstrap": Case(
         lambda: Bootstrap((2, 3), replicates=5), lambda n, g: (keys(n, g), counts(n, g, 2, 3))
     ),

@@ -167,6 +167,7 @@ def survey(
     result = {
         **means,
         **_shares(means),
+        **_errors(found),
         **_dispersion(tokens),
         "token_share": np.mean(tokens["token_share"], axis=0),
     }
@@ -175,6 +176,34 @@ def survey(
     result["effective_correlation"] = np.array([np.mean(by_length[edge]) for edge in edges])
     result["effective_correlation_std"] = np.array([np.std(by_length[edge]) for edge in edges])
     result["effective_correlation_count"] = np.array([len(by_length[edge]) for edge in edges])
+    return result
+
+
+def _errors(found: dict[str, list[Array]]) -> dict[str, Array]:
+    """Standard errors over documents; norms are divided by what all keys together receive."""
+    total = np.array(found["total"])[..., 0, :]
+    whole = np.nansum(total, axis=-1, keepdims=True)
+    whole[:, [MEASURES.index(name) for name in MEASURES if name != "norm"]] = 1
+    neighbour = np.array(found["neighbour"])
+    return {
+        "share_error": standard_error(total, np.broadcast_to(whole, total.shape)),
+        "neighbour_error": standard_error(neighbour, np.broadcast_to(whole, neighbour.shape)),
+        "entropy_error": standard_error(np.array(found["entropy"])[..., 0]),
+    }
+
+
+def standard_error(part: Array, whole: Array | None = None) -> Array:
+    """Of the mean of a part divided by that of the whole, over the first axis, entry by entry."""
+    whole = np.ones_like(part) if whole is None else whole
+    result = np.full(part.shape[1:], np.nan)
+    for at in np.ndindex(result.shape):
+        pairs = [(p, w) for p, w in zip(part[:, *at], whole[:, *at], strict=True) if p == p]
+        if len(pairs) < 2:
+            continue
+        ratio = math.fsum(p for p, _ in pairs) / math.fsum(w for _, w in pairs)
+        spread = math.fsum((p - ratio * w) ** 2 for p, w in pairs) / (len(pairs) - 1)
+        mean = math.fsum(w for _, w in pairs) / len(pairs)
+        result[at] = math.sqrt(spread / len(pairs)) / mean
     return result
 
 

@@ -58,6 +58,25 @@ def test_numbers_of_the_survey_stand_beside_those_of_the_text():
     assert found["report"] == "run/report.html"
 
 
+def test_numbers_of_a_corpus_come_with_their_intervals():
+    survey = survey_sample(2, 3)
+    survey["share_error"] = 0.01 + 0 * survey["share"].isel(query_category=0, drop=True)
+    dependency = relations()
+    dependency["low"], dependency["high"] = dependency["accuracy"] - 0.1, dependency["accuracy"] + 1
+    found = header(reading_sample(2, 3), InCorpus(survey=survey, dependency=dependency))
+    rows = {row["name"]: row for row in found["kinds"]["encoder"]["statistics"]}
+    share = np.array(rows["sep"]["corpus"]["weight"])
+    np.testing.assert_allclose(rows["sep"]["high"]["weight"], share + 0.0196, rtol=1e-3)
+    np.testing.assert_allclose(
+        rows["sep"]["low"]["weight"], np.maximum(share - 0.0196, 0), rtol=1e-3, atol=1e-4
+    )
+    assert "low" not in rows["previous"]  # of which this survey says nothing
+    of_all = rows["relation all"]
+    for end, by in (("low", -0.1), ("high", 1)):
+        expected = np.array(of_all["by_measure"]["weight"]) + by
+        np.testing.assert_allclose(of_all[end]["weight"], expected, atol=1e-3)
+
+
 def test_heads_are_found_by_the_relations_that_they_follow():
     result = relations()
     found = header(reading_sample(2, 3), InCorpus(dependency=result))

@@ -113,6 +113,7 @@ def test_a_link_brings_the_state_back(show):
 
 def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp_path):
     survey = survey_sample(2, 3)
+    survey["share_error"] = 0.01 + 0 * survey["share"].isel(query_category=0, drop=True)
     (tmp_path / "report.html").write_text(report(survey), encoding="utf-8")
     corpus = InCorpus(survey=survey, dependency=relations(), report="report.html")
     about = next(each for each in highlights(survey) if each.head is not None)
@@ -125,7 +126,8 @@ def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp
             about.layer, about.head
         ]
     )
-    assert f"corpus {100 * share:.1f}%" in shown.text("#card")
+    low, high = (100 * max(share + by, 0) for by in (-0.0196, 0.0196))
+    assert f"corpus {100 * share:.1f}% ({low:.1f}% – {high:.1f}%)" in shown.text("#card")
     assert "nsubj, found in the corpus" in shown.text("#card")
     shown.page.click("#in-corpus a")
     shown.page.wait_for_selector("#detail h3")

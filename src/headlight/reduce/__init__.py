@@ -8,6 +8,7 @@ from headlight.reduce.histogram import Histogram
 from headlight.reduce.moments import Moments
 from headlight.reduce.pearson import Pearson
 from headlight.reduce.rank import RankCorrelation
+from headlight.reduce.ratio import Ratio
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.strongest import Strongest
@@ -23,6 +24,7 @@ __all__ = [
     "Moments",
     "Pearson",
     "RankCorrelation",
+    "Ratio",
     "ResampledMean",
     "Sample",
     "Strongest",

@@ -10,6 +10,7 @@ from headlight.reduce.base import Accumulator, Array
 from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.grouped import PLAIN, Grouped
 from headlight.reduce.rank import RankCorrelation
+from headlight.reduce.ratio import Ratio
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.strongest import Strongest
@@ -19,6 +20,7 @@ ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     Grouped.kind: Grouped,
     Bootstrap.kind: Bootstrap,
     RankCorrelation.kind: RankCorrelation,
+    Ratio.kind: Ratio,
     ResampledMean.kind: ResampledMean,
     Sample.kind: Sample,
     Strongest.kind: Strongest,

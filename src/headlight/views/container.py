@@ -24,7 +24,8 @@ The **header** is JSON::
         first         [layer, head], by their places: the head that is shown first
         statistics    list of objects with name, label, unit and by_measure: name -> [layer][head];
                       corpus, if there is a survey: the same of it; relation: true where it is how
-                      often a head finds the other end of a dependency relation
+                      often a head finds the other end of a dependency relation; low, high: the 95%
+                      interval of what was found in a corpus, as by_measure
         findings      if there is a survey: object: name of a head -> list of sentences
     report        if there is one: address of the survey's report
 

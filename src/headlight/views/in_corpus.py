@@ -16,6 +16,9 @@ from headlight.vocabulary import CATEGORIES, NEIGHBOURS, head_name
 SAME_SHARES = ("weight", "norm")
 """Measures whose shares a text and a survey count alike; not those that may be below 0."""
 
+_NORMAL = 1.96
+"""Standard errors from the mean to either end of an interval of 95%."""
+
 FEWEST_WORDS = 10
 """A relation of fewer words says nothing about a head."""
 
@@ -87,18 +90,34 @@ def _of_kind(result: xr.Dataset | None, kind: str) -> xr.Dataset | None:
 def _beside(row: Mapping[str, Any], survey: xr.Dataset, part: Mapping[str, Any]) -> dict[str, Any]:
     """A statistic of the text with that of the corpus, where both tell the same."""
     measures = [name for name in SAME_SHARES if name in survey["measure"].values]
-    found = {name: _surveyed(survey.sel(measure=name), row["name"]) for name in measures}
-    told = {name: _lists(values, part) for name, values in found.items() if values is not None}
-    return {**row, "corpus": told}
+    told: dict[str, dict[str, Any]] = {"corpus": {}, "low": {}, "high": {}}
+    for name in measures:
+        found = _surveyed(survey.sel(measure=name), row["name"])
+        for bound, values in found.items():
+            told[bound][name] = _lists(values, part)
+    return {**row, **{bound: values for bound, values in told.items() if values}}
 
 
-def _surveyed(survey: xr.Dataset, name: str) -> xr.DataArray | None:
-    """What a survey says by one measure, [layer, head]."""
+def _surveyed(survey: xr.Dataset, name: str) -> dict[str, xr.DataArray]:
+    """What a survey says by one measure, [layer, head], and the interval that it knows."""
+    where: dict[str, str | int] = {}
     if name in CATEGORIES:
-        return survey["share"].sel(query_category="all", key_category=name)
-    if name in NEIGHBOURS:
-        return survey["neighbour"].sel(offset=NEIGHBOURS[name])
-    return survey["entropy"].sel(query_category="all") if name == "broad" else None
+        statistic, where = "share", {"key_category": name}
+    elif name in NEIGHBOURS:
+        statistic, where = "neighbour", {"offset": NEIGHBOURS[name]}
+    elif name == "broad":
+        statistic = "entropy"
+    else:
+        return {}
+    value = survey[statistic].sel(where)
+    if "query_category" in value.dims:
+        value = value.sel(query_category="all")
+    if f"{statistic}_error" not in survey:  # as in older results
+        return {"corpus": value}
+    within = _NORMAL * survey[f"{statistic}_error"].sel(where)
+    most = None if statistic == "entropy" else 1.0
+    ends = {"low": value - within, "high": value + within}
+    return {"corpus": value, **{end: each.clip(0.0, most) for end, each in ends.items()}}
 
 
 def _findings(survey: xr.Dataset) -> dict[str, list[str]]:
@@ -112,7 +131,7 @@ def _findings(survey: xr.Dataset) -> dict[str, list[str]]:
 
 def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, Any]]:
     """How often a head finds the word at the other end of a relation, by the better direction."""
-    best = result["accuracy"].max("direction")
+    of_best = _better_direction(result)
     counts = result["count"]
     counts = counts.max([dim for dim in counts.dims if dim != "relation"])
     names = [str(name) for name in result["relation"].values]
@@ -124,12 +143,27 @@ def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, An
             "label": name,
             "unit": "1",
             "relation": True,
-            "by_measure": {
-                each: _lists(best.sel(measure=each, relation=name), part) for each in measures
+            **{
+                bound: {
+                    each: _lists(values.sel(measure=each, relation=name), part) for each in measures
+                }
+                for bound, values in of_best.items()
             },
         }
         for name in sorted(frequent)
     ]
+
+
+def _better_direction(result: xr.Dataset) -> dict[str, xr.DataArray]:
+    """How often each head is right in its better direction, and the interval of that."""
+    accuracy = result["accuracy"]
+    better = accuracy.fillna(-1).argmax("direction")
+    found = {"by_measure": "accuracy", "low": "low", "high": "high"}
+    return {
+        bound: result[name].isel(direction=better)
+        for bound, name in found.items()
+        if name in result
+    }
 
 
 def _lists(values: xr.DataArray, part: Mapping[str, Any]) -> list[list[float | None]]:

@@ -20,7 +20,8 @@ from headlight.pool import (
     over_queries,
     with_all,
 )
-from headlight.reduce import Accumulator, Grouped, Moments, Tally
+from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Tally
+from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads.passages import PassageSeeker
 from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
@@ -77,6 +78,9 @@ class HeadsObserver:
         seen = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = seen.pop("comoments", None)
         found: dict[str, Accumulator] = {name: moments(rows) for name, rows in seen.items()}
+        if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
+            of_sizes = seen["total"][..., sizes, 0, :], seen["neighbour"][..., sizes, :]
+            found["of_row"] = _of_row(*of_sizes)
         if self._passages is not None:
             found["passages"] = self._passages.tally()
         if sums is not None:
@@ -128,6 +132,14 @@ class HeadsObserver:
         lengths = array(self._key_lengths).astype(np.int64)
         grouped.update(lengths // LENGTH_BIN * LENGTH_BIN, correlation)
         return grouped
+
+
+def _of_row(total: Array, neighbour: Array) -> Ratio:
+    """Categories, then neighbours, beside all that a row gives, for measures that are no shares."""
+    parts = np.concatenate([total, neighbour], axis=-1)
+    found = Ratio(parts.shape[1:])
+    found.update(parts, np.broadcast_to(np.nansum(total, -1, keepdims=True), parts.shape))
+    return found
 
 
 def _query_members(queries: Positions) -> Membership:

@@ -20,6 +20,9 @@ VARIABLES = {
     "share": ("share of a row that goes to keys of a category", "1"),
     "neighbour": ("share of a row that goes to the key at an offset", "1"),
     "entropy": ("entropy of a row", "nat"),
+    "share_error": ("standard error of the share, of all queries", "1"),
+    "neighbour_error": ("standard error of the share at an offset", "1"),
+    "entropy_error": ("standard error of the entropy, of all queries", "nat"),
     "entropy_uniform": ("entropy of uniform attention", "nat"),
     "token_share": ("share of the tokens that are of a category", "1"),
     "merged_total": ("norm of the sum over heads of what keys of a category send", ""),
@@ -79,6 +82,7 @@ def dataset(
         "entropy_uniform": ((), found["entropy_uniform"]["mean"]),
         "token_share": ("key_category", found["token_share"]["mean"]),
     }
+    variables |= _errors(found, measures)
     variables |= _of_merged_norms(found) | _of_effective(found)
     variables |= dispersion("vector_norm", found, ("layer", "head"))
     variables |= dispersion("input_norm", found, ("layer",))
@@ -135,6 +139,28 @@ def _shared(
     are_shares = np.array([measure(name).share for name in measures])
     whole = total.sum("key_category", min_count=1)
     return part.where(xarray.DataArray(are_shares, dims="measure"), part / whole)
+
+
+def _errors(found: dict[str, Any], measures: Sequence[str]) -> dict[str, Any]:
+    """Standard errors over texts: of means, and of shares that are ratios of means."""
+    moments = {name: found[name] for name in ("total", "neighbour", "entropy")}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total, neighbour, entropy = (
+            each["std"] / np.sqrt(np.where(each["count"] > 1, each["count"] - 1, np.nan))
+            for each in moments.values()
+        )
+    share = total[..., 0, :]
+    sizes = [at for at, name in enumerate(measures) if not measure(name).share]
+    if sizes:
+        of_row = found["of_row"]["error"]
+        share[..., sizes, :] = of_row[..., : len(CATEGORIES)]
+        neighbour[..., sizes, :] = of_row[..., len(CATEGORIES) :]
+    errors = {
+        "share_error": xarray.DataArray(share, dims=(*GROUP, "key_category")),
+        "neighbour_error": xarray.DataArray(neighbour, dims=(*GROUP, "offset")),
+        "entropy_error": xarray.DataArray(entropy[..., 0], dims=GROUP),
+    }
+    return {name: _measure_first(each) for name, each in errors.items()}
 
 
 def _of_merged_norms(found: dict[str, Any]) -> dict[str, Any]:

@@ -54,8 +54,10 @@ function drawCard() {
       cell("th", row.relation ? `${row.label}, found in the corpus` : row.unit === "1" ? `to ${row.label}` : `${row.label} (${row.unit})`),
       ...measures.map((name) => {
         const said = (value) => (value === null || value === undefined ? "" : row.unit === "1" ? `${(100 * value).toFixed(1)}%` : value.toFixed(2));
-        const made = cell("td", said(own(row, name))), corpus = said(row.corpus?.[name]?.[state.layer]?.[state.head]);
-        if (corpus) { const beside = cell("span", ` corpus ${corpus}`); beside.className = "quiet"; made.append(beside); }
+        const here = (values) => said(values?.[name]?.[state.layer]?.[state.head]), made = cell("td", said(own(row, name)));
+        const corpus = here(row.corpus), ends = [here(row.low), here(row.high)];
+        const words = `${corpus ? ` corpus ${corpus}` : ""}${ends[0] ? ` (${ends.join(" – ")})` : ""}`;
+        if (words) { const beside = cell("span", words); beside.className = "quiet"; beside.title = ends[0] ? "95% interval" : ""; made.append(beside); }
         return made;
       }),
     ])),
