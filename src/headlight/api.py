@@ -14,10 +14,12 @@ from headlight.capture import CapturedModel, load_model
 from headlight.capture.loading import EMBEDDED_MODELS, EMBEDDED_NAME
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location, location
+from headlight.passage_pages import check_can_be_read_again, write_pages
 from headlight.reports import write_report
 from headlight.result import load as load_result
 from headlight.settings import Settings
 from headlight.studies.catalogue import Study, find_study
+from headlight.studies.heads.settings import SurveySettings
 from headlight.vocabulary import GRADIENT
 from headlight.word_alignment.settings import INPUT_MEASURES
 
@@ -44,9 +46,14 @@ def run_study(
         HeadlightError: see the study.
     """
     with folder.opened() as mine:
+        surveys = settings if isinstance(settings, SurveySettings) and settings.pages else None
+        if surveys is not None:
+            check_can_be_read_again(source)
         result = study.run(source, model, settings, folder=mine, **options)
         if mine.place is not None:
-            write_report(result, mine.place, configuration(study, source, settings, model))
+            repeats = configuration(study, source, settings, model)
+            pages = write_pages(result, source, surveys, model, mine.place) if surveys else {}
+            write_report(result, mine.place, repeats, pages)
     return result
 
 

@@ -271,6 +271,41 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
     model, example = one_text(model, text, pair, kind, purpose="a reading needs text")
+    return read_example(
+        model,
+        example,
+        attributes={"text": text, "pair": pair or "", "command": command or ""},
+        kind=kind,
+        layers=layers,
+        value_bias=value_bias,
+        attribution=attribution,
+        progress=progress,
+    )
+
+
+def read_example(  # noqa: PLR0913 - each is a choice of its own
+    model: CapturedModel,
+    example: Encoded,
+    *,
+    attributes: Mapping[str, str],
+    kind: Kinds | None = None,
+    layers: Iterable[int] | None = None,
+    value_bias: ValueBias = "include",
+    attribution: bool | AttributionSettings = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """Read an example that is made already; for the rest see `read`.
+
+    Args:
+        model: the part of it that reads the example.
+        example: what it reads.
+        attributes: what the reading says of its origin: ``text``, ``pair`` and ``command``.
+        kind: see `read`.
+        layers: see `read`.
+        value_bias: see `read`.
+        attribution: see `read`.
+        progress: see `read`.
+    """
     kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
     layers = None if layers is None else list(layers)
     sites = [site for each in kinds for site in model.sites_of(each, layers)]
@@ -279,16 +314,14 @@ def read(  # noqa: PLR0913 - each is a choice of its own
     settings = AttributionSettings() if attribution is True else attribution or None
     visit = _visitor(model, example, kind, value_bias, settings)
     seen = dict(capture_one(model, example, sites, _followed(visit, len(sites), progress)))
-    attributes = {
+    said = {
         "title": "Reading",
-        "text": text,
-        "pair": pair or "",
+        **attributes,
         "model": model.name,
         "revision": model.revision,
         **_counts(example, model.tokenizer),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "attribution": json.dumps(settings.signature()) if settings else "",
-        "command": command or "",
         "versions": json.dumps(versions()),
         "format": FORMAT,
         "stage": "reading",
@@ -297,7 +330,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         each: _dataset(
             {site.layer: seen[site] for site in sites if site.kind == each},
             *_sides(example, each, model),
-            {**attributes, "kind": each},
+            {**said, "kind": each},
         )
         for each in kinds
     }

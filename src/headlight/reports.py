@@ -11,7 +11,9 @@ from headlight.analysis.folder import REPORT, TABLES
 from headlight.errors import ResultError
 from headlight.files import Location, location
 from headlight.result import csv_text, save_csv
+from headlight.views.passages import PassagePages
 from headlight.views.studies import result_page, tables
+from headlight.views.survey_report import NO_PAGES
 
 CONFIG = "config.yaml"
 
@@ -19,9 +21,18 @@ _HEADING = "# headlight {command} --config {file} --out FOLDER repeats this run.
 
 
 def write_report(
-    result: xarray.Dataset, folder: Location | str, configuration: Mapping[str, Any]
+    result: xarray.Dataset,
+    folder: Location | str,
+    configuration: Mapping[str, Any],
+    pages: PassagePages = NO_PAGES,
 ) -> Location:
     """Write ``report.html``, ``tables/*.csv`` and ``config.yaml``; returns the path of the report.
+
+    Args:
+        result: of a study.
+        folder: of the run.
+        configuration: what repeats the run.
+        pages: of texts, to which the report leads.
 
     Raises:
         ResultError: the folder cannot be written.
@@ -34,7 +45,7 @@ def write_report(
         text = csv_text(table.frame)
         files.write(beneath / f"{name}.csv", text.encode(errors="replace"), error=ResultError)
     page = folder / REPORT
-    files.write(page, result_page(result, command=result.attrs.get("command", "")).encode())
+    files.write(page, result_page(result, result.attrs.get("command", ""), pages).encode())
     command = str(configuration["study"]).replace("_", "-")
     settings = {name: value for name, value in configuration.items() if name != "study"}
     text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)

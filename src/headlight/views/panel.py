@@ -186,7 +186,8 @@ def _names(series: Sequence[Series], panel: Panel, across: Scale, upward: Scale)
     for index, one in enumerate(series):
         if one.dots and one.values.shape[1] > 1:
             lane = _lane(index, len(series), across)
-            middle = np.nanmedian(one.values, axis=1, keepdims=True)
+            seen = np.isfinite(one.values).any(axis=1, keepdims=True)
+            middle = np.nanmedian(np.where(seen, one.values, 0), axis=1, keepdims=True)
             apart = np.abs(one.values - middle) / (panel.domain[1] - panel.domain[0])
             spots += [
                 Spot(

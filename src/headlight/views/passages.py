@@ -1,5 +1,7 @@
 """A passage of the corpus as a line of text, coloured by what each token gets."""
 
+from collections.abc import Mapping
+
 from markupsafe import Markup
 
 from headlight.characters import printable
@@ -7,6 +9,12 @@ from headlight.findings import Attended, Passage
 from headlight.views.colour import level
 from headlight.views.markup import element
 from headlight.views.numbers import percent_text
+
+Shown = tuple[str, float]
+"""A text that a passage is from: the kind of attention, and the passage's rank."""
+
+PassagePages = Mapping[Shown, str]
+"""The address of the page of a text, as seen from a report."""
 
 _SOMETHING = 0.05
 """Of the highest weight: a token that gets less is shown only beside others."""

@@ -1,5 +1,7 @@
 """The report of a survey: one HTML file that needs nothing else."""
 
+from types import MappingProxyType
+
 import xarray as xr
 from markupsafe import Markup
 
@@ -8,7 +10,7 @@ from headlight.kinds import BESIDE, shown_parts
 from headlight.views.figures import figures, takeaway
 from headlight.views.grid import anchor, head_grid
 from headlight.views.numbers import grouped
-from headlight.views.passages import drawn_passage, strongest
+from headlight.views.passages import PassagePages, drawn_passage, strongest
 from headlight.views.provenance import provenance
 from headlight.views.tables import (
     category_matrices,
@@ -20,13 +22,16 @@ from headlight.views.tables import (
 from headlight.views.template import embedded, render
 from headlight.vocabulary import ATTENTION, NUMBERING
 
+NO_PAGES: PassagePages = MappingProxyType({})
 
-def report(result: xr.Dataset, command: str | None = None) -> str:
+
+def report(result: xr.Dataset, command: str | None = None, pages: PassagePages = NO_PAGES) -> str:
     """A survey as one self-contained HTML page.
 
     Args:
         result: A survey's result; of several kinds of attention, each is shown by itself.
         command: The exact command that made it; by default the one the result remembers.
+        pages: Of texts from which it shows passages, where there are such.
 
     Returns:
         The page. It loads nothing from anywhere, works without scripts (which add sorting,
@@ -38,7 +43,7 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
         title=attributes.get("title") or f"Attention in {attributes.get('model', 'a model')}",
         attributes=attributes,
         measures=surveyed(result),
-        parts=[_part(part) for part in shown_parts(result)],
+        parts=[_part(part, pages) for part in shown_parts(result)],
         numbering=NUMBERING,
         name_of=name_of,
         anchor=anchor,
@@ -46,7 +51,7 @@ def report(result: xr.Dataset, command: str | None = None) -> str:
     )
 
 
-def _part(result: xr.Dataset) -> dict[str, object]:
+def _part(result: xr.Dataset, pages: PassagePages) -> dict[str, object]:
     """One kind of attention, as the template reads it."""
     kind = str(result.attrs.get("kind", ""))
     beside = BESIDE in result.attrs
@@ -62,7 +67,7 @@ def _part(result: xr.Dataset) -> dict[str, object]:
         "title": ATTENTION.get(kind, kind),
         "facts": _facts(result),
         "composition": composition(result),
-        "highlights": [(each, _passage(result, each)) for each in highlights(result)],
+        "highlights": [(each, _passage(result, each, pages)) for each in highlights(result)],
         "grid": grid,
         "takeaway": takeaway(result),
         "figures": figures(result),
@@ -74,14 +79,20 @@ def _part(result: xr.Dataset) -> dict[str, object]:
     }
 
 
-def _passage(result: xr.Dataset, highlight: Highlight) -> tuple[Markup, str] | None:
-    """Where the head does it, in the corpus: the line, and what is said of it."""
+def _passage(
+    result: xr.Dataset, highlight: Highlight, pages: PassagePages
+) -> tuple[Markup, str, str] | None:
+    """Where the head does it, in the corpus: the line, what is said of it, and its page."""
     if highlight.layer is None or highlight.head is None:
         return None
     found = passage_of(result, highlight.kind, highlight.layer, highlight.head)
     if found is None:
         return None
-    return drawn_passage(found, own=result.attrs.get("kind") != "cross"), strongest(found)
+    kind = str(result.attrs.get("kind", ""))
+    page = pages.get((kind, found.rank), "")
+    state = f"#h={highlight.layer}-{highlight.head}&q={found.place}"
+    drawn = drawn_passage(found, own=kind != "cross")
+    return drawn, strongest(found), page and page + state
 
 
 def _facts(result: xr.Dataset) -> list[tuple[str, str]]:

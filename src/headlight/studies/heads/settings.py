@@ -1,8 +1,10 @@
 """Settings of the survey."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from headlight.analysis.settings import MeasureSettings, TextSettings
+from headlight.settings import NO_EFFECT, AtLeast0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,6 +17,9 @@ class SurveySettings(MeasureSettings, TextSettings):
     Attributes:
         passages: keep for each head some tokens of the corpus where it does most what it does, for
             the report; leave it out where texts are private.
+        pages: write a page for so many of the texts that the report shows passages of, which opens
+            at the head; the corpus is gone through once more, until they are found.
     """
 
     passages: bool = True
+    pages: Annotated[AtLeast0, NO_EFFECT] = 0

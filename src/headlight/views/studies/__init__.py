@@ -17,9 +17,10 @@ from headlight.kinds import BESIDE, shown_parts
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
 from headlight.views.numbers import grouped
 from headlight.views.page import reading_page
+from headlight.views.passages import PassagePages
 from headlight.views.pictures import svg_text
 from headlight.views.studies.parts import Drawing, Section, Summary
-from headlight.views.survey_report import report
+from headlight.views.survey_report import NO_PAGES, report
 from headlight.views.words import subject
 from headlight.vocabulary import ATTENTION
 
@@ -91,12 +92,15 @@ def pictures(result: xr.Dataset) -> dict[str, Drawing]:
     return {drawing.name: drawing for section in sections(result) for drawing in section.drawings}
 
 
-def result_page(result: xr.Dataset, command: str | None = None) -> str:
+def result_page(
+    result: xr.Dataset, command: str | None = None, pages: PassagePages = NO_PAGES
+) -> str:
     """The page of any result as one self-contained HTML page.
 
     Args:
         result: Of a study, or a reading.
         command: The exact command that made it; by default the one the result remembers.
+        pages: Of texts from which the report of a survey shows passages.
 
     Raises:
         UnknownNameError: it is no result of Headlight.
@@ -104,7 +108,7 @@ def result_page(result: xr.Dataset, command: str | None = None) -> str:
     stage = result.attrs.get("stage")
     if stage == "reading":
         return reading_page(result)
-    return report(result, command) if stage == "survey" else study_page(result, command)
+    return report(result, command, pages) if stage == "survey" else study_page(result, command)
 
 
 def study_page(result: xr.Dataset, command: str | None = None) -> str:
