@@ -23,6 +23,7 @@ from headlight.cli.setting_options import SettingOption
 from headlight.errors import CorpusError, UsageError
 from headlight.result import load
 from headlight.studies.catalogue import STUDIES
+from headlight.views import parse_page
 from studies.command import Command
 from studies.models import saved, texts, tokenizer
 from studies.processes import run, start
@@ -136,6 +137,7 @@ def test_the_version(headlight):
         (["read", "the sea", "--json", "nowhere/sea.json"], "there is no folder nowhere"),
         (["read", "the sea", "--layers", "1,,2"], "'' is no number"),
         (["read", "the sea", "--attribution-method", "exact"], "choose --measure attribution"),
+        (["read", "the sea", "--compare-text", "the sun"], "say where it goes with --html"),
         (["read", " \n"], "no text"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -263,6 +265,16 @@ def test_layers_are_looked_up_before_weights_are_read(headlight, tmp_path, bert,
     (without / "config.json").write_bytes((bert / "config.json").read_bytes())
     sentence = headlight.refused(*arguments, "--model", without, code=2)
     assert "without has no layer 9: its layers are 0 to 1" in sentence
+
+
+def test_a_text_beside_another_on_one_page(headlight, tmp_path, bert):
+    page = tmp_path / "both.html"
+    compared = ("--compare-text", "the sun", "--compare-model", bert)
+    code, said, _ = headlight("read", "the sea", "--model", bert, "--html", page, *compared)
+    assert (code, f"written: {page}" in said) == (0, True)
+    first, second = (parse_page(page.read_text(), second=which) for which in (False, True))
+    assert (first.attrs["text"], second.attrs["text"]) == ("the sea", "the sun")
+    assert first["weight"].shape == second["weight"].shape
 
 
 def test_texts_longer_than_the_model_takes(headlight, tmp_path, bert):

@@ -166,6 +166,7 @@ class Reading:
         whole_heads: Iterable[tuple[int, int]] = (),
         survey: str | Path | None = None,
         dependency: str | Path | None = None,
+        compare: "Reading | None" = None,
     ) -> Path:
         """Write the reading; the suffix says how: ``.html``, ``.json`` or ``.nc``.
 
@@ -178,21 +179,28 @@ class Reading:
                 shows beside those of the text, with links to its report.
             dependency: folder of a dependency study with the same model; a page then finds heads by
                 the relations that they follow.
+            compare: another reading, of another text or by another model. A page then shows both,
+                and head by head how they differ.
 
         Raises:
-            UsageError: another suffix, or the runs are of another model or study.
+            UsageError: another suffix, the runs are of another model or study, or the other reading
+                is of other kinds of attention, or given for another file than a page.
             ResultError: the file cannot be written.
         """
         from headlight.views import reading_json
 
         path = Path(path)
+        if compare is not None and path.suffix != ".html":
+            raise UsageError(f"{path}: two readings are shown as .html alone; save each by itself.")
         if path.suffix == ".nc":
             save(self.dataset, path)
         elif path.suffix in (".html", ".json"):
             page = path.suffix == ".html"
             corpus = _in_corpus(path, survey, dependency) if page else None
             text = (
-                self._page(megabytes, whole_heads, corpus) if page else reading_json(self.dataset)
+                self._page(megabytes, whole_heads, corpus, compare)
+                if page
+                else reading_json(self.dataset)
             )
             files.write(path, text.encode())
         else:
@@ -208,11 +216,16 @@ class Reading:
         megabytes: float | None,
         whole_heads: Iterable[tuple[int, int]] = (),
         corpus: Any = None,
+        compare: "Reading | None" = None,
     ) -> str:
         from headlight.views import reading_page
 
         return reading_page(
-            self.dataset, megabytes=megabytes, whole_heads=whole_heads, corpus=corpus
+            self.dataset,
+            second=None if compare is None else compare.dataset,
+            megabytes=megabytes,
+            whole_heads=whole_heads,
+            corpus=corpus,
         )
 
     def _escaped_page(self) -> str:

@@ -196,3 +196,25 @@ def test_what_if_the_head_attended_otherwise(page, address, model):
     view.locator("#what-effects tbody button").last.click()
     chosen = view.locator("#what-effects tbody button").last.inner_text()
     assert chosen in view.locator("#head-title").inner_text()
+
+
+def test_two_texts_are_compared(page, address, model):
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    page.fill("#compare", "the cat sees a cat")
+    page.fill("#text", TEXT)
+    page.press("#text", "Control+Enter")
+    view = page.frame_locator("#view iframe")
+    drawn(view)
+    assert view.locator("#what-box").is_hidden()
+    view.locator("#text button").nth(2).click()
+    view.locator("#readout", has_text="weight, difference").wait_for()
+    layer, head = (int(view.locator(f"#{name}").input_value()) for name in ("layer", "head"))
+    first, second = (
+        headlight.load(model).read(text).weight.sel(layer=layer, head=head)
+        for text in (TEXT, "the cat sees a cat")
+    )
+    key = int(re.search(r"k=(\d+)", page.url).group(1))
+    shown = re.search(r"difference ([-+]?\d+(\.\d)?)%", view.locator("#readout").inner_text())
+    expected = 100 * float(second[2, key] - first[2, key])
+    assert float(shown.group(1)) == pytest.approx(expected, abs=2.0)

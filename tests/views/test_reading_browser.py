@@ -34,9 +34,9 @@ def browser():
 def show(browser, tmp_path):
     opened = []
 
-    def of(reading, address="", megabytes=None, corpus=None, **options):
+    def of(reading, address="", megabytes=None, corpus=None, second=None, **options):
         path = Path(tmp_path / "page.html")
-        text = reading_page(reading, megabytes=megabytes, corpus=corpus)
+        text = reading_page(reading, second=second, megabytes=megabytes, corpus=corpus)
         path.write_text(text, encoding="utf-8")
         opened.append(Opened(browser, path, address, **options))
         return opened[-1]
@@ -285,3 +285,72 @@ def test_the_page_can_be_used_by_all(show, scheme):
         for each in found.response["violations"]
     ]
     assert told == []
+
+
+TWO = (("[CLS]", "the", "cat", "sat", "[SEP]"), ("[CLS]", "the", "old", "cat", "sat", "[SEP]"))
+
+
+def two(layers=2, heads=3):
+    """Readings of two texts that share all tokens but one."""
+    return [
+        reading_sample(layers, heads, tokens, seed).assign_coords(
+            query_word=("query", [-1, *range(len(tokens) - 2), -1]),
+            key_word=("key", [-1, *range(len(tokens) - 2), -1]),
+        )
+        for seed, tokens in enumerate(TWO)
+    ]
+
+
+def test_two_readings_differ_where_tokens_agree(show):
+    first, second = two()
+    shown = show(first, "#h=1-2", second=second)
+    found = np.array(numbers(shown, "weight-difference"), dtype=float)
+    own = second["weight"].values[1, 2][np.ix_([0, 1, 3, 4, 5], [0, 1, 3, 4, 5])]
+    there = np.ix_([0, 1, 3, 4, 5], [0, 1, 3, 4, 5])
+    np.testing.assert_allclose(found[there], own - first["weight"].values[1, 2], atol=0.012)
+    assert np.isnan(found[2]).all()
+    assert np.isnan(found[:, 2]).all()
+    tokens = shown.page.locator("#text button")
+    assert tokens.nth(2).get_attribute("data-of") == "second"
+    assert shown.page.locator("#panels b").all_inner_texts() == [
+        *("weight", "weight, second", "weight, difference")
+    ]
+    shown.page.keyboard.press("4")
+    assert "norm, difference" in shown.page.locator("#panels").inner_text()
+    assert shown.page.locator('input[name="measure"]:checked').input_value() == "norm-difference"
+    shown.page.locator(".panel .map").last.focus()
+    shown.page.keyboard.press("ArrowRight")
+    assert shown.text("#readout").count("norm") == 3
+    for box in ("#links-box", "#lines-box", "#layers-box"):
+        shown.page.locator(f"{box} summary").click()
+    assert shown.page.locator("#links tbody tr").count() == 20
+
+
+def test_a_link_brings_the_state_of_two_readings_back(show):
+    address = "#h=1-1&m=norm-second&q=2&k=3&c=own&o=apart&p=norm,norm-second"
+    shown = show(two()[0], address, second=two()[1])
+    shown.page.evaluate("document.getElementById('take-link').click()")
+    link = shown.page.input_value("#taken").partition("#")[2]
+    assert sorted(link.split("&")) == sorted(address[1:].split("&"))
+    shown.page.evaluate("document.getElementById('take-python').click()")
+    assert 'the old cat sat [SEP]")["norm"].sel(layer=1, head=1)' in shown.page.input_value(
+        "#taken"
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_two_readings_fit_a_telephone_and_all_can_use_them(show, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    size = {"width": 390, "height": 800}
+    shown = show(two()[0], second=two()[1], viewport=size, color_scheme=scheme, bypass_csp=True)
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= 390
+    found = Axe().run(shown.page)
+    assert [(each["id"], each["nodes"][0]["target"]) for each in found.response["violations"]] == []
+
+
+def test_two_models_of_other_shapes_stand_side_by_side(show):
+    shown = show(two()[0], "#h=0-3", second=two(1, 4)[1])
+    assert shown.page.locator("#panels b").all_inner_texts() == ["weight", "weight, second"]
+    assert "other shapes" in shown.page.inner_text("header")
+    assert "weight not there" in shown.text("#readout")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,8 +33,14 @@ READ_EXAMPLES = """
 
   headlight read "The cat sat." --measure attribution  [dim]what input tokens contribute[/dim]
 
+  headlight read "The cat sat." --compare-text "The dog sat." --html both.html
+
   echo "The cat sat." | headlight read -
 """
+
+
+if TYPE_CHECKING:
+    from headlight.reading import Reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +92,17 @@ def read(
         Path | None,
         typer.Option(help="Folder of a dependency run: the page finds heads by relation."),
     ] = None,
+    compare_text: Annotated[
+        str | None,
+        typer.Option(help="Another text: the page shows both, and how each head differs."),
+    ] = None,
+    compare_model: Annotated[
+        str | None,
+        typer.Option(help="Another model or checkpoint, which the page compares likewise."),
+    ] = None,
+    compare_revision: Annotated[
+        str | None, typer.Option(help="Revision of that model; of the same model without one.")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
     revision: Revision = None,
@@ -100,30 +117,44 @@ def read(
     for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
         demand_place(path, suffix)
     _demand_runs(html, survey, dependency)
+    compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
+    if compares and html is None:
+        raise UsageError("two readings are compared on the page; say where it goes with --html.")
     attribution = _attribution(measure, settings)
     text = _text(text)
 
     from headlight.reading import read as read_text
 
-    captured = load(
-        model, revision, device, dtype, trust_remote_code, tokenizer, layers=settings.layers
-    )
-    reading = read_text(
-        captured,
-        text,
-        pair,
-        kind=settings.kind,
-        layers=settings.layers,
-        value_bias=settings.value_bias,
-        attribution=attribution,
-        command=command_line(),
-    )
+    def read_by(name: str | None, revision: str | None, text: str) -> "Reading":
+        return read_text(
+            load(
+                name, revision, device, dtype, trust_remote_code, tokenizer, layers=settings.layers
+            ),
+            text,
+            pair,
+            kind=settings.kind,
+            layers=settings.layers,
+            value_bias=settings.value_bias,
+            attribution=attribution,
+            command=command_line(),
+        )
+
+    reading, other = read_by(model, revision, text), None
+    if compares:
+        own = revision if compare_model is None else None
+        other = read_by(compare_model or model, compare_revision or own, compare_text or text)
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.
     places = [path for path in (html, json, netcdf) if path is not None]
     written = [
-        reading.save(path, megabytes=page_size, survey=survey, dependency=dependency)
+        reading.save(
+            path,
+            megabytes=page_size,
+            survey=survey,
+            dependency=dependency,
+            compare=other if path == html else None,
+        )
         for path in places
     ]
     show(reading_terminal(reading.dataset, measure=measure, top=top))

@@ -49,19 +49,30 @@ Function = Callable[[Desk, Given, Told], dict[str, Any]]
 
 
 def read_text(desk: Desk, given: Given, told: Told) -> dict[str, Any]:
-    """Read ``text`` and ``pair``; gives the name of the ``reading``."""
-    text, pair = text_of(given, "text"), text_of(given, "pair") if given.get("pair") else None
+    """Read ``text`` and ``pair``; gives the name of the ``reading``.
+
+    With ``compare``, a text that takes the place of the first, it is a reading of both.
+    """
+    pair = text_of(given, "pair") if given.get("pair") else None
+    texts = [
+        text_of(given, name) for name in ("text", "compare") if name == "text" or given.get(name)
+    ]
     kind: Kinds | None = ALL if desk.model.has_decoder_inputs and pair is not None else None
-    require_short(desk, text, pair, kind)
-    reading = read(
-        desk.model,
-        text,
-        pair,
-        kind=kind,
-        command="headlight serve",
-        progress=lambda done, of: told("layers", done, of),
+    for text in texts:
+        require_short(desk, text, pair, kind)
+    first, *others = (
+        read(
+            desk.model,
+            text,
+            pair,
+            kind=kind,
+            command="headlight serve",
+            progress=lambda done, of: told("layers", done, of),
+        ).dataset
+        for text in texts
     )
-    return {"reading": desk.readings.keep(Kept.of(reading.dataset, told))}
+    second = others[0] if others else None
+    return {"reading": desk.readings.keep(Kept.of(first, told, second))}
 
 
 def require_short(desk: Desk, text: str, pair: str | None, kind: Kinds | None) -> None:

@@ -24,9 +24,11 @@ class Kept:
     page: str
 
     @classmethod
-    def of(cls, dataset: xr.Dataset, told: Callable[[str], None]) -> "Kept":
-        """A reading, packed; ``told`` is given a word for each part of the work."""
-        view = LiveView(dataset, told=told)
+    def of(
+        cls, dataset: xr.Dataset, told: Callable[[str], None], second: xr.Dataset | None = None
+    ) -> "Kept":
+        """A reading, packed, or two; ``told`` is given a word for each part of the work."""
+        view = LiveView(dataset, second=second, told=told)
         return cls(dataset, view, live_page(dataset, view))
 
 

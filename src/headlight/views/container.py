@@ -28,6 +28,14 @@ The **header** is JSON::
                       interval of what was found in a corpus, as by_measure
         findings      if there is a survey: object: name of a head -> list of sentences
     report        if there is one: address of the survey's report
+    second        of a view of two readings: model, revision, text, pair, created and command of
+                  the second; those above are of the first
+
+In a **view of two readings** the layers, heads and tokens are those of both. ``queries`` and
+``keys`` have a list ``of``: ``both``, ``first`` or ``second`` for each token. A measure of the
+second has the name ``MEASURE-second``. ``MEASURE-difference`` is the second less the first, where
+the models have the same shape: ``less`` names the two, and it has no blobs but pictures. The
+statistic ``apart`` is Σ|b − a| / Σ(|a| + |b|) over the cells that both have.
 
 A **blob** has a name, ``KIND/MEASURE/LAYER/PART``, and is deflated by gzip. Numbers are
 little-endian. ``codes`` is uint8 over head (absent per layer), query and key, ``scale`` float32
@@ -67,6 +75,7 @@ from headlight.views.codes import (
     shortened,
     strongest,
 )
+from headlight.views.compared import DIFFERENCE, SECOND, Matched, header_of_both, matched
 from headlight.views.head_statistics import head_statistics, most_misleading
 from headlight.views.serial import token_sides, versions_of
 from headlight.vocabulary import Measure, head_name, measure, measure_table
@@ -106,20 +115,25 @@ class View:
 
 
 def pack(
-    reading: xr.Dataset, *, megabytes: float | None = None, whole_heads: Iterable[Head] = ()
+    reading: xr.Dataset,
+    *,
+    second: xr.Dataset | None = None,
+    megabytes: float | None = None,
+    whole_heads: Iterable[Head] = (),
 ) -> View:
-    """A reading as header and blobs.
+    """A reading as header and blobs, or two.
 
     Args:
         reading: of one kind of attention, or of several.
+        second: what it is compared with, of the same kinds.
         megabytes: how large the blobs may be as text; rows keep their strongest cells only where
             all cells are more than that. By default everything is kept.
         whole_heads: layers, as the model counts them, and heads that keep all cells even then.
 
     Raises:
-        UsageError: such a head is not in the reading.
+        UsageError: such a head is not in the reading, or the second is of other kinds.
     """
-    kinds = {kind: _encoded(part) for kind, part in split_kinds(reading).items()}
+    kinds = _encoded_kinds(reading, second)
     whole = [_placed(head, kinds) for head in whole_heads]
     budget = np.inf if megabytes is None else 1e6 * megabytes
     cells: tuple[int | None, ...] = CELLS if _least(kinds) > budget else (None, *CELLS)
@@ -131,17 +145,24 @@ def pack(
         if view.size <= budget:
             break
     told = {kind: part.header(number, whole) for kind, part in kinds.items()}
-    return View(header_of(reading, told), blobs)
+    return View(header_of(reading, told, second), blobs)
 
 
-def header_of(reading: xr.Dataset, kinds: Mapping[str, Any]) -> dict[str, Any]:
+def header_of(
+    reading: xr.Dataset, kinds: Mapping[str, Any], second: xr.Dataset | None = None
+) -> dict[str, Any]:
     """The header of a view, of which the kinds are told already."""
     return {
         "format": FORMAT,
-        **{name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES},
+        **_origin(reading),
         "versions": versions_of(reading),
         "kinds": dict(kinds),
+        **({} if second is None else {"second": _origin(second)}),
     }
+
+
+def _origin(reading: xr.Dataset) -> dict[str, str]:
+    return {name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES}
 
 
 def header_of_kind(
@@ -158,7 +179,9 @@ def header_of_kind(
     }
 
 
-def unpack(header: Mapping[str, Any], get: Callable[[str], bytes]) -> xr.Dataset:
+def unpack(
+    header: Mapping[str, Any], get: Callable[[str], bytes], *, second: bool = False
+) -> xr.Dataset:
     """The measures of pairs of positions that were packed, each within its bound.
 
     Cells that were not kept are NaN.
@@ -166,14 +189,18 @@ def unpack(header: Mapping[str, Any], get: Callable[[str], bytes]) -> xr.Dataset
     Args:
         header: of the view.
         get: the blob of a name, as it was packed.
+        second: the second of two readings, and not the first.
 
     Raises:
-        ResultError: the format is a later one, or none.
+        ResultError: the format is a later one, or none; or there is no second reading.
     """
     check_format(header)
+    if second and "second" not in header:
+        raise ResultError("this view is of one reading; leave second out.")
+    origin = header["second"] if second else header
     parts = {
-        kind: _unpacked(kind, part, get).assign_attrs(
-            {**{name: header[name] for name in _ATTRIBUTES}, "stage": "reading", "kind": kind}
+        kind: _unpacked(kind, part, get, SECOND if second else "").assign_attrs(
+            {**{name: origin[name] for name in _ATTRIBUTES}, "stage": "reading", "kind": kind}
         )
         for kind, part in header["kinds"].items()
     }
@@ -306,7 +333,92 @@ class EncodedKind:
         return header_of_kind(self.part, self.heads, told)
 
 
-def _placed(head: Head, kinds: Mapping[str, EncodedKind]) -> Head:
+@dataclass(frozen=True)
+class EncodedPair:
+    """Two readings of one kind of attention; the numbers of both have the same places."""
+
+    first: EncodedKind
+    second: EncodedKind
+    pair: Matched
+
+    @property
+    def measures(self) -> dict[str, EncodedMeasure]:
+        """Those that are stored, of both."""
+        ends = {f"{name}{SECOND}": each for name, each in self.second.measures.items()}
+        return self.first.measures | ends
+
+    @property
+    def part(self) -> xr.Dataset:
+        """The first."""
+        return self.first.part
+
+    @property
+    def heads(self) -> list[int]:
+        """How many each layer has."""
+        return self.first.heads
+
+    def blobs(self, kind: str, cells: int | None, dense: frozenset[Head]) -> Blobs:
+        """By name; of differences there are pictures alone, where rows keep some cells only."""
+        found = self.first.blobs(kind, cells, dense)
+        found |= of_second(self.second.blobs(kind, cells, dense))
+        return found if cells is None else found | difference_pictures(self.pair, kind)
+
+    def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
+        """What the header says of this kind."""
+        names = self.pair.names if self.pair.same_shape else []
+        told: dict[str, dict[str, Any]] = {name: {} for name in names}
+        if cells is not None:
+            told = {name: largest_difference(self.pair, name) for name in told}
+        first, second = self.first.header(cells, dense), self.second.header(cells, dense)
+        return header_of_both(first, second, told, self.pair)
+
+
+def of_second(blobs: Blobs) -> Blobs:
+    """Blobs of a reading as those of the second of two."""
+    parts = ((name.split("/", 2), blob) for name, blob in blobs.items())
+    return {f"{kind}/{name}{SECOND}/{rest}": blob for (kind, name, rest), blob in parts}
+
+
+def difference_pictures(pair: Matched, kind: str) -> Blobs:
+    """Pictures of the differences of all heads, of models of the same shape."""
+    return {
+        f"{kind}/{name}{DIFFERENCE}/{layer}/picture": deflated(
+            pictures(difference_maps(pair, name, layer))
+        )
+        for name in (pair.names if pair.same_shape else ())
+        for layer in range(len(pair.heads))
+    }
+
+
+def difference_maps(pair: Matched, name: str, layer: int) -> Float[np.ndarray, "head query key"]:
+    """The second less the first, of a layer; NaN where one of them has nothing."""
+    row = measure(name)
+    one, other = (
+        part[name].isel(layer=layer).transpose(*row.axes[1:]).values.astype(np.float32)
+        for part in (pair.first, pair.second)
+    )
+    far: NDArray[np.float32] = other - one
+    return far[: pair.heads[layer]] if row.per_head else far[None]
+
+
+def largest_difference(pair: Matched, name: str) -> dict[str, Any]:
+    """What a header says of a difference that has pictures."""
+    layers = range(len(pair.heads))
+    return {"largest": [largest_of(difference_maps(pair, name, layer)) for layer in layers]}
+
+
+def _encoded_kinds(
+    reading: xr.Dataset, second: xr.Dataset | None
+) -> Mapping[str, EncodedKind | EncodedPair]:
+    if second is None:
+        return {kind: _encoded(part) for kind, part in split_kinds(reading).items()}
+    return {
+        kind: EncodedPair(_encoded(pair.first, pair.heads), _encoded(pair.second, pair.heads), pair)
+        for kind, pair in matched(reading, second).items()
+    }
+
+
+def _placed(head: Head, kinds: Mapping[str, EncodedKind | EncodedPair]) -> Head:
     """The place of a layer among those that were read, and the head."""
     layer, number = head
     for part in kinds.values():
@@ -316,7 +428,7 @@ def _placed(head: Head, kinds: Mapping[str, EncodedKind]) -> Head:
     raise UsageError(f"there is no head {head_name(layer, number)} in this reading; choose others.")
 
 
-def _least(kinds: Mapping[str, EncodedKind]) -> float:
+def _least(kinds: Mapping[str, EncodedKind | EncodedPair]) -> float:
     """Less than what all cells need, so that it need not be tried."""
     cells = (
         layer.codes.size
@@ -327,8 +439,8 @@ def _least(kinds: Mapping[str, EncodedKind]) -> float:
     return sum(cells) / 4
 
 
-def _encoded(part: xr.Dataset) -> EncodedKind:
-    heads = heads_of(part)
+def _encoded(part: xr.Dataset, heads: list[int] | None = None) -> EncodedKind:
+    heads = heads or heads_of(part)
     measures: dict[str, EncodedMeasure] = {}
     products: dict[str, Product] = {}
     for row in pairwise_rows(part):
@@ -426,22 +538,27 @@ def deflated(array: NDArray[Any], level: int = 6) -> bytes:
 # ---------------------------------------------------------------- unpacking
 
 
-def _unpacked(kind: str, part: Mapping[str, Any], get: Callable[[str], bytes]) -> xr.Dataset:
+def _unpacked(
+    kind: str, part: Mapping[str, Any], get: Callable[[str], bytes], end: str
+) -> xr.Dataset:
+    """One kind of attention; ``end`` is what the measures of this reading end in."""
     found: dict[str, xr.DataArray] = {}
     shape = (len(part["queries"]["tokens"]), len(part["keys"]["tokens"]))
+    measures = _measures_of(part, end)
+    needed = {name for about in measures.values() for name in about.get("from", ())}
     lengths = [
-        _inflated(get(f"{kind}/vector_norm/{layer}/codes"), "<f4").reshape(number, shape[1])
+        _inflated(get(f"{kind}/vector_norm{end}/{layer}/codes"), "<f4").reshape(number, shape[1])
         for layer, number in enumerate(part["heads"])
-        if "vector_norm" in _needed(part)
+        if f"vector_norm{end}" in needed
     ]
-    for name, about in part["measures"].items():
+    for name, about in measures.items():
         if "code" in about:
             maps = [
-                _layer(f"{kind}/{name}/{layer}", about, number, shape, get)
+                _layer(f"{kind}/{name}{end}/{layer}", about, number, shape, get)
                 for layer, number in enumerate(part["heads"])
             ]
             found[name] = _joined(name, maps)
-    for name, about in part["measures"].items():
+    for name, about in measures.items():
         if "from" in about:
             values = found["weight"]
             if len(about["from"]) > 1:
@@ -451,11 +568,27 @@ def _unpacked(kind: str, part: Mapping[str, Any], get: Callable[[str], bytes]) -
     for side, positions in (("query", part["queries"]), ("key", part["keys"])):
         for one, many in (("token", "tokens"), ("category", "categories"), ("word", "words")):
             coordinates[f"{side}_{one}"] = (side, positions[many])
-    return xr.Dataset(found, coords=coordinates)
+    whole = xr.Dataset(found, coords=coordinates)
+    return _one_of_two(whole, part, end) if "of" in part["queries"] else whole
 
 
-def _needed(part: Mapping[str, Any]) -> set[str]:
-    return {name for about in part["measures"].values() for name in about.get("from", ())}
+def _one_of_two(whole: xr.Dataset, part: Mapping[str, Any], end: str) -> xr.Dataset:
+    """One of two readings without the tokens, layers and heads of the other."""
+    other = "first" if end else "second"
+    own = {
+        side: [at for at, of in enumerate(part[many]["of"]) if of != other]
+        for side, many in (("query", "queries"), ("key", "keys"))
+    }
+    return whole.isel(own).dropna("layer", how="all").dropna("head", how="all")
+
+
+def _measures_of(part: Mapping[str, Any], end: str) -> dict[str, Mapping[str, Any]]:
+    """What a header says of the measures of the first reading, or of the second."""
+    every: dict[str, Mapping[str, Any]] = part["measures"]
+    if not end:
+        others = (SECOND, DIFFERENCE)
+        return {name: about for name, about in every.items() if not name.endswith(others)}
+    return {name.removesuffix(end): about for name, about in every.items() if name.endswith(end)}
 
 
 def _joined(name: str, maps: Sequence[NDArray[np.float32]]) -> xr.DataArray:

@@ -12,15 +12,19 @@ from numpy.typing import NDArray
 from headlight.errors import UnknownNameError
 from headlight.kinds import split_kinds
 from headlight.views.codes import WORST, Code, encode, pictures, shortened
+from headlight.views.compared import SECOND, Matched, header_of_both, matched
 from headlight.views.container import (
     SAME,
     Blobs,
     cells_of,
     deflated,
+    difference_pictures,
     header_of,
     header_of_kind,
     heads_of,
+    largest_difference,
     largest_of,
+    of_second,
     pairwise_rows,
     sources_of,
 )
@@ -42,6 +46,7 @@ class LiveView:
 
     Args:
         reading: of one kind of attention, or of several.
+        second: what it is compared with, of the same kinds.
         told: is given a word for what is done next, and may raise to end it.
 
     Attributes:
@@ -49,20 +54,26 @@ class LiveView:
         pictures: blobs of the pictures of all heads.
     """
 
-    def __init__(self, reading: xr.Dataset, *, told: Told = lambda _: None) -> None:
-        self._kinds: dict[str, _LiveKind] = {}
+    def __init__(
+        self,
+        reading: xr.Dataset,
+        *,
+        second: xr.Dataset | None = None,
+        told: Told = lambda _: None,
+    ) -> None:
+        self._kinds: dict[str, _LiveKind | _LivePair] = {}
+        if second is None:
+            parts = split_kinds(reading)
+            self._kinds |= {kind: _LiveKind.of(part) for kind, part in parts.items()}
+        else:
+            pairs = matched(reading, second)
+            self._kinds |= {kind: _LivePair.of(pair) for kind, pair in pairs.items()}
         self.pictures: Blobs = {}
         headers: dict[str, Any] = {}
-        for kind, part in split_kinds(reading).items():
-            own = self._kinds[kind] = _LiveKind.of(part)
-            measures: dict[str, dict[str, Any]] = {}
-            for row in pairwise_rows(part):
-                told(row.short)
-                measures[row.name], blobs = own.overview(kind, row)
-                self.pictures |= blobs
-            told("statistics")
-            headers[kind] = header_of_kind(part, own.heads, measures)
-        self.header = header_of(reading, headers) | {"live": True}
+        for kind, own in self._kinds.items():
+            headers[kind], blobs = own.header(kind, told)
+            self.pictures |= blobs
+        self.header = header_of(reading, headers, second) | {"live": True}
 
     def blob(self, name: str) -> bytes:
         """A blob by its name, deflated.
@@ -89,11 +100,22 @@ class _LiveKind:
     sources: Mapping[str, list[str]]
 
     @classmethod
-    def of(cls, part: xr.Dataset) -> "_LiveKind":
+    def of(cls, part: xr.Dataset, heads: list[int] | None = None) -> "_LiveKind":
         rows = pairwise_rows(part)
         found = {row.name: sources_of(part, row.name, cells_of(part, row.name)) for row in rows}
         sources = {name: each for name, each in found.items() if each}
-        return cls(part, heads_of(part), sources)
+        return cls(part, heads or heads_of(part), sources)
+
+    def header(self, kind: str, told: Told) -> tuple[dict[str, Any], Blobs]:
+        """What the header says of this kind, and the pictures of all heads."""
+        measures: dict[str, dict[str, Any]] = {}
+        found: Blobs = {}
+        for row in pairwise_rows(self.part):
+            told(row.short)
+            measures[row.name], blobs = self.overview(kind, row)
+            found |= blobs
+        told("statistics")
+        return header_of_kind(self.part, self.heads, measures), found
 
     def overview(self, kind: str, row: Measure) -> tuple[dict[str, Any], Blobs]:
         """What the header says of a measure, and the pictures of its heads."""
@@ -148,6 +170,36 @@ class _LiveKind:
             rounded = float(np.nanmax(self._maps(name, layer), initial=0)) * 2**-11
             worst.append(step * float(np.nanmax(self._lengths(layer), initial=0)) + rounded)
         return max(worst)
+
+
+@dataclass(frozen=True)
+class _LivePair:
+    """Two readings of one kind of attention."""
+
+    first: _LiveKind
+    second: _LiveKind
+    pair: Matched
+
+    @classmethod
+    def of(cls, pair: Matched) -> "_LivePair":
+        first, second = (_LiveKind.of(part, pair.heads) for part in (pair.first, pair.second))
+        return cls(first, second, pair)
+
+    def header(self, kind: str, told: Told) -> tuple[dict[str, Any], Blobs]:
+        """What the header says of this kind, and the pictures of all heads."""
+        first, found = self.first.header(kind, told)
+        second, others = self.second.header(kind, told)
+        told("differences")
+        names = self.pair.names if self.pair.same_shape else []
+        differences = {name: largest_difference(self.pair, name) for name in names}
+        found = found | of_second(others) | difference_pictures(self.pair, kind)
+        return header_of_both(first, second, differences, self.pair), found
+
+    def blob(self, name: str, layer: str, part: str) -> bytes | None:
+        """Codes or scale of a layer, of the first or of the second; None where there is none."""
+        if name.endswith(SECOND):
+            return self.second.blob(name.removesuffix(SECOND), layer, part)
+        return self.first.blob(name, layer, part)
 
 
 def _code_of(row: Measure) -> Code:

@@ -2,20 +2,22 @@
 
 import json
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from html.parser import HTMLParser
+from typing import Any
 
 import xarray as xr
 from markupsafe import Markup
 
 from headlight.errors import ResultError
-from headlight.kinds import split_kinds
+from headlight.views.compared import DIFFERENCE, SECOND
 from headlight.views.container import Head, View, header_text, pack, unpack
 from headlight.views.in_corpus import InCorpus, with_corpus
 from headlight.views.live import LiveView
 from headlight.views.script import joined_script
 from headlight.views.template import embedded_text, render
-from headlight.vocabulary import ATTENTION, NUMBERING, measure_table
+from headlight.vocabulary import ATTENTION, NUMBERING, Measure, measure_table
 
 PAGE = 5.0
 """Megabytes that a page may have."""
@@ -28,6 +30,7 @@ AROUND = 0.15
 def reading_page(
     reading: xr.Dataset,
     *,
+    second: xr.Dataset | None = None,
     megabytes: float | None = PAGE,
     whole_heads: Iterable[Head] = (),
     corpus: InCorpus | None = None,
@@ -39,16 +42,18 @@ def reading_page(
 
     Args:
         reading: of one kind of attention, or of several.
+        second: a reading that it is compared with, of the same kinds.
         megabytes: how large it may be; of a text for which all heads are more than that, each row
             keeps its strongest cells, and the page says so. None keeps everything.
         whole_heads: layers, as the model counts them, and heads that keep all cells even then.
         corpus: what was found of the same model over a corpus.
 
     Raises:
-        UsageError: such a head is not in the reading, or the corpus was read by another model.
+        UsageError: such a head is not in the reading, the second is of other kinds, or the corpus
+            was read by another model.
     """
     room = None if megabytes is None else megabytes - AROUND
-    view = pack(reading, megabytes=room, whole_heads=whole_heads)
+    view = pack(reading, second=second, megabytes=room, whole_heads=whole_heads)
     header = with_corpus(view.header, str(reading.attrs.get("revision", "")), corpus)
     return _page(reading, View(header, view.blobs))
 
@@ -68,17 +73,24 @@ def live_page(reading: xr.Dataset, view: LiveView) -> str:
 
 def _page(reading: xr.Dataset, view: View) -> str:
     attributes = reading.attrs
-    parts = split_kinds(reading)
+    told = view.header["kinds"]
+    second = view.header.get("second", {})
     texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
+    texts += [second[name] for name in ("text", "pair") if second and second[name] not in texts]
     versions = view.header["versions"]
     pairwise = [row for row in measure_table() if row.pairwise]
     return render(
         "reading.html",
         title=" / ".join(part for part in texts if part) or "A reading",
         attributes=attributes,
+        second=second,
         numbering=NUMBERING,
-        measures=[row for row in pairwise if any(row.name in part for part in parts.values())],
-        kinds={kind: ATTENTION.get(kind, kind) for kind in parts},
+        measures=[
+            choice
+            for row in pairwise
+            for choice in _choices(row, [part["measures"] for part in told.values()])
+        ],
+        kinds={kind: ATTENTION.get(kind, kind) for kind in told},
         versions=list(versions.items()) if isinstance(versions, dict) else [("", versions)],
         header=embedded_text(header_text(view)),
         blobs=view.texts(),
@@ -86,20 +98,45 @@ def _page(reading: xr.Dataset, view: View) -> str:
     )
 
 
-def parse_page(text: str) -> xr.Dataset:
+@dataclass(frozen=True)
+class Choice:
+    """A measure as the page offers it: of the only reading, of one of two, or their difference."""
+
+    row: Measure
+    name: str
+    short: str
+    colour: str
+
+
+def _choices(row: Measure, measures: Iterable[Mapping[str, Any]]) -> list[Choice]:
+    """What of a measure the page has."""
+    both = {
+        DIFFERENCE: Choice(row, f"{row.name}{DIFFERENCE}", f"{row.short}, difference", "change"),
+        "": Choice(row, row.name, row.short, row.colour),
+        SECOND: Choice(row, f"{row.name}{SECOND}", f"{row.short}, second", row.colour),
+    }
+    there = {name for each in measures for name in each}
+    return [choice for choice in both.values() if choice.name in there]
+
+
+def parse_page(text: str, *, second: bool = False) -> xr.Dataset:
     """The measures that a page of `reading_page` holds, each within the bound that it states.
 
     Cells that the page does not keep are NaN.
 
+    Args:
+        text: of the page.
+        second: of a page of two readings, the second and not the first.
+
     Raises:
-        ResultError: the text is no such page, or one of a later format.
+        ResultError: the text is no such page, or one of a later format; or of one reading alone.
     """
     parts = _Parts()
     parts.feed(text)
     if HEADER not in parts.found:
         raise ResultError("this is no page of a reading; take one that headlight read has written.")
     header = json.loads(parts.found[HEADER])
-    return unpack(header, lambda name: b64decode(parts.found[name]))
+    return unpack(header, lambda name: b64decode(parts.found[name]), second=second)
 
 
 class _Parts(HTMLParser):

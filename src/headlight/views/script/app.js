@@ -80,7 +80,7 @@ async function attempt(act) {
 const read = () => attempt(async () => {
   running = `${Date.now()}-${Math.random()}`;
   show({ what: "waiting" });
-  const { reading } = await ask("read", { text: byId("text").value, pair: byId("pair").value || null }, show, running);
+  const { reading } = await ask("read", { text: byId("text").value, pair: byId("pair").value || null, compare: byId("compare").value || null }, show, running);
   history.replaceState(null, "", `#reading=${reading}`);
   await open(reading);
   said.textContent = "";

@@ -1,9 +1,9 @@
 // One token through all layers: what it gives to each token, the mean over the heads of a layer.
 import { level, rampOf, sharp, variable } from "./colours.js";
 import { headsOf, need, partOf } from "./numbers.js";
-import { scaleOf } from "./measures.js";
+import { isTwoSided, scaleOf } from "./measures.js";
 import { state } from "./state.js";
-import { isolated, rowOf, units, viewOf } from "./units.js";
+import { isolated, namedOf, rowOf, units, viewOf } from "./units.js";
 
 const HIGH = 18, MARGIN = 30;
 
@@ -35,15 +35,15 @@ export async function drawLayers() {
 
 function draw(found) {
   const canvas = document.getElementById("layers-map"), { rows, columns, same } = units();
-  const list = state.direction === "to" && same ? rows : columns;
-  const top = Math.max(...found.map((row) => row.reduce((most, value) => Math.max(most, value), 0))) || 1;
+  const twoSided = isTwoSided(state.measure), list = state.direction === "to" && same ? rows : columns;
+  const top = Math.max(...found.map((row) => row.reduce((most, value) => Math.max(most, twoSided ? Math.abs(value) : value), 0))) || 1;
   const wide = (canvas.parentElement.clientWidth - MARGIN) / list.length;
   const labelled = wide >= 13, above = labelled ? 84 : 4;
   const pen = sharp(canvas, MARGIN + wide * list.length, above + HIGH * found.length);
   const small = document.createElement("canvas");
   small.width = list.length; small.height = found.length;
   const image = new ImageData(list.length, found.length), pixels = new Uint32Array(image.data.buffer), ramp = rampOf(scaleOf(state.measure));
-  found.forEach((row, layer) => row.forEach((value, at) => { pixels[layer * list.length + at] = ramp[level(value, top, false)]; }));
+  found.forEach((row, layer) => row.forEach((value, at) => { pixels[layer * list.length + at] = ramp[level(value, top, twoSided)]; }));
   small.getContext("2d").putImageData(image, 0, 0);
   pen.imageSmoothingEnabled = false;
   pen.drawImage(small, MARGIN, above, wide * list.length, HIGH * found.length);
@@ -58,7 +58,7 @@ function draw(found) {
     pen.save();
     pen.translate(MARGIN + (at + 0.5) * wide, above - 5);
     pen.rotate(-Math.PI / 2);
-    pen.fillText(isolated(unit.label.slice(0, 12)), 0, 0);
+    pen.fillText(isolated(namedOf(unit).slice(0, 12)), 0, 0);
     pen.restore();
   });
 }

@@ -1,18 +1,19 @@
 // The strongest links of a head: as a table, and as lines between two columns of tokens.
 import { hex, rampOf, sharp, variable } from "./colours.js";
-import { scaleOf, shown } from "./measures.js";
+import { isTwoSided, scaleOf, shown } from "./measures.js";
 import { state } from "./state.js";
-import { chosenRows, isolated, topOf, units, viewOf } from "./units.js";
+import { chosenRows, isolated, namedOf, topOf, units, viewOf } from "./units.js";
 
 const TABLE = 20, ALL = 200, OF_ROW = 24, HEIGHT = 19, SIDE = 110;
 
 /** The places of the largest values, largest first. */
 function largest(view, number, rows) {
-  const { columns } = units(), places = [];
+  const { columns } = units(), places = [], twoSided = isTwoSided(state.measure);
+  const size = (place) => (twoSided ? Math.abs(view[place]) : view[place]);
   for (const row of rows) {
-    for (let place = row * columns.length; place < (row + 1) * columns.length; place += 1) if (view[place] > 0) places.push(place);
+    for (let place = row * columns.length; place < (row + 1) * columns.length; place += 1) if (size(place) > 0) places.push(place);
   }
-  return places.sort((one, other) => view[other] - view[one]).slice(0, number);
+  return places.sort((one, other) => size(other) - size(one)).slice(0, number);
 }
 
 export function drawTable() {
@@ -21,7 +22,7 @@ export function drawTable() {
   const found = largest(view, TABLE, rows.map((_, at) => at));
   body.replaceChildren(...found.map((place) => {
     const line = document.createElement("tr");
-    for (const said of [rows[Math.floor(place / columns.length)].label, columns[place % columns.length].label, shown(view[place], state.measure)]) {
+    for (const said of [namedOf(rows[Math.floor(place / columns.length)]), namedOf(columns[place % columns.length]), shown(view[place], state.measure)]) {
       const cell = document.createElement("td");
       cell.textContent = said;
       cell.dir = "auto";
@@ -42,15 +43,16 @@ export function drawLines(all) {
   const write = (list, x, align, bold) => list.forEach((unit, at) => {
     pen.textAlign = align;
     pen.fillStyle = variable(bold?.includes(at) ? "--ink" : "--quiet");
-    pen.fillText(isolated(unit.label.slice(0, 16)), x, (at + 0.5) * HEIGHT, SIDE - 8);
+    pen.fillText(isolated(namedOf(unit).slice(0, 16)), x, (at + 0.5) * HEIGHT, SIDE - 8);
   });
   write(rows, SIDE - 8, "right", chosen);
   write(columns, width - SIDE + 8, "left");
   const list = largest(view, all ? ALL : OF_ROW, all ? rows.map((_, at) => at) : chosen);
-  pen.strokeStyle = hex(rampOf(scaleOf(state.measure))[190]);
+  const ramp = rampOf(scaleOf(state.measure)), twoSided = isTwoSided(state.measure);
   for (const place of list.reverse()) {
-    const share = view[place] / top;
+    const share = Math.abs(view[place]) / top;
     if (share < state.least) continue;
+    pen.strokeStyle = hex(ramp[twoSided && view[place] < 0 ? 40 : twoSided ? 215 : 190]);
     pen.globalAlpha = 0.08 + 0.92 * Math.min(share, 1);
     pen.lineWidth = 0.5 + 3.5 * Math.min(share, 1);
     pen.beginPath();

@@ -2,14 +2,14 @@
 import { header, host } from "./host.js";
 import { isPerLayer, loadKind, measuresOf, need, needAround, partOf } from "./numbers.js";
 import { beginWith, DIFFERENCE, firstPanels, headName, mapName, readAddress, state, step, written } from "./state.js";
-import { explanationOf, scaleOf, shortOf, shown } from "./measures.js";
+import { explanationOf, isTwoSided, scaleOf, shortOf, shown } from "./measures.js";
 import { byCell, drawOverview, forgetRoom, likeThis, moveFrame, placeOf, prepare, rankBy, sayHovered, statisticsOf } from "./overview.js";
 import { cellAt, cellNumbers, drawPanels, forgetRooms, moveCursor } from "./panels.js";
 import { describe, drawText } from "./text.js";
 import { drawLines, drawTable } from "./links.js";
 import { drawLayers } from "./layers.js";
 import { asJson, asLatex, asLink, asPng, asPython, asSvg, offer } from "./take_away.js";
-import { differs, isolated, units } from "./units.js";
+import { differs, isolated, namedOf, units } from "./units.js";
 import { forgetColours } from "./colours.js";
 import { offerWhatIf } from "./what_if.js";
 
@@ -51,7 +51,7 @@ function drawCard() {
   byId("card").replaceChildren(
     line([cell("td", ""), ...measures.map((name) => cell("th", shortOf(name)))]),
     ...rows.map((row) => line([
-      cell("th", row.relation ? `${row.label}, found in the corpus` : row.unit === "1" ? `to ${row.label}` : `${row.label} (${row.unit})`),
+      cell("th", row.relation ? `${row.label}, found in the corpus` : row.unit === "of 1" ? row.label : row.unit === "1" ? `to ${row.label}` : `${row.label} (${row.unit})`),
       ...measures.map((name) => {
         const said = (value) => (value === null || value === undefined ? "" : row.unit === "1" ? `${(100 * value).toFixed(1)}%` : value.toFixed(2));
         const here = (values) => said(values?.[name]?.[state.layer]?.[state.head]), made = cell("td", said(own(row, name)));
@@ -113,6 +113,12 @@ function drawMaps() {
   if (header.live) needAround(state.kind, state.layer);
 }
 
+/** What a measure is made of in the end. */
+function rootOf(name) {
+  const about = measuresOf(state.kind)[name], [part] = about.from ?? about.less ?? [];
+  return part ? rootOf(part) : about;
+}
+
 const sayTrouble = (trouble) => { byId("trouble").textContent = `These numbers could not be fetched: ${trouble.message}`; };
 
 function drawControls() {
@@ -122,7 +128,7 @@ function drawControls() {
   });
   for (const name of ["unit", "special", "scale", "direction"]) byId(name).value = state[name];
   byId("least").value = Math.sqrt(state.least);
-  const below = measuresOf(state.kind)[state.measure].code === "signed" ? " Cells below zero have no colour." : "";
+  const below = isTwoSided(state.measure) ? " The second less the first: orange where it is more, blue where it is less." : measuresOf(state.kind)[state.measure].code === "signed" ? " Cells below zero have no colour." : "";
   byId("explanation").textContent = `${explanationOf(state.measure)}${below}`;
   document.querySelectorAll('input[name="panel"]').forEach((input) => {
     input.disabled = input.value === DIFFERENCE ? !differs() : !(input.value in measuresOf(state.kind));
@@ -133,10 +139,12 @@ function drawControls() {
   if (!options.some(({ value }) => value === state.sort)) state.sort = "position";
   byId("sort").value = state.sort;
   const about = measuresOf(state.kind)[state.measure];
-  const bound = `Numbers on this page are exact to ±${shown(about.bound, state.measure)}`;
-  const source = measuresOf(state.kind)[about.from?.[0]] ?? about;
+  const bound = `Numbers on this page are exact to ±${shown(about.bound, state.measure).replace("+", "")}`;
+  const source = rootOf(state.measure);
   byId("bound").textContent = `${bound}${source.cells ? `; of each row the ${source.cells} strongest cells are kept${source.dense.length ? ` but for ${source.dense.map(([layer, head]) => headName(layer, head)).join(", ")}` : ""}, the others are grey, and sums go without them` : ""}.`;
   byId("direction").disabled = !units().same;
+  const ends = isTwoSided(state.measure) ? ["less", "more"] : ["0", "largest"];
+  ends.forEach((said, at) => { byId("scale-of").children[2 * at].textContent = said; });
   byId("scale-of").className = `scale scale-${scaleOf(state.measure)}`;
 }
 
@@ -179,15 +187,21 @@ function keepTokens(side, unit, add) {
   remember();
 }
 
+/** Of two readings, the panels are those of the measure. */
+function chooseMeasure(measure) {
+  const panels = state.panels.includes(measure) ? state.panels : [...state.panels, measure];
+  state.measure = measure;
+  rankBy(null);
+  change({ panels: header.second ? firstPanels() : panels });
+}
+
 // Controls -------------------------------------------------------------------------------------
 byId("kind")?.addEventListener("change", (event) => {
   beginWith(event.target.value);
   useKind();
 });
 document.querySelectorAll('input[name="measure"]').forEach((input) => input.addEventListener("change", () => {
-  const panels = state.panels.includes(input.value) ? state.panels : [...state.panels, input.value];
-  rankBy(null);
-  change({ measure: input.value, panels });
+  chooseMeasure(input.value);
 }));
 document.querySelectorAll('input[name="panel"]').forEach((input) => input.addEventListener("change", () => {
   const panels = input.checked ? [...state.panels, input.value] : state.panels.filter((name) => name !== input.value);
@@ -265,7 +279,7 @@ for (const [id, side] of [["text", "columns"], ["target", "rows"]]) {
   });
   box.addEventListener("focusin", (event) => {
     const unit = unitAt(event);
-    if (unit >= 0) event.target.setAttribute("aria-label", id === "text" ? describe(drawText(), unit) : units().rows[unit].label);
+    if (unit >= 0) event.target.setAttribute("aria-label", id === "text" ? describe(drawText(), unit) : namedOf(units().rows[unit]));
   });
   box.addEventListener("click", (event) => { const unit = unitAt(event); if (unit >= 0 && own()) keepTokens(side, unit, event.shiftKey); });
   box.addEventListener("keydown", (event) => {
@@ -313,7 +327,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("textarea, select")) return;
   if (event.key in headKeys) { step(...headKeys[event.key]); moveFrame(); drawHead(); remember(); return; }
   const measure = measureNames()[Number(event.key) - 1];
-  if (measure) { rankBy(null); change({ measure, panels: state.panels.includes(measure) ? state.panels : [...state.panels, measure] }); return; }
+  if (measure) { chooseMeasure(measure); return; }
   if (!(event.key in keys)) return;
   event.preventDefault();
   keys[event.key]();

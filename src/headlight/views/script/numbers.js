@@ -41,10 +41,16 @@ function fetched(name) {
   return pending.get(name);
 }
 
+/** What of a measure is stored: itself, or what it is made of. */
+function storedOf(kind, measure) {
+  const about = measuresOf(kind)[measure], parts = about?.from ?? about?.less;
+  return parts ? parts.flatMap((part) => storedOf(kind, part)) : [measure];
+}
+
 /** The blobs that hold all cells of a layer, by some measures or all. */
 function cellBlobs(kind, layer, measures = Object.keys(measuresOf(kind))) {
   const names = new Set();
-  for (const measure of measures.flatMap((name) => measuresOf(kind)[name].from ?? [name])) {
+  for (const measure of measures.flatMap((name) => storedOf(kind, name))) {
     const about = measuresOf(kind)[measure], name = `${kind}/${measure}/${layer}`;
     names.add(`${name}/codes`);
     if (!about) continue; // lengths of vectors
@@ -107,11 +113,16 @@ function stored(kind, measure, layer, head) {
 }
 
 function product(kind, sources, layer, head) {
-  const weight = mapOf(kind, "weight", layer, head);
+  const weight = mapOf(kind, sources[0], layer, head);
   if (sources.length === 1) return weight;
   const columns = shapeOf(kind)[1];
-  const lengths = floats(blobs.get(`${kind}/vector_norm/${layer}/codes`)).subarray(head * columns, (head + 1) * columns);
+  const lengths = floats(blobs.get(`${kind}/${sources[1]}/${layer}/codes`)).subarray(head * columns, (head + 1) * columns);
   return weight.map((value, place) => value * lengths[place % columns]);
+}
+
+function difference(kind, [one, other], layer, head) {
+  const less = mapOf(kind, other, layer, head);
+  return mapOf(kind, one, layer, head).map((value, place) => value - less[place]);
 }
 
 const recent = new Map();
@@ -123,8 +134,9 @@ export function mapOf(kind, measure, layer, head) {
   if (!found && !isThere(kind, layer, measure)) return new Float32Array(shapeOf(kind)[0] * shapeOf(kind)[1]).fill(NaN);
   if (found) recent.delete(name);
   else {
-    const { from } = measuresOf(kind)[measure];
-    found = from ? product(kind, from, layer, head) : stored(kind, measure, layer, head);
+    const { from, less } = measuresOf(kind)[measure];
+    if (less) found = difference(kind, less, layer, head);
+    else found = from ? product(kind, from, layer, head) : stored(kind, measure, layer, head);
   }
   recent.set(name, found);
   if (recent.size > KEPT) recent.delete(recent.keys().next().value);

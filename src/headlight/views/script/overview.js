@@ -2,7 +2,7 @@
 import { level, pixelate, rampOf, sharp, variable } from "./colours.js";
 import { headsOf, isPerLayer, isSpecial, mapOf, need, partOf, pictureOf } from "./numbers.js";
 import { headName, state } from "./state.js";
-import { scaleOf } from "./measures.js";
+import { isTwoSided, sizesOf } from "./measures.js";
 
 const MOST = 48, GAP = 2, MARGIN = 26;
 const canvas = document.getElementById("picker");
@@ -100,7 +100,7 @@ function stepsOf(picture, common) {
 
 /** All small maps in one image, each at its line and column; some fade. Gives the number of lines. */
 function paint(order, columns, fade) {
-  const ramp = rampOf(scaleOf(state.measure)), common = state.scale === "common" ? commonTop() : 0;
+  const ramp = rampOf(sizesOf(state.measure)), common = state.scale === "common" ? commonTop() : 0;
   const { rows, columns: wide } = order[0].picture, least = 255 * Math.sqrt(state.least);
   const shades = ramp.map((shade, step) => (step < least ? ramp[0] : shade));
   const lines = Math.max(...order.map(({ line }) => line)) + 1;
@@ -176,7 +176,7 @@ export function sayHovered(place) {
   if (!place) { hovered.textContent = ""; return; }
   const name = isPerLayer(state.kind, state.measure) ? `layer ${partOf(state.kind).layers[place.layer]}` : headName(place.layer, place.head);
   const most = statisticsOf()
-    .filter((each) => each.unit === "1")
+    .filter((each) => each.unit !== "nats")
     .map((each) => [each.label, each.by_measure[state.measure][place.layer]?.[place.head] ?? 0])
     .sort((one, other) => other[1] - one[1])
     .slice(0, 2)
@@ -201,7 +201,10 @@ export async function byCell() {
   const found = new Map();
   for (let layer = 0; layer < partOf(kind).layers.length; layer += 1) {
     await need(kind, layer, [measure]);
-    for (let head = 0; head < headsOf(kind, measure, layer); head += 1) found.set(`${layer} ${head}`, mapOf(kind, measure, layer, head)[query * width + key] || 0);
+    for (let head = 0; head < headsOf(kind, measure, layer); head += 1) {
+      const value = mapOf(kind, measure, layer, head)[query * width + key] || 0;
+      found.set(`${layer} ${head}`, isTwoSided(measure) ? Math.abs(value) : value);
+    }
   }
   return (layer, head) => found.get(`${layer} ${head}`);
 }

@@ -2,8 +2,8 @@
 import { hex, level, pixelate, rampOf, sharp, variable } from "./colours.js";
 import { measuresOf } from "./numbers.js";
 import { DIFFERENCE, state } from "./state.js";
-import { explanationOf, scaleOf, shortOf, shown } from "./measures.js";
-import { chosenRows, differs, isolated, topOf, units, viewOf } from "./units.js";
+import { explanationOf, isTwoSided, scaleOf, shortOf, shown } from "./measures.js";
+import { chosenRows, differs, isolated, namedOf, topOf, units, viewOf } from "./units.js";
 import { commonTop } from "./overview.js";
 
 const box = document.getElementById("panels");
@@ -38,7 +38,7 @@ function marginsOf(pen) {
   return margins.widths;
 }
 
-const widest = (pen, list) => Math.ceil(Math.min(LONGEST, Math.max(...list.map(({ label }) => pen.measureText(label.slice(0, 60)).width)))) + 12;
+const widest = (pen, list) => Math.ceil(Math.min(LONGEST, Math.max(...list.map((unit) => pen.measureText(namedOf(unit).slice(0, 60)).width)))) + 12;
 
 function build() {
   const names = panelNames();
@@ -69,7 +69,7 @@ function stepsOf(view, top, twoSided) {
 
 /** The map itself: a pixel for each cell. */
 function image(view, measure, rows, columns, top) {
-  const ramp = rampOf(scaleOf(measure)), twoSided = measure === DIFFERENCE;
+  const ramp = rampOf(scaleOf(measure)), twoSided = isTwoSided(measure);
   const least = Math.sqrt(state.least), middle = twoSided ? 127.5 : 0, reach = twoSided ? 127.5 : 255;
   const shades = ramp.map((shade, step) => (step < 256 && Math.abs(step - middle) < least * reach ? ramp[Math.round(middle)] : shade));
   const steps = stepsOf(view, top, twoSided);
@@ -99,7 +99,7 @@ function drawPanel(element, wide) {
   drawn.imageSmoothingEnabled = size < 1;
   drawn.drawImage(image(view, measure, rows, columns, top), left, above, size * columns.length, size * rows.length);
   if (labelled) label(drawn, rows, columns, { left, above, size });
-  element.querySelector(".top").textContent = measure === DIFFERENCE ? `± ${shown(top, measure).replace("+", "")}` : shown(top, measure);
+  element.querySelector(".top").textContent = isTwoSided(measure) ? `± ${shown(top, measure).replace("+", "")}` : shown(top, measure);
   return { measure, size, left, above, element };
 }
 
@@ -108,13 +108,13 @@ function label(pen, rows, columns, { left, above, size }) {
   pen.font = "11px system-ui, sans-serif";
   pen.textBaseline = "middle";
   pen.textAlign = "right";
-  rows.forEach((row, at) => pen.fillText(shortened(pen, row.label, LONGEST), left - 6, above + (at + 0.5) * size));
+  rows.forEach((row, at) => pen.fillText(shortened(pen, namedOf(row), LONGEST), left - 6, above + (at + 0.5) * size));
   columns.forEach((column, at) => {
     pen.save();
     pen.translate(left + (at + 0.5) * size, above - 6);
     pen.rotate(-Math.PI / 2);
     pen.textAlign = "left";
-    pen.fillText(shortened(pen, column.label, LONGEST), 0, 0);
+    pen.fillText(shortened(pen, namedOf(column), LONGEST), 0, 0);
     pen.restore();
   });
 }
@@ -167,10 +167,10 @@ export function cellNumbers() {
   const { rows, columns, columnOf } = units(), row = chosenRows().at(-1), column = columnOf[state.key];
   if (row === undefined || column < 0) return null;
   return {
-    from: rows[row].label, to: columns[column].label,
+    from: namedOf(rows[row]), to: namedOf(columns[column]),
     numbers: panelNames().map((measure) => [shortOf(measure), shown(viewOf(measure)[row * columns.length + column], measure)]),
   };
 }
 
 /** The colour of a cell, for pictures that are taken away. */
-export const colourOf = (value, measure, top) => hex(rampOf(scaleOf(measure))[Math.abs(value) < state.least * top ? (measure === DIFFERENCE ? 128 : 0) : level(value, top, measure === DIFFERENCE)]);
+export const colourOf = (value, measure, top) => hex(rampOf(scaleOf(measure))[Math.abs(value) < state.least * top ? (isTwoSided(measure) ? 128 : 0) : level(value, top, isTwoSided(measure))]);

@@ -6,10 +6,20 @@ import { headsOf, isPerLayer, isSpecial, measuresOf, partOf } from "./numbers.js
 const firstWord = ({ categories }) => Math.max(categories.findIndex((category) => !isSpecial(category)), 0);
 const firstKind = Object.keys(header.kinds)[0];
 export const DIFFERENCE = "difference";
+const SECOND = /-(second|difference)$/;
+/** Without what says which of two readings it is of. */
+export const baseOf = (measure) => measure.replace(SECOND, "");
+/** Of one reading the first measure, of two their difference. */
+const firstMeasure = (kind) => {
+  const names = Object.keys(measuresOf(kind));
+  return names.find((name) => name.endsWith("-difference")) ?? names[0];
+};
+/** Where heads differ most is seen on one scale. */
+const SCALES = header.second ? ["common", "own"] : ["own", "common"];
 export const state = {
-  kind: firstKind, layer: partOf(firstKind).first[0], head: partOf(firstKind).first[1], measure: Object.keys(measuresOf(firstKind))[0],
+  kind: firstKind, layer: partOf(firstKind).first[0], head: partOf(firstKind).first[1], measure: firstMeasure(firstKind),
   queries: [firstWord(partOf(firstKind).queries)], key: firstWord(partOf(firstKind).keys), direction: "from", unit: "pieces", special: "shown", least: 0,
-  scale: "own", sort: "position", panels: [], large: "",
+  scale: SCALES[0], sort: "position", panels: [], large: "",
 };
 
 export const layerNumber = () => partOf(state.kind).layers[state.layer];
@@ -19,7 +29,7 @@ export const mapName = () => {
   return isPerLayer(state.kind, state.measure) ? `${kind}layer ${layerNumber()}, all heads together` : `head ${kind}${headName()}`;
 };
 
-const CHOICES = { u: ["unit", ["pieces", "words"]], s: ["special", ["shown", "faint", "out"]], c: ["scale", ["own", "common"]], d: ["direction", ["from", "to"]] };
+const CHOICES = { u: ["unit", ["pieces", "words"]], s: ["special", ["shown", "faint", "out"]], c: ["scale", SCALES], d: ["direction", ["from", "to"]] };
 
 /** The address after "#", with what differs from how the page begins. */
 export function written() {
@@ -44,7 +54,7 @@ export function readAddress(address) {
   if (said.get("kind") in header.kinds && said.get("kind") !== state.kind) beginWith(said.get("kind"));
   const part = partOf(state.kind), names = Object.keys(part.measures);
   if (names.includes(said.get("m"))) state.measure = said.get("m");
-  if (!names.includes(state.measure)) [state.measure] = names;
+  if (!names.includes(state.measure)) state.measure = firstMeasure(state.kind);
   const [layer, head] = (said.get("h") ?? "").split("-");
   const place = part.layers.indexOf(Number(layer));
   if (layer && place >= 0) state.layer = place;
@@ -69,13 +79,14 @@ export function readAddress(address) {
 export function beginWith(kind) {
   const { first: [layer, head], queries, keys, measures } = partOf(kind);
   Object.assign(state, { kind, layer, head, queries: [firstWord(queries)], key: firstWord(keys) });
-  if (!(state.measure in measures)) [state.measure] = Object.keys(measures);
+  if (!(state.measure in measures)) state.measure = firstMeasure(kind);
   state.panels = firstPanels();
 }
 
-/** Side by side at first: the measures of single heads; else all. */
+/** Side by side at first: the measures of single heads; else all. Of two readings: what both have, and the difference. */
 export const firstPanels = () => {
   const names = Object.keys(measuresOf(state.kind));
+  if (header.second) return names.filter((name) => baseOf(name) === baseOf(state.measure));
   const own = names.filter((name) => !isPerLayer(state.kind, name)).slice(0, 3);
   return own.length ? own : names;
 };

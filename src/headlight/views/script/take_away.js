@@ -1,10 +1,10 @@
 // What can be taken away: pictures, numbers, a line of Python, and a link that brings all of it back.
 import { header, host } from "./host.js";
 import { measuresOf, partOf } from "./numbers.js";
-import { headName, state, written } from "./state.js";
-import { chosenRows, rowOf, units, viewOf } from "./units.js";
+import { baseOf, headName, state, written } from "./state.js";
+import { chosenRows, namedOf, rowOf, units, viewOf } from "./units.js";
 import { colourOf, panelNames, topFor } from "./panels.js";
-import { shortOf } from "./measures.js";
+import { isTwoSided, shortOf } from "./measures.js";
 
 const escaped = (text) => text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`).replace(/[\0-\x08\x0b\x0c\x0e-\x1f]/g, "�");
 const CELL = 16, LEFT = 100, ABOVE = 100;
@@ -21,8 +21,8 @@ export function asSvg() {
     }));
     const names = [
       `<text x="${x + LEFT}" y="14" font-weight="600">${escaped(`${headName()} ${shortOf(measure)}`)}</text>`,
-      ...rows.map((unit, row) => `<text x="${x + LEFT - 5}" y="${ABOVE + row * CELL + 12}" text-anchor="end">${escaped(unit.label)}</text>`),
-      ...columns.map((unit, column) => `<text transform="translate(${x + LEFT + column * CELL + 12} ${ABOVE - 5}) rotate(-90)">${escaped(unit.label)}</text>`),
+      ...rows.map((unit, row) => `<text x="${x + LEFT - 5}" y="${ABOVE + row * CELL + 12}" text-anchor="end">${escaped(namedOf(unit))}</text>`),
+      ...columns.map((unit, column) => `<text transform="translate(${x + LEFT + column * CELL + 12} ${ABOVE - 5}) rotate(-90)">${escaped(namedOf(unit))}</text>`),
     ];
     return [...names, ...cells].join("");
   });
@@ -48,7 +48,8 @@ const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\
 /** The coloured text, for LaTeX with the package xcolor. */
 export function asLatex() {
   const { columns } = units(), view = viewOf(state.measure), given = rowOf(view);
-  const top = given.reduce((most, value) => (value > most ? value : most), 0) || 1;
+  const size = (value) => (isTwoSided(state.measure) ? Math.abs(value) : value);
+  const top = given.reduce((most, value) => (size(value) > most ? size(value) : most), 0) || 1;
   const boxes = columns.map((unit, at) => {
     const word = unit.label.replace(/[#$%&_{}]/g, "\\$&").replace(/[\\~^]/g, (letter, place, whole) => (/[#$%&_{}]/.test(whole[place + 1] ?? "") && letter === "\\" ? letter : SPECIAL[letter]));
     return `\\colorbox[HTML]{${colourOf(Number.isNaN(given[at]) ? 0 : given[at], state.measure, top).slice(1).toUpperCase()}}{\\strut ${word}}`;
@@ -64,20 +65,26 @@ export function asJson() {
     return [measure, rows.map((_, row) => Array.from(view.subarray(row * columns.length, (row + 1) * columns.length), (value) => (Number.isNaN(value) ? null : Number(value.toPrecision(4)))))];
   });
   return JSON.stringify({
-    model: header.model, text: header.text, pair: header.pair, kind: state.kind, layer: partOf(state.kind).layers[state.layer], head: state.head,
+    model: header.model, text: header.text, pair: header.pair, ...(header.second ? { second: header.second } : {}), kind: state.kind, layer: partOf(state.kind).layers[state.layer], head: state.head,
     bounds: Object.fromEntries(Object.entries(measuresOf(state.kind)).map(([name, about]) => [name, about.bound])),
-    rows: rows.map(({ label }) => label), columns: columns.map(({ label }) => label), chosen: chosenRows(), ...Object.fromEntries(numbers),
+    rows: rows.map(namedOf), columns: columns.map(namedOf), chosen: chosenRows(), ...Object.fromEntries(numbers),
   });
 }
 
 const quoted = (text) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** The exact numbers in Python. */
+/** The exact numbers in Python; of a difference those of both readings. */
 export function asPython() {
-  const pair = header.pair ? `, ${quoted(header.pair)}` : "", layer = partOf(state.kind).layers[state.layer];
+  const { measure } = state, second = header.second && linesOf(header.second);
+  if (measure.endsWith("-difference")) return `first = ${linesOf(header)}\nsecond = ${second}`;
+  return measure.endsWith("-second") ? second : linesOf(header);
+}
+
+function linesOf({ model, text, pair: other }) {
+  const pair = other ? `, ${quoted(other)}` : "", layer = partOf(state.kind).layers[state.layer];
   const several = Object.keys(header.kinds).length > 1 || state.kind !== "encoder" ? `, kind=${quoted(state.kind)}` : "";
   const head = measuresOf(state.kind)[state.measure].per === "head" ? `, head=${state.head}` : "";
-  return `headlight.load(${quoted(header.model)}).read(${quoted(header.text)}${pair}${several})[${quoted(state.measure)}].sel(layer=${layer}${head})`;
+  return `headlight.load(${quoted(model)}).read(${quoted(text)}${pair}${several})[${quoted(baseOf(state.measure))}].sel(layer=${layer}${head})`;
 }
 
 export const asLink = () => host.link(`#${written()}`);

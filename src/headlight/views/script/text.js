@@ -1,8 +1,8 @@
 // The text itself, coloured by what the chosen tokens give to each token, or are given.
 import { level } from "./colours.js";
-import { scaleOf, shown } from "./measures.js";
+import { isTwoSided, scaleOf, shown } from "./measures.js";
 import { state } from "./state.js";
-import { isolated, rowOf, topOf, units, viewOf } from "./units.js";
+import { isolated, namedOf, rowOf, topOf, units, viewOf } from "./units.js";
 
 const text = document.getElementById("text"), target = document.getElementById("target");
 const said = document.getElementById("text-title");
@@ -17,6 +17,7 @@ const button = (unit, at) => {
   element.textContent = unit.label || " ";
   element.dir = "auto";
   element.dataset.unit = String(at);
+  if (unit.of !== "both") element.dataset.of = unit.of;
   element.tabIndex = at ? -1 : 0;
   return element;
 };
@@ -39,12 +40,14 @@ export function drawText() {
   const { rows, columns, columnOf, rowOf: ofRow, same } = units();
   const view = viewOf(state.measure), given = rowOf(view);
   const faint = (at) => state.special === "faint" && columns[at].special;
-  const top = given.reduce((most, value, at) => (value > most && !faint(at) ? value : most), 0) || topOf(view);
+  const twoSided = isTwoSided(state.measure), size = (value) => (twoSided ? Math.abs(value) : value);
+  const top = given.reduce((most, value, at) => (size(value) > most && !faint(at) ? size(value) : most), 0) || topOf(view);
   const chosen = new Set(state.queries.map((query) => (same ? columnOf : ofRow)[query]));
   const least = state.least * top;
   text.className = `tokens scale-${scaleOf(state.measure)}`;
   words.forEach((element, at) => {
-    const step = given[at] < least ? 0 : Math.round((level(given[at], top, false) / 255) * LOOKS);
+    const value = size(given[at]) < least ? 0 : given[at];
+    const step = Math.round((level(value, top, twoSided) / 255) * LOOKS);
     const look = `${Number.isNaN(given[at]) ? "none" : `q${step}`}${faint(at) ? " faint" : ""}`;
     if (looks[at] === look) return;
     looks[at] = look;
@@ -55,10 +58,10 @@ export function drawText() {
     each.pressed = chosen.has(at);
     each.element.setAttribute("aria-pressed", each.pressed);
   });
-  const names = [...chosen].filter((at) => at >= 0).map((at) => isolated((same ? columns : rows)[at].label)).join(" + ");
+  const names = [...chosen].filter((at) => at >= 0).map((at) => isolated(namedOf((same ? columns : rows)[at]))).join(" + ");
   said.textContent = state.direction === "to" && same ? `What gives to ${names}` : `What ${names} attends to`;
   return given;
 }
 
 /** The value of each token, for those who do not see colours. */
-export const describe = (given, at) => `${units().columns[at].label}: ${shown(given[at], state.measure)}`;
+export const describe = (given, at) => `${namedOf(units().columns[at])}: ${shown(given[at], state.measure)}`;

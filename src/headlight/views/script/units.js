@@ -1,8 +1,13 @@
 // Rows and columns as they are shown: pieces or words, with special tokens or without; and sums of them.
 import { isPerLayer, isSpecial, isThere, mapOf, measuresOf, partOf } from "./numbers.js";
+import { header } from "./host.js";
 import { DIFFERENCE, state } from "./state.js";
 
-/** @typedef {{label: string, places: number[], special: boolean}} Unit */
+/** @typedef {{label: string, places: number[], special: boolean, of: "both" | "first" | "second"}} Unit of which text it is */
+
+const SIGNS = { both: "", first: "âˆ’ ", second: "+ " };
+/** What a unit is called beside others: with a sign where only one of two texts has it. */
+export const namedOf = ({ label, of }) => `${SIGNS[of]}${label}`;
 
 // A token in its own direction, whatever stands around it; ## before Hebrew stands at its right.
 export const isolated = (token) => `\u2068${token}\u2069`;
@@ -11,14 +16,14 @@ const joined = (tokens) => tokens.map((token, at) => (at ? token.replace(/^(##|â
 
 /** @returns {Unit[]} */
 function unitsOf(side) {
-  const { tokens, categories, words } = side;
+  const { tokens, categories, words, of } = side;
   const special = (place) => isSpecial(categories[place]);
   const found = [];
   tokens.forEach((token, place) => {
     if (state.special === "out" && special(place)) return;
     const last = found.at(-1);
     if (state.unit === "words" && words[place] >= 0 && last?.word === words[place]) last.places.push(place);
-    else found.push({ places: [place], word: words[place], special: special(place) });
+    else found.push({ places: [place], word: words[place], special: special(place), of: of?.[place] ?? "both" });
   });
   for (const unit of found) unit.label = joined(unit.places.map((place) => tokens[place]));
   return found;
@@ -73,6 +78,7 @@ const sharesOf = (map, width) => {
 /** By how much a measure, as shares of its rows, differs from the weight: of the measure that is looked at, or the norm. */
 export const differs = () => {
   const names = Object.keys(measuresOf(state.kind));
+  if (header.second) return null;
   const wanted = state.measure !== "weight" && !isPerLayer(state.kind, state.measure) ? state.measure : "norm";
   return names.includes("weight") && names.includes(wanted) ? wanted : null;
 };

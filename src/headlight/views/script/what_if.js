@@ -1,5 +1,5 @@
 // What the model would predict with other attention. Shown where there is a model to be asked.
-import { host } from "./host.js";
+import { header, host } from "./host.js";
 import { partOf } from "./numbers.js";
 import { headName, layerNumber, state } from "./state.js";
 import { isolated } from "./units.js";
@@ -88,7 +88,7 @@ function offerWeights() {
 
 /** @param {(layer: number, head: number) => void} choose shows another head */
 export function offerWhatIf(choose) {
-  byId("what-box").hidden = !host.can.includes("what_if");
+  byId("what-box").hidden = !host.can.includes("what_if") || Boolean(header.second); // which of two?
   byId("what-change").addEventListener("change", offerWeights);
   byId("what-ask").addEventListener("click", () => tryIt(choose));
   byId("what-heads").addEventListener("click", () => eachHead(choose));
