@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import headlight.accessor  # noqa: F401 - readings can write their pages
 from headlight.alternatives import Alternatives, AlternativeSettings, alternatives
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
-from headlight.reading import Reading, read
+from headlight.reading import FRAME_HEIGHT, Reading, read
 from headlight.vocabulary import Kinds, ValueBias
 from headlight.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
+from headlight.what_if.functions import FUNCTIONS
 
 
 class Model(CapturedModel):
@@ -37,6 +39,31 @@ class Model(CapturedModel):
             value_bias=value_bias,
             attribution=attribution,
         )
+
+    def explore(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        kind: Kinds | None = None,
+        layers: Iterable[int] | None = None,
+        height: int = FRAME_HEIGHT,
+    ) -> Any:
+        """The view of a text as a widget, with *What if*: load the model with ``head="any"``.
+
+        Args:
+            text: what it reads.
+            pair: a second text.
+            kind: of attention; see `headlight.reading.read`.
+            layers: which layers; by default all.
+            height: in pixels.
+
+        Raises:
+            UsageError: the library anywidget is not installed, or the text cannot be read.
+        """
+        reading = self.read(text, pair, kind=kind, layers=layers)
+        functions = {name: partial(each, self, reading.dataset) for name, each in FUNCTIONS.items()}
+        return reading.explore(height=height, functions=functions)
 
     @contextmanager
     def with_attention(

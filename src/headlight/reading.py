@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from textwrap import shorten
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -140,11 +141,18 @@ class Reading:
             return self._repr_html_()
         return IFrame("", "100%", FRAME_HEIGHT, extras=[f'srcdoc="{self._escaped_page()}"'])
 
-    def explore(self, *, height: int = FRAME_HEIGHT) -> Any:
+    def explore(
+        self,
+        *,
+        height: int = FRAME_HEIGHT,
+        functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+    ) -> Any:
         """The view as a widget: the kernel gives all cells of each layer, also of long texts.
 
         Args:
             height: in pixels.
+            functions: of a model, that the view may ask for; `headlight.model.Model.explore` gives
+                those of its own, so that the view has *What if*.
 
         Raises:
             UsageError: the library anywidget is not installed.
@@ -156,7 +164,7 @@ class Reading:
                 "the widget needs anywidget; install it with: "
                 "pip install 'headlight-attention[widget]'"
             ) from problem
-        return ReadingWidget(self.dataset, height=height)
+        return ReadingWidget(self.dataset, height=height, functions=functions)
 
     def save(
         self,

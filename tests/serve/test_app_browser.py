@@ -175,6 +175,20 @@ def test_nothing_is_wider_than_the_window_and_all_can_use_it(browser, address, w
     context.close()
 
 
+def test_heads_in_turn_can_be_stopped(page, address):
+    view = typed(page, address)
+    drawn(view)
+    view.locator("#what-box summary").click()
+    assert view.locator("#what-stop").is_hidden()
+    # The answer never comes; the button tells the app to cancel the request by its name.
+    page.route("**/functions/each_head", lambda route: None)
+    view.locator("#what-heads").click()
+    with page.expect_request("**/cancel") as cancelled:
+        view.locator("#what-stop").click()
+    assert cancelled.value.post_data_json["request"]
+    page.unroute_all(behavior="ignoreErrors")
+
+
 def test_what_if_the_head_attended_otherwise(page, address, model):
     view = typed(page, address)
     drawn(view)

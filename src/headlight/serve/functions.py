@@ -2,12 +2,13 @@
 
 A function is given the `Desk`, with the model and the readings that are held, the object that the
 browser sent, and a callback for its steps. It runs in the one thread that works with the model, and
-returns what the browser gets as JSON. The page of a view knows the names of all but ``read``, and
-shows what needs one only where there is a host that has it.
+returns what the browser gets as JSON. What is asked about a reading is the table of
+`headlight.what_if.functions`, which notebooks have too.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from headlight.capture import CapturedModel
@@ -16,9 +17,8 @@ from headlight.errors import UsageError
 from headlight.kinds import ALL
 from headlight.reading import read
 from headlight.serve.readings import Kept, Readings
-from headlight.settings import require_choice
-from headlight.vocabulary import Kind, Kinds, head_name
-from headlight.what_if import each_head_removed, edits_of, what_if
+from headlight.vocabulary import Kinds
+from headlight.what_if import functions as what_if
 
 
 @runtime_checkable
@@ -102,48 +102,28 @@ def text_of(given: Given, name: str) -> str:
     return text.strip()
 
 
-def other_attention(desk: Desk, given: Given, told: Told) -> dict[str, Any]:
-    """Read the text of a ``reading`` with ``edits``; see `headlight.what_if.WhatIf.as_json`."""
-    text, pair, kind = _read_before(desk, given)
-    edits = edits_of(given.get("edits"))
-    told("reading with its own attention, and with the other")
-    return what_if(desk.model, text, pair, edits=edits, kind=kind).as_json()
-
-
-def heads_in_turn(desk: Desk, given: Given, told: Told) -> dict[str, Any]:
-    """Remove each head from the text of a ``reading``; what that does is told head by head.
-
-    The ``effects`` are layer, head, mean divergence, and how many predictions become others.
-    """
-    text, pair, kind = _read_before(desk, given)
-    heads = sum(site.heads for site in desk.model.sites_of(kind))
-    effects: list[list[float]] = []
-    for effect in each_head_removed(desk.model, text, pair, kind=kind):
-        effects.append([effect.layer, effect.head, float(f"{effect.kl:.4g}"), effect.changed])
-        name = head_name(effect.layer, effect.head)
-        told(f"without {name}", len(effects), heads, part=effects[-1])
-    return {"effects": effects}
-
-
-def _read_before(desk: Desk, given: Given) -> tuple[str, str | None, Kind]:
-    """The text and the second text of a reading that is held, and the kind that is looked at.
+def _about_reading(
+    function: what_if.Function, desk: Desk, given: Given, told: Told
+) -> dict[str, Any]:
+    """A function about a ``reading`` that is held.
 
     Raises:
-        UnknownNameError: the reading is gone, or there is no such kind.
+        UnknownNameError: the reading is gone.
     """
-    attributes = desk.readings[str(given.get("reading"))].dataset.attrs
-    kind: Any = given.get("kind")
-    require_choice("kind", kind if isinstance(kind, str) else "none", Kind)
-    return str(attributes["text"]), attributes.get("pair") or None, kind
+    dataset = desk.readings[str(given.get("reading"))].dataset
+    for step in function(desk.model, dataset, given):
+        if "result" in step:
+            return dict(step["result"])
+        told(**step)
+    raise AssertionError("a function ends with its result")
 
 
 FUNCTIONS: Mapping[str, Function] = {
     "read": read_text,
-    "what_if": other_attention,
-    "each_head": heads_in_turn,
+    **{name: partial(_about_reading, each) for name, each in what_if.FUNCTIONS.items()},
 }
 
 
 def functions_of_view() -> list[str]:
     """Those that the page of a view may ask for."""
-    return [name for name in FUNCTIONS if name != "read"]
+    return list(what_if.FUNCTIONS)

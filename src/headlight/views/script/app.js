@@ -17,8 +17,10 @@ async function asked(path, sent) {
   throw new Error(answer.status === 401 ? "Open the address that the terminal shows: it holds the token of this app." : await answer.text());
 }
 
+const newName = () => `${Date.now()}-${Math.random()}`;
+
 /** What a function of the model gives; its steps are told while it works (server-sent events). */
-async function ask(name, given, told, request = `${Date.now()}-${Math.random()}`) {
+async function ask(name, given, told, request) {
   const answer = await asked(`/functions/${name}`, { ...given, request });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -49,7 +51,11 @@ const httpSource = (reading) => ({
 const hostOf = (reading) => ({
   ...httpSource(reading),
   can: view.dataset.can.split(" ").filter(Boolean),
-  ask: (name, given, told) => ask(name, { ...given, reading }, told),
+  ask(name, given, told, signal) {
+    const request = newName();
+    signal.addEventListener("abort", () => asked("/cancel", { request }));
+    return ask(name, { ...given, reading }, told, request);
+  },
   address: () => `#${location.hash.replace(/^#(reading=[^&]*&?)?/, "")}`,
   remember: (address) => history.replaceState(null, "", `#reading=${reading}&${address.slice(1)}`),
   link: (address) => `${location.href.split("#")[0]}#reading=${reading}&${address.slice(1)}`,
@@ -78,7 +84,7 @@ async function attempt(act) {
 }
 
 const read = () => attempt(async () => {
-  running = `${Date.now()}-${Math.random()}`;
+  running = newName();
   show({ what: "waiting" });
   const { reading } = await ask("read", { text: byId("text").value, pair: byId("pair").value || null, compare: byId("compare").value || null }, show, running);
   history.replaceState(null, "", `#reading=${reading}`);

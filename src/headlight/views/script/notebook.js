@@ -4,25 +4,36 @@ import { opened } from "./frame.js";
 
 const PATIENCE = 60_000;
 
-/** Each view of a widget asks for itself. @returns {import("./host.js").Source & {end: () => void}} */
-function kernelSource(model) {
+/** Each view of a widget asks for itself. */
+function kernelOf(model) {
   const waiting = new Map(), own = Math.random().toString(36).slice(2);
-  const heard = ({ answer, refused }, buffers) => {
+  const heard = ({ answer, refused, step }, buffers) => {
     const one = waiting.get(answer);
     waiting.delete(answer);
     if (refused) one?.reject(new Error(refused));
-    else one?.resolve(inflated(buffers[0]));
+    else one?.resolve(step ?? inflated(buffers[0]));
   };
   model.on("msg:custom", heard);
   let number = 0;
+  const newName = () => { number += 1; return `${own} ${number}`; };
+  const asked = (answer, message, patience = PATIENCE) => new Promise((resolve, reject) => {
+    waiting.set(answer, { resolve, reject });
+    if (patience) setTimeout(() => { if (waiting.delete(answer)) reject(new Error("the kernel does not answer; run the cell again.")); }, patience);
+    model.send(message);
+  });
   return {
-    get: (name) => new Promise((resolve, reject) => {
-      number += 1;
-      const answer = `${own} ${number}`;
-      waiting.set(answer, { resolve, reject });
-      setTimeout(() => { if (waiting.delete(answer)) reject(new Error("the kernel does not answer; run the cell again.")); }, PATIENCE);
-      model.send({ ask: name, answer });
-    }),
+    get(name) { const answer = newName(); return asked(answer, { ask: name, answer }); },
+    /** Step by step, each of which is asked for: a model may take long for one. */
+    async ask(name, given, told, signal) {
+      const answer = newName();
+      let step = await asked(answer, { call: name, given, answer }, 0);
+      while (step.result === undefined) {
+        told(step);
+        if (signal.aborted) { model.send({ stop: answer }); throw new Error("stopped."); }
+        step = await asked(answer, { next: answer }, 0);
+      }
+      return step.result;
+    },
     end: () => model.off("msg:custom", heard),
   };
 }
@@ -34,11 +45,11 @@ function likeAround(frame) {
 }
 
 export function render({ model, el }) {
-  const source = kernelSource(model);
+  const kernel = kernelOf(model);
   let address = "";
-  const host = { can: [], get: source.get, address: () => address, remember: (now) => { address = now; }, link: null };
+  const host = { can: model.get("can"), get: kernel.get, ask: kernel.ask, address: () => address, remember: (now) => { address = now; }, link: null };
   const frame = opened(el, model.get("page"), host);
   frame.style.cssText = `width:100%;height:${model.get("height")}px;border:0`;
   frame.addEventListener("load", () => likeAround(frame));
-  return source.end;
+  return kernel.end;
 }

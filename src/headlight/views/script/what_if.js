@@ -29,9 +29,16 @@ function edit() {
 
 /** Ask the model; meanwhile nothing else can be asked. */
 async function asked(name, given, told) {
-  const buttons = [byId("what-ask"), byId("what-heads")];
+  const buttons = [byId("what-ask"), byId("what-heads")], running = new AbortController(), stop = byId("what-stop");
   for (const button of buttons) button.disabled = true;
-  try { return await host.ask(name, { kind: state.kind, ...given }, told); } catch (trouble) { say(trouble.message); return null; } finally {
+  stop.hidden = false;
+  stop.onclick = () => running.abort();
+  try { return await host.ask(name, { kind: state.kind, ...given }, told, running.signal); } catch (trouble) {
+    say(running.signal.aborted ? "Stopped." : trouble.message);
+    return null;
+  } finally {
+    if (document.activeElement === stop) buttons[0].focus();
+    stop.hidden = true;
     for (const button of buttons) button.disabled = false;
   }
 }
