@@ -40,7 +40,7 @@ def write_report(
     folder = location(folder)
     beneath = files.make_folder(folder / TABLES)
     # Passages are for the report: as a table each token of them would be a row.
-    save_csv(result.drop_dims(["kept", "token"], errors="ignore"), beneath)
+    save_csv(result.drop_dims(["kept", "token", "place"], errors="ignore"), beneath)
     for name, table in tables(result).items():
         text = csv_text(table.frame)
         files.write(beneath / f"{name}.csv", text.encode(errors="replace"), error=ResultError)

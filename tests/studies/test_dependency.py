@@ -20,16 +20,18 @@ from headlight.errors import (
     UnknownNameError,
     UsageError,
 )
+from headlight.findings.dependency import best_heads
 from headlight.measures import Scores
 from headlight.result import load, save
 from headlight.studies.dependency import study as module
 from headlight.studies.dependency.gold import summarize
 from headlight.studies.dependency.settings import DependencySettings
+from headlight.views.studies import pictures
 from studies import dependency_naive as naive
 from studies.models import WORDS, model, uneven
 
 NAMES = ("nsubj", "obl:tmod", "obl", "punct", "poss")
-QUIET = {"progress": False, "bootstrap": 20}
+QUIET = {"progress": False, "bootstrap": 20, "sentences": False}
 
 
 def trees(number: int, longest: int = 12) -> list[Sentence]:
@@ -136,6 +138,34 @@ def test_every_count_is_that_of_the_loops(result: xarray.Dataset, bert: Captured
         "measure": 3, "layer": 2, "head": 4, "direction": 2, "relation": 7, "offset": 6,
     }  # fmt: skip
     assert_same_as_loops(result, bert, TREES)
+
+
+def test_sentences_show_what_the_best_head_predicts(bert: CapturedModel, tmp_path) -> None:
+    result = evaluate(TREES, bert, **(QUIET | {"sentences": True, "measures": ("norm", "weight")}))
+    save(result, tmp_path / "result.nc")
+    xarray.testing.assert_equal(load(tmp_path / "result.nc"), result)
+    shown = 0
+    for row in best_heads(result, min_count=1).to_dict("records"):
+        here = result.sel(measure=row["measure"], relation=row["relation"])
+        words = tuple(word for word in here["sentence_word"].values if word)
+        if not words:
+            continue
+        shown += 1
+        tree = next(each for each in TREES if each.words == words)
+        score = maps(bert, tree, row["measure"])[row["layer"]][row["head"]]
+        predicted = [naive.governor(score, at, row["direction"]) for at in range(len(tree))]
+        judged = naive.judged(tree, len(tree), predicted, rule=True)
+        right = [judged[at] for at in judged if tree.relations[at] == row["relation"]]
+        assert sum(right) > len(right) / 2
+        for at, found in enumerate(here["sentence_found"].values):
+            if at < len(tree) and tree.relations[at] == row["relation"]:
+                assert found + 1 == predicted[at]
+                assert here["sentence_right"].values[at] == judged[at]
+            else:
+                assert np.isnan([found, here["sentence_right"].values[at]]).all()
+    assert shown > 4
+    pictures(result)["norm_sentences"].draw()
+    assert "norm_sentences" not in pictures(result.drop_vars("sentence_word"))
 
 
 def test_batches_do_not_matter(result: xarray.Dataset, bert: CapturedModel) -> None:

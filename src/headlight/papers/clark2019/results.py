@@ -64,6 +64,7 @@ def _by_all_measures(
 def load_dependencies(reproduction: Reproduction, source: str) -> xarray.Dataset:
     """Heads as parsers of one treebank, by all measures asked for."""
     settings = DependencySettings(
+        sentences=False,
         max_sentences=reproduction.settings.max_sentences,
         seed=reproduction.settings.seed,
         **_invalid(reproduction),

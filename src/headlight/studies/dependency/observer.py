@@ -56,7 +56,7 @@ class DependencyObserver:
         self._measures = measures
         self._sentences = [example.sentence for example in examples]
         self._words = Words.of(batch.word, queries=settings.queries)
-        self._gold = gold_of(
+        self.gold = gold_of(
             self._sentences,
             [example.kept for example in examples],
             codes,
@@ -64,21 +64,26 @@ class DependencyObserver:
             possessive=settings.possessive,
             device=batch.word.device,
         )
-        self._candidates = candidates(self._gold.present)
+        self._candidates = candidates(self.gold.present)
         self._correct: dict[tuple[str, int], Int16[Tensor, "batch head direction relation"]] = {}
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but counts."""
-        scores = Scores(record, self._settings.value_bias, precision=torch.float32)
-        allowed = self._allowed(record)
-        for measure in self._measures:
-            predicted = predict(self._score(scores, measure), allowed)
+        for measure, predicted in self.predictions(record).items():
             counts = self._count(predicted).to(torch.int16)
             self._correct[measure, record.site.layer] = counts
 
+    def predictions(
+        self, record: LayerRecord
+    ) -> dict[str, Int64[Tensor, "batch head direction word"]]:
+        """The governor that each head predicts for each word, by each measure."""
+        scores = Scores(record, self._settings.value_bias, precision=torch.float32)
+        allowed = self._allowed(record)
+        return {each: predict(self._score(scores, each), allowed) for each in self._measures}
+
     def tally(self) -> Tally:
         """Counts of the batch: sentences along the first axis, so that they can be resampled."""
-        gold, settings = self._gold, self._settings
+        gold, settings = self.gold, self._settings
         offsets = self._count(predict_by_offset(gold, settings.offsets))
         branching = self._count(predict_right_branching(gold))
         counts = {
@@ -98,12 +103,12 @@ class DependencyObserver:
         self, predicted: Int64[Tensor, "batch *any word"]
     ) -> Float[Tensor, "batch *any relation"]:
         """How often the governor was found, by relation."""
-        return count_by_relation(is_correct(predicted, self._gold), self._gold)
+        return count_by_relation(is_correct(predicted, self.gold), self.gold)
 
     def _all_correct(self) -> Int16[np.ndarray, "batch measure layer head direction relation"]:
         """Counts of all layers; heads that a layer does not have find nothing."""
         heads = max(site.heads for site in self._sites)
-        axes = (len(self._measures), len(self._sites), heads, len(DIRECTIONS), self._gold.relations)
+        axes = (len(self._measures), len(self._sites), heads, len(DIRECTIONS), self.gold.relations)
         correct = np.zeros((len(self._sentences), *axes), dtype=np.int16)
         for row, measure in enumerate(self._measures):
             for column, site in enumerate(self._sites):
@@ -131,7 +136,7 @@ class DependencyObserver:
 
     def _kept(self) -> Count:
         """Sentences, words, words whose governor was cut off, and words that were cut off."""
-        gold = self._gold
+        gold = self.gold
         ones = torch.ones_like(gold.cut)
         kept = Count((4,))
         rows = torch.stack([ones, gold.lengths, gold.cut, gold.lost], dim=1)

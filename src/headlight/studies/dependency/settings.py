@@ -25,6 +25,8 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
         offsets: the distances of the baselines: −3 … 2, clipped to the sentence, as in the authors'
             ``notebook``, or −5 … 5 without 0, where a place outside the sentence is no prediction
             (``strict``).
+        sentences: keep for each relation a sentence in which its best head finds it, for the
+            report; leave it out where texts are private.
     """
 
     kind: Literal["encoder", "decoder"] | None = None
@@ -32,3 +34,4 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     relations: Relations = "full"
     possessive: Possessive = "clark"
     offsets: Offsets = "notebook"
+    sentences: bool = True

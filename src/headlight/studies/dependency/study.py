@@ -26,6 +26,7 @@ from headlight.run import State
 from headlight.studies.dependency.gold import summarize
 from headlight.studies.dependency.observer import DependencyObserver
 from headlight.studies.dependency.result import to_dataset
+from headlight.studies.dependency.sentences import best_sentences, no_sentences
 from headlight.studies.dependency.settings import DependencySettings
 
 
@@ -107,6 +108,13 @@ def run(
 
     def describe(one: Pass, state: State) -> xarray.Dataset:
         found = to_dataset(state.tally, settings, one.measures, summary.relations, sites)
+        if settings.sentences:
+            forward_alone = one.objective is None and one.attribution is None
+            found = found.merge(
+                best_sentences(found, plan, settings, codes)
+                if forward_alone
+                else no_sentences(found)
+            )
         return found.assign_attrs(trees_digest=summary.digest, invalid=treebank.skipped)
 
     return run_study(plan, observer, describe, folder=folder, command=command, progress=progress)

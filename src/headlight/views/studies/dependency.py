@@ -1,11 +1,12 @@
 """The study of dependency: heads as parsers."""
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight.findings.dependency import ALL, best_heads
 from headlight.views.exhibits import Table
-from headlight.views.pictures import BarRow, Mark, bars, head_map
+from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars, head_map
 from headlight.views.studies.parts import (
     Drawing,
     Figure,
@@ -19,8 +20,8 @@ from headlight.vocabulary import head_name
 
 FEWEST = 100
 """Words that a relation needs for a best head of its own; at most, if the corpus is small."""
-DRAWN = 16
-"""Relations of a picture."""
+DRAWN, SHOWN = 16, 6
+"""Relations of a picture, and those of which a sentence is shown."""
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -88,6 +89,17 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
         ]
         return head_map(maps)
 
+    def draw_sentences() -> Figure:
+        return attention_lines(sentences, columns=3)
+
+    sentences = _sentences(result.sel(measure=measure), frame)
+    shown = Drawing(
+        f"{measure}_sentences",
+        "Sentences of the treebank in which these heads find their relations: a line goes from a "
+        "word of the relation to the word that the head says governs it, red where that is right.",
+        f"Sentences in which heads find relations, by {measure}.",
+        draw_sentences,
+    )
     words = (
         "The head of a dependent is predicted to be the word to which it attends most; or, where "
         "the head attends, the word that attends to it most. The interval (95%, bootstrap over "
@@ -102,7 +114,29 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
         "Clark et al. (2019), Table 1",
         [
             Drawing(f"{measure}_relations", "", f"Best heads by {measure}.", draw),
+            *([shown] if sentences else []),
             Drawing(f"{measure}_heads", "All words.", f"All heads by {measure}.", draw_heads),
         ],
         [Table(measure, "The best head of each relation", frame, formats)],
     )
+
+
+def _sentences(result: xr.Dataset, frame: pd.DataFrame) -> list[LinkDrawing]:
+    """The sentences of the most frequent relations that have one, with what the head says there."""
+    if "sentence_word" not in result:
+        return []
+    drawings = []
+    for row in frame.to_dict("records"):
+        here = result.sel(relation=row["relation"])
+        words = [str(word) for word in here["sentence_word"].values if word]
+        found, right = (here[f"sentence_{name}"].values for name in ("found", "right"))
+        asked = np.flatnonzero(found >= 0)
+        weights = np.zeros((len(words), len(words)))
+        weights[asked, found[asked].astype(int)] = 1
+        links = [(int(word), int(found[word])) for word in asked if right[word]]
+        if words:
+            title, note = f"{row['relation']}: {row['head']}", f"the {row['attending']} attends"
+            drawings.append(
+                LinkDrawing(title, words, words, weights, [note], links=links, darkest=1.0)
+            )
+    return drawings[:SHOWN]

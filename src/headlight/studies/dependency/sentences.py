@@ -1,0 +1,149 @@
+"""Sentences of the treebank in which the best heads find relations, for the report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray
+
+from headlight.analysis.plan import StudyPlan
+from headlight.capture import AttentionSite, LayerRecord
+from headlight.capture.one_text import capture_one
+from headlight.encode import EncodedSentence
+from headlight.findings.dependency import best_heads
+from headlight.result import describe
+from headlight.studies.dependency.observer import DependencyObserver
+from headlight.studies.dependency.predictions import DIRECTIONS, is_correct
+from headlight.studies.dependency.settings import DependencySettings
+
+READ, LOOKED_AT = 40, 400
+"""Short sentences that are read once more, and sentences among which they are looked for."""
+
+LONGEST = 20
+"""Words of a short sentence."""
+
+VARIABLES = {
+    "sentence_word": ("word of a sentence in which the best head finds the relation", "1"),
+    "sentence_found": ("place of the governor that it predicts for a word of the relation", "1"),
+    "sentence_right": ("whether that is the governor", "1"),
+}
+"""Long name and unit of every variable."""
+
+
+class Shown(NamedTuple):
+    """What a head predicts in a sentence; better ones are larger.
+
+    Attributes:
+        balance: Words of the relation that are right, less those that are wrong.
+        shortness: Of sentences that are as good, the shorter one is shown.
+        words: Of the sentence.
+        found: The place of the governor that is predicted for each word, NaN where the word is not
+            of the relation.
+        right: Whether it is right, 0 or 1; NaN likewise.
+    """
+
+    balance: int
+    shortness: int
+    words: tuple[str, ...]
+    found: tuple[float, ...]
+    right: tuple[float, ...]
+
+
+def best_sentences(
+    result: xarray.Dataset,
+    plan: StudyPlan[EncodedSentence],
+    settings: DependencySettings,
+    codes: Mapping[str, int],
+) -> xarray.Dataset:
+    """For each measure and relation a sentence in which its best head finds it.
+
+    The first short sentences are read once more, one by one, when it is known which heads are best;
+    a relation that is found in none of them has no sentence.
+
+    Args:
+        result: Of the study, of measures that need nothing but the model run forward.
+        plan: Of the study.
+        settings: What is asked.
+        codes: The number of every relation.
+    """
+    best = best_heads(result, min_count=1).query("relation in @codes").to_dict("records")
+    layers = {row["layer"] for row in best}
+    sites = [site for site in plan.sites if site.layer in layers]
+    kept: dict[tuple[str, str], Shown] = {}
+    for example in _short(plan) if best else ():
+        for row, shown in _seen(example, plan, sites, settings, codes, best):
+            at = row["measure"], row["relation"]
+            if shown.balance > 0 and shown[:2] > kept.get(at, _NONE)[:2]:
+                kept[at] = shown
+    return _dataset(kept, result)
+
+
+_NONE = Shown(0, 0, (), (), ())
+
+
+def no_sentences(result: xarray.Dataset) -> xarray.Dataset:
+    """The same variables without any sentence, for what does not run forward alone."""
+    return _dataset({}, result)
+
+
+def _short(plan: StudyPlan[EncodedSentence]) -> Iterator[EncodedSentence]:
+    first = islice(plan.examples, LOOKED_AT)
+    return islice((each for each in first if len(each.sentence) <= LONGEST), READ)
+
+
+def _seen(
+    example: EncodedSentence,
+    plan: StudyPlan[EncodedSentence],
+    sites: Sequence[AttentionSite],
+    settings: DependencySettings,
+    codes: Mapping[str, int],
+    best: Sequence[dict[Any, Any]],
+) -> Iterator[tuple[dict[Any, Any], Shown]]:
+    """What each of the best heads makes of a sentence that has its relation."""
+    measures = list(dict.fromkeys(row["measure"] for row in best))
+    batch = plan.model.collate([example])
+    observer = DependencyObserver(batch, [example], sites, settings, measures, codes)
+    gold = observer.gold
+
+    def look(record: LayerRecord) -> tuple[int, dict[str, tuple[np.ndarray, np.ndarray]]]:
+        made = {
+            measure: (found[0].cpu().numpy(), is_correct(found, gold)[0].cpu().numpy())
+            for measure, found in observer.predictions(record).items()
+        }
+        return record.site.layer, made
+
+    by_layer = dict(capture_one(plan.model, example, sites, look))
+    relation = gold.relation[0].cpu().numpy()
+    for row in best:
+        asked = relation == codes[row["relation"]]
+        if asked.any():
+            at = row["head"], DIRECTIONS.index(row["direction"])
+            found, right = (part[at] for part in by_layer[row["layer"]][row["measure"]])
+            yield (
+                row,
+                Shown(
+                    int(right[asked].sum() - (~right[asked]).sum()),
+                    -len(example.sentence),
+                    example.sentence.words[: example.kept],
+                    tuple(np.where(asked, found, np.nan).tolist()),
+                    tuple(np.where(asked, right, np.nan).tolist()),
+                ),
+            )
+
+
+def _dataset(kept: Mapping[tuple[str, str], Shown], result: xarray.Dataset) -> xarray.Dataset:
+    dims = ("measure", "relation", "place")
+    labels = [list(map(str, result[name].values)) for name in dims[:2]]
+    shape = (*map(len, labels), LONGEST)
+    words = np.full(shape, "", dtype=object)
+    found, right = np.full(shape, np.nan), np.full(shape, np.nan)
+    for (measure, relation), shown in kept.items():
+        row = labels[0].index(measure), labels[1].index(relation)
+        words[row][: len(shown.words)] = shown.words
+        found[row][: len(shown.words)] = shown.found
+        right[row][: len(shown.words)] = shown.right
+    arrays = {"sentence_word": words, "sentence_found": found, "sentence_right": right}
+    variables = {name: (dims, values) for name, values in arrays.items()}
+    coordinates = {name: result[name] for name in dims[:2]}
+    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
