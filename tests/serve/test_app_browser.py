@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -23,18 +24,10 @@ def model(tmp_path_factory):
     return example_data.tiny_model(tmp_path_factory.mktemp("model"))
 
 
-@pytest.fixture(scope="module")
-def address(model):
-    command = [
-        sys.executable,
-        "-m",
-        "headlight",
-        "serve",
-        "--model",
-        str(model),
-        "--max-tokens",
-        "9",
-    ]
+@contextmanager
+def served(*options):
+    """The address of the app, while it runs."""
+    command = [sys.executable, "-m", "headlight", "serve", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
     ) as running:
@@ -47,6 +40,12 @@ def address(model):
             running.send_signal(signal.SIGINT)
             _, said = running.communicate(timeout=30)
         assert (running.returncode, said) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def address(model):
+    with served("--model", str(model), "--max-tokens", "9") as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -232,3 +231,30 @@ def test_two_texts_are_compared(page, address, model):
     shown = re.search(r"difference ([-+]?\d+(\.\d)?)%", view.locator("#readout").inner_text())
     expected = 100 * float(second[2, key] - first[2, key])
     assert float(shown.group(1)) == pytest.approx(expected, abs=2.0)
+
+
+def test_an_encoder_decoder_has_all_kinds_of_attention(page):
+    source, target = "Das Haus ist alt.", "The house is old."
+    with served("--model", "headlight-translator") as address:
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]")
+        page.get_by_label("Text of the decoder").fill(target)
+        page.fill("#text", source)
+        page.press("#text", "Control+Enter")
+        view = page.frame_locator("#view iframe")
+        drawn(view)
+        kinds = view.locator("#kind option").all_inner_texts()
+        assert kinds == ["encoder", "decoder", "cross"]
+        view.locator("#kind").select_option("cross")
+        view.locator("#head-title", has_text="cross").wait_for()
+        view.locator("#maps:not([aria-busy])").wait_for()
+        assert view.locator("#text button").all_inner_texts()[:2] == ["das", "haus"]
+        assert view.locator("#target button").all_inner_texts()[1:3] == ["the", "house"]
+        view.locator("#what-box summary").click()
+        view.locator("#what-ask").click()
+        view.locator("#what-tokens tbody tr").first.wait_for()
+        tokens = view.locator("#what-tokens tbody tr td:first-child").all_inner_texts()
+        assert [each.strip("\u2068\u2069") for each in tokens][1:3] == ["the", "house"]
+        view.locator("#what-change").select_option("previous")
+        view.locator("#what-ask").click()
+        view.locator("#what-said", has_text="cross-attention").wait_for()
