@@ -49,6 +49,14 @@ VALUES = np.array([[0.1, 0.5, np.nan], [0.2, 0.4, 0.9]])
 
 
 class TestPointsByLayer:
+    def test_heads_that_are_far_from_the_others_are_named_where_that_is_asked_for(self):
+        values = np.full((3, 4), 0.1)
+        values[1, 2], values[2] = 0.9, np.nan
+        series = [LayerSeries("a", values)]
+        named = texts(points_by_layer([LayerPanel("A", series, named=True)]))
+        assert [text for text in named if text.startswith("L")] == ["L1H2"]
+        assert "L1H2" not in texts(points_by_layer([LayerPanel("A", series)]))
+
     def test_a_dot_for_each_head_and_a_line_through_the_means(self):
         figure = points_by_layer([LayerPanel("A", [LayerSeries("to [SEP]", VALUES, "sep")])])
         (axes,) = figure.axes

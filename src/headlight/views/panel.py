@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 from headlight.findings import average
 from headlight.views.markup import element, joined, number
 from headlight.views.numbers import Format
-from headlight.views.point_labels import Box, Spot, point_labels
+from headlight.views.point_labels import STANDS_OUT, Box, Spot, point_labels
 from headlight.views.scale import Number, Scale
 from headlight.vocabulary import Marker, head_name
 
 WIDTH, HEIGHT = 380, 262
 LEFT, RIGHT, TOP, BOTTOM = 44, 368, 30, 222
-_STANDS_OUT = 0.25
-"""A head that is so far from the middle of its layer, of the height of a panel, is named."""
 _SHAPES: dict[Marker, str] = {
     "circle": "m-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0z",
     "square": "m-3.1-3.1h6.2v6.2h-6.2z",
@@ -196,7 +194,7 @@ def _names(series: Sequence[Series], panel: Panel, across: Scale, upward: Scale)
                     head_name(layer, head),
                     float(apart[layer, head]),
                 )
-                for layer, head in np.argwhere(apart > _STANDS_OUT).tolist()
+                for layer, head in np.argwhere(apart > STANDS_OUT).tolist()
             ]
     return point_labels(spots, Box(LEFT, TOP - 8, WIDTH, BOTTOM))
 

@@ -11,6 +11,9 @@ from headlight.views.scale import Number
 MOST = 5
 """Names in one panel; a panel in which everything is named shows nothing."""
 
+STANDS_OUT = 0.25
+"""A head that is so far from the middle of its layer, of the height of a panel, is named."""
+
 _CHARACTER, _LINE = 6.4, 12.0
 """Room that a character takes, and a line."""
 
@@ -46,7 +49,15 @@ class Box:
 
 
 def point_labels(spots: Iterable[Spot], room: Box, most: int = MOST) -> list[Markup]:
-    """The names of those that stand out most, each once, none over another or over their points.
+    """The names of those that stand out most as texts of an SVG; see `placed_names`."""
+    return [
+        element("text", spot.name, x=place.left, y=place.bottom - 2.5, class_="head-label")
+        for spot, place in placed_names(spots, room, most)
+    ]
+
+
+def placed_names(spots: Iterable[Spot], room: Box, most: int = MOST) -> list[tuple[Spot, Box]]:
+    """Those that stand out most, each once, and free places for their names.
 
     Args:
         spots: of all series; the one that is furthest from the others is named first.
@@ -59,15 +70,13 @@ def point_labels(spots: Iterable[Spot], room: Box, most: int = MOST) -> list[Mar
         furthest.setdefault(spot.name, spot)
     chosen = list(furthest.values())[:most]
     taken = [Box(spot.x - 3, spot.y - 3, spot.x + 3, spot.y + 3) for spot in chosen]
-    labels = []
+    placed = []
     for spot in chosen:
         place = _free(spot, room, taken)
         if place is not None:
             taken.append(place)
-            labels.append(
-                element("text", spot.name, x=place.left, y=place.bottom - 2.5, class_="head-label")
-            )
-    return labels
+            placed.append((spot, place))
+    return placed
 
 
 def _free(spot: Spot, room: Box, taken: Sequence[Box]) -> Box | None:

@@ -18,10 +18,23 @@ from headlight.views.pictures.canvas import (
     values_up,
 )
 from headlight.views.pictures.legends import name_lines
-from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, picture
+from headlight.views.pictures.theme import (
+    INK,
+    PAPER,
+    SMALL,
+    Axes,
+    Figure,
+    colour_of,
+    marker_of,
+    picture,
+)
+from headlight.views.point_labels import STANDS_OUT, Box, Spot, placed_names
 from headlight.views.scale import Number
+from headlight.vocabulary import head_name
 
 SIZE = (3.75, 2.75)
+_ROOM = Box(0, 0, 330, 216)
+"""Of a panel, in the units in which names of heads are placed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +70,7 @@ class LayerPanel:
         limits: Of the vertical axis; from the values when None.
         references: Dashed lines, e.g. uniform attention.
         first_layer: The number of the first layer; 1 only where a paper's own numbering is shown.
+        named: Whether the heads that are far from the others of their layer are named.
     """
 
     title: str
@@ -66,6 +80,7 @@ class LayerPanel:
     limits: tuple[Number, Number] | None = None
     references: Sequence[Reference] = ()
     first_layer: int = 0
+    named: bool = False
 
 
 @picture
@@ -92,6 +107,9 @@ def points_by_layer(
         finish(axes, panel.title, "layer", panel.y_label)
         named.append((axes, drawn))
     share_range(free_shares(all_axes, panels))
+    for axes, panel in zip(all_axes, panels, strict=True):
+        if panel.named:
+            _name_heads(axes, panel)
     name_lines(figure, title, named)
     return figure
 
@@ -134,6 +152,26 @@ def _draw(axes: Axes, one: LayerSeries, first: int, lane: float, place: int) -> 
         zorder=3,
     )
     return line
+
+
+def _name_heads(axes: Axes, panel: LayerPanel) -> None:
+    """The names of the heads that stand out, where there is room."""
+    left, right, low, high = map(float, (*axes.get_xlim(), *axes.get_ylim()))
+    seen = [one.heads for one in panel.series if np.isfinite(one.heads).any()]
+    spots = []
+    for place, values in enumerate(seen):
+        filled = np.where(np.isfinite(values).any(axis=1, keepdims=True), values, 0)
+        apart = np.abs(values - np.nanmedian(filled, axis=1, keepdims=True)) / (high - low)
+        for row, head in np.argwhere(apart > STANDS_OUT).tolist():
+            layer = row + panel.first_layer
+            across = (layer + _lane(place, len(seen)) - left) / (right - left)
+            down = (high - float(values[row, head])) / (high - low)
+            name = head_name(layer, head)
+            far = float(apart[row, head])
+            spots.append(Spot(_ROOM.right * across, _ROOM.bottom * down, name, far))
+    for spot, at in placed_names(spots, _ROOM):
+        x, y = at.left / _ROOM.right, 1 - (at.top + at.bottom) / 2 / _ROOM.bottom
+        axes.text(x, y, spot.name, transform=axes.transAxes, va="center", size=SMALL - 1, color=INK)
 
 
 def _layers(axes: Axes, panel: LayerPanel) -> None:

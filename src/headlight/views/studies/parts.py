@@ -102,7 +102,11 @@ def layer_panel(
         )
         for label, values in series.items()
     ]
-    return LayerPanel(title, drawn, y_label, percent, first_layer=every[0])
+    heads = [values["head"].values for values in series.values() if "head" in values.dims]
+    whole = all(np.array_equal(each, range(len(each))) for each in heads)
+    return LayerPanel(
+        title, drawn, y_label, percent, first_layer=every[0], named=bool(heads) and whole
+    )
 
 
 def map_of_heads(title: str, values: xr.DataArray, **settings: Any) -> HeadMap:
