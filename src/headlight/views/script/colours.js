@@ -1,6 +1,6 @@
 // The colour ramps of the page, as they stand in its style sheet, in 256 steps.
 const STEPS = 21;
-let ramps = new Map();
+let ramps = new Map(), variables = new Map();
 
 const channels = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
 const packed = ([red, green, blue], alpha = 255) => ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
@@ -21,8 +21,14 @@ export function rampOf(name) {
 }
 
 /** After the theme has changed. */
-export const forgetColours = () => { ramps = new Map(); };
-export const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const forgetColours = () => { ramps = new Map(); variables = new Map(); };
+
+/** A colour of the style sheet; asked for once, since to ask makes the browser compute all styles. */
+export function variable(name) {
+  if (!variables.has(name)) variables.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return variables.get(name);
+}
+
 export const hex = (word) => `#${[0, 8, 16].map((shift) => ((word >> shift) & 255).toString(16).padStart(2, "0")).join("")}`;
 
 /** The step of a value: by its root, so that small ones are seen; two-sided around the middle. */

@@ -41,6 +41,9 @@ function drawReadout() {
 }
 
 function drawCard() {
+  const of = `${state.kind} ${headName()}`;
+  if (byId("card").dataset.of === of) return; // it has all measures
+  byId("card").dataset.of = of;
   const part = partOf(state.kind), all = part.statistics, measures = Object.keys(all[0]?.by_measure ?? {});
   const own = (row, name) => row.by_measure[name]?.[state.layer]?.[state.head];
   const related = all.filter((row) => row.relation && Object.values(row.by_measure).length);
@@ -135,7 +138,9 @@ function drawControls() {
     input.checked = state.panels.includes(input.value);
   });
   const options = [new Option("place", "position"), ...statisticsOf().map(({ name, label, relation }) => new Option(relation ? `relation ${label}` : label, name))];
-  byId("sort").replaceChildren(...options);
+  const sorts = byId("sort");
+  // The same list stays: to make another one costs a layout of the page.
+  if (options.map(({ text }) => text).join() !== [...sorts.options].map(({ text }) => text).join()) sorts.replaceChildren(...options);
   if (!options.some(({ value }) => value === state.sort)) state.sort = "position";
   byId("sort").value = state.sort;
   const about = measuresOf(state.kind)[state.measure];

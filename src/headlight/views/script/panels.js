@@ -82,9 +82,22 @@ function image(view, measure, rows, columns, top) {
   });
 }
 
+/** What each map was drawn of, and where its cells are. @type {WeakMap<HTMLCanvasElement, object>} */
+const drawnOf = new WeakMap();
+
+/** Draw a map, unless it would be drawn of the same: to paint it costs more than all else. */
 function drawPanel(element, wide) {
+  const { measure } = element.dataset, canvas = element.querySelector("canvas"), view = viewOf(measure);
+  const of = { view, wide, top: topFor(measure, view), ramp: rampOf(scaleOf(measure)), units: units().name, least: state.least, ratio: window.devicePixelRatio };
+  const before = drawnOf.get(canvas);
+  if (before && Object.keys(of).every((name) => of[name] === before[name])) return before.panel;
+  const panel = drawMap(element, canvas, of);
+  drawnOf.set(canvas, { ...of, panel });
+  return panel;
+}
+
+function drawMap(element, canvas, { view, wide, top }) {
   const { measure } = element.dataset, { rows, columns } = units();
-  const canvas = element.querySelector("canvas");
   const pen = canvas.getContext("2d");
   pen.font = "11px system-ui, sans-serif";
   const room = wide - 2;
@@ -94,7 +107,6 @@ function drawPanel(element, wide) {
   const [left, above] = labelled ? widths : [0, 0];
   if (!labelled) size = room / columns.length;
   if (labelled) size = Math.floor(size);
-  const view = viewOf(measure), top = topFor(measure, view);
   const drawn = sharp(canvas, left + size * columns.length, above + size * rows.length);
   drawn.imageSmoothingEnabled = size < 1;
   drawn.drawImage(image(view, measure, rows, columns, top), left, above, size * columns.length, size * rows.length);
