@@ -18,6 +18,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.positions import Positions
 from headlight.analysis.runner import run_study
+from headlight.analysis.settings import MeasureSettings
 from headlight.analysis.text_plan import plan_text_study
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, MaskedLanguageModel, OwnObjective
@@ -302,7 +303,8 @@ def test_every_study_has_the_same_shape(name: str) -> None:
     assert list(parameters)[1:3] == ["model", "settings"]
     by_name = [each.name for each in parameters.values() if each.kind is each.KEYWORD_ONLY]
     common = {"objective", "folder", "command", "progress"}  # some have one of their own besides
-    objective = ["objective"] if study.takes_objective else []
+    of_loss = study.name in ("importance", "ablation")
+    objective = ["objective"] if of_loss or issubclass(study.settings, MeasureSettings) else []
     assert [each for each in by_name if each in common] == [
         *objective,
         "folder",

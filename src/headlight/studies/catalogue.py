@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from headlight.analysis.settings import MeasureSettings
 from headlight.errors import UnknownNameError
 from headlight.settings import Settings
 
@@ -61,12 +60,6 @@ class Study:
     def default_model(self) -> str | None:
         """The embedded model that it runs on where none is named; None for the usual one."""
         return EMBEDDED_TRANSLATOR if self.reads == "parallel" else None
-
-    @property
-    def takes_objective(self) -> bool:
-        """Whether ``run`` can be given an objective: of a gradient, or of what is predicted."""
-        named = ("importance", "ablation")
-        return self.name in named or issubclass(self.settings, MeasureSettings)
 
 
 STUDIES: dict[str, Study] = {
