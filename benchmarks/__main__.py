@@ -30,6 +30,7 @@ from benchmarks import (
     exclusivity,
     gradient,
     identity,
+    long,
     memory,
     norms,
     startup,
@@ -53,6 +54,7 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
     "exclusivity": ("Adversaries", exclusivity),
     "view": ("The view of a text", view),
     "memory": ("Memory", memory),
+    "long": ("Long texts", long),
     "startup": ("Starting", startup),
 }
 

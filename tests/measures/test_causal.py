@@ -47,8 +47,13 @@ def test_a_text_of_one_token_and_one_of_as_many_as_the_head_is_wide() -> None:
 
 def test_only_masks_of_this_form_are_taken() -> None:
     causal_mask = torch.ones(1, 4, 4, dtype=torch.bool).tril()
-    assert is_causal(causal_mask)
-    assert is_causal(causal_mask & torch.tensor([False, True, True, True]))
-    assert not is_causal(causal_mask.triu(-1))  # a window
-    assert not is_causal(torch.ones(1, 4, 4, dtype=torch.bool))
-    assert not is_causal(causal_mask[:, :3])
+    for mask, expected in (
+        (causal_mask, True),
+        (causal_mask & torch.tensor([False, True, True, True]), True),
+        (causal_mask.triu(-1), False),  # a window
+        (torch.ones(1, 4, 4, dtype=torch.bool), False),
+    ):
+        assert is_causal(mask, mask[:, -1]) == expected
+    some = causal_mask[:, 1:3, :3]
+    assert is_causal(some, causal_mask[:, -1], first=1)
+    assert not is_causal(some, causal_mask[:, -1])

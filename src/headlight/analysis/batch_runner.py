@@ -19,6 +19,8 @@ from headlight.encode.batch import Batch
 from headlight.reduce import Tally
 
 E = TypeVar("E", bound=Encoded)
+VERIFIED = 512
+"""Tokens of the example on which Eq. 3 is verified: all layers of it are held at once."""
 SHARD, SLOW_SHARD = 256, 16
 """Examples between two checkpoints; where contributions are computed, each may take seconds."""
 
@@ -73,6 +75,8 @@ class BatchRunner(Generic[E]):
             gradients, from the last layer to the first, and a `LossObserver` is told the losses.
         attribution: with these settings, records also say what input tokens contribute, and an
             `AttributionObserver` is told of it; the sites must then be of one kind.
+        query_block: how many queries a record is about: 0 for all, None for as many as memory is
+            meant for.  With gradients or contributions they are always all.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class BatchRunner(Generic[E]):
         batch_tokens: int = BATCH_TOKENS,
         objective: Objective | None = None,
         attribution: AttributionSettings | None = None,
+        query_block: int | None = 0,
     ) -> None:
         self.batch_tokens = batch_tokens
         self._model = model
@@ -90,6 +95,7 @@ class BatchRunner(Generic[E]):
         self._observer = observer
         self._objective = objective
         self._attribution = attribution
+        self._query_block = query_block if attribution is None else 0
         self._recorder: Recorder | None = None
         self._verified = False
         self._open = ExitStack()
@@ -131,6 +137,7 @@ class BatchRunner(Generic[E]):
         """Run the model, captured; with an objective also backward."""
         if self._recorder is None:
             self._recorder = self._open.enter_context(self._model.capture(self._sites))
+        self._recorder.query_block = self._query_block
         visit = observer.visit
         self._recorder.visit = visit if found is None else with_contributions(visit, found)
         if self._objective is None:
@@ -147,7 +154,7 @@ class BatchRunner(Generic[E]):
             return
         self._open.close()
         self._recorder = None
-        self._model.verify(self._model.collate([example]))
+        self._model.verify(self._model.collate([example.beginning(VERIFIED)]))
         self._verified = True
 
     def _attributed(self, batch: Batch, settings: AttributionSettings) -> Attribution:

@@ -79,6 +79,8 @@ class StudyPlan(Generic[E]):
         options: what the result depends on besides settings and model, as JSON.
         if_empty: what to ask if no example can be made of the corpus.
         all_kinds: whether all kinds were asked for, and the result keeps them apart.
+        query_block: how many queries its observers see at a time, where they can; see
+            `headlight.analysis.batch_runner.BatchRunner`.
     """
 
     name: str
@@ -95,6 +97,7 @@ class StudyPlan(Generic[E]):
     options: Mapping[str, Any] = field(default_factory=dict)
     if_empty: str = "is its text too short, or longer than max_length?"
     all_kinds: bool = False
+    query_block: int | None = 0
 
     def by_kind(self) -> "dict[Kind, StudyPlan[E]]":
         """The plans of all kinds that are looked at, each as if it were looked at alone."""

@@ -155,6 +155,7 @@ def _run_pass(
         plan.settings.batch_tokens,
         objective=one.objective,
         attribution=one.attribution,
+        query_block=plan.query_block,
     )
     examples = _Watched(plan.examples)
     state = observe(

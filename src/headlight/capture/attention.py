@@ -13,7 +13,7 @@ works with (`headlight.capture.replacement`).
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -21,14 +21,12 @@ from weakref import WeakKeyDictionary
 
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.masking_utils import eager_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from headlight.capture.query_blocks import AttentionFunction, added_mask, with_sdpa_mask
 from headlight.errors import UnsupportedModelError
 
 IMPLEMENTATION = "headlight"
-
-AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
 
 
 @runtime_checkable
@@ -95,7 +93,7 @@ def register() -> None:
     """Make the hook known to transformers; calling it again changes nothing."""
     AttentionInterface.register(IMPLEMENTATION, _attend)
     # The model's own eager functions expect masks to be added to the logits.
-    AttentionMaskInterface.register(IMPLEMENTATION, eager_mask)
+    AttentionMaskInterface.register(IMPLEMENTATION, added_mask)
 
 
 def add_listener(model: nn.Module, listener: Listener) -> bool:
@@ -213,11 +211,17 @@ def own_function(module: nn.Module) -> AttentionFunction:
     Only sdpa is passed through: the masks that other kernels expect differ.
     """
     named = own_implementation(getattr(module, "config", None))
-    own: AttentionFunction = (
-        ALL_ATTENTION_FUNCTIONS["sdpa"] if named == "sdpa" else _eager_beside(module)
-    )
+    own: AttentionFunction = _sdpa if named == "sdpa" else _eager_beside(module)
     replacer = replacer_of(module)
     return replacer.wrap(_eager_beside(module), own) if replacer else own
+
+
+def _sdpa(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+    arguments, options = with_sdpa_mask(arguments, options)
+    found: tuple[Tensor, Tensor | None] = ALL_ATTENTION_FUNCTIONS["sdpa"](
+        module, *arguments, **options
+    )
+    return found
 
 
 def _attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:

@@ -13,8 +13,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from headlight.capture.attention import AttentionFunction, eager_function
+from headlight.capture.attention import eager_function
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.query_blocks import AttentionFunction
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.capture.replacement import context_of
 from headlight.capture.session import recording

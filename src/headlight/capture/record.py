@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from headlight.shapes import Factor, OutputWeight, Overlap, Value, Visible, Weight
@@ -82,6 +82,30 @@ class AttentionSite:
     """b^V; None where the source of the values could not be found."""
     error: float
     """Relative error of Kobayashi's Eq. 3 in the traced pass."""
+    blocks: bool = True
+    """Whether its attention can be computed for some queries at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class QueryBlock:
+    """Which queries of a text a record is about, where it is about a part of them.
+
+    Records of one layer come in the order of their queries, and hold the keys up to the last that
+    one of these can see.
+
+    Attributes:
+        first: the number of its first query.
+        queries: of the whole text.
+        value: v(x) of all keys.
+        real: which keys the last query of the text sees; None for all.
+        input: x of all keys.
+    """
+
+    first: int
+    queries: int
+    value: Value
+    real: Bool[Tensor, "batch key"] | None
+    input: Float[Tensor, "batch key d_input"] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +121,7 @@ class LayerRecord:
         gradient: ∂L/∂α of a loss; None unless the model was run backward.
         attribution: what the key's input token contributes to the query's hidden token at the
             output of the block; None unless contributions were computed.
+        block: which queries these are; None for all.
     """
 
     site: AttentionSite
@@ -106,3 +131,14 @@ class LayerRecord:
     input: Float[Tensor, "batch key d_input"] | None = field(default=None, repr=False)
     gradient: Weight | None = field(default=None, repr=False)
     attribution: Float[Tensor, "batch query key"] | None = field(default=None, repr=False)
+    block: QueryBlock | None = field(default=None, repr=False)
+
+    @property
+    def first(self) -> int:
+        """The number of the first query."""
+        return 0 if self.block is None else self.block.first
+
+    @property
+    def ends(self) -> bool:
+        """Whether no more queries of the layer follow."""
+        return self.block is None or self.first + self.weight.shape[2] == self.block.queries

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from headlight.capture.attention import (
-    AttentionFunction,
     has_listener,
     install,
     register,
@@ -27,6 +26,7 @@ from headlight.capture.attention import (
 )
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.hooks import Registration, hooked
+from headlight.capture.query_blocks import AttentionFunction
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import configurations
 from headlight.errors import CaptureError, UsageError

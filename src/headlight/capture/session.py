@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from headlight.capture.attention import (
-    AttentionFunction,
     Listener,
     add_listener,
     eager_function,
@@ -17,14 +16,23 @@ from headlight.capture.attention import (
     own_function,
     register,
     remove_listener,
+    replacer_of,
     uninstall,
 )
 from headlight.capture.backward import Tape
 from headlight.capture.finite import require_finite_attention
 from headlight.capture.hooks import Registration, hooked
-from headlight.capture.record import AttentionSite, LayerRecord
+from headlight.capture.query_blocks import (
+    AttentionFunction,
+    block_size,
+    blocks,
+    mask_of,
+    mask_rows,
+    seen_in,
+)
+from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
-from headlight.shapes import Visible
+from headlight.shapes import Value, Visible
 
 
 @contextmanager
@@ -75,6 +83,8 @@ class Recorder:
         function_of: Callable[[nn.Module], AttentionFunction] = eager_function,
     ) -> None:
         self.visit: Callable[[LayerRecord], object] | None = None
+        self.query_block: int | None = 0
+        """Queries of a record: so many, 0 for all, None as many as memory is meant for."""
         self._sites = sites
         self._wanted = wanted
         self._own = own
@@ -129,6 +139,8 @@ class Recorder:
             )
         if index not in self._wanted or self.visit is None:
             return self._own[module](module, *arguments, **options)
+        if (size := self._block_size(self._sites[index], arguments)) is not None:
+            return self._attend_by_blocks(self._sites[index], size, arguments, options), None
         if self._tape is not None:
             arguments = self._tape.rooted(arguments)
         context, weight = self._function_of(module)(module, *arguments, **options)
@@ -142,6 +154,40 @@ class Recorder:
             self._tape.watch(index, record)
         return context, weight
 
+    def _block_size(self, site: AttentionSite, arguments: tuple[Any, ...]) -> int | None:
+        """Gradients and replaced attention are those of all queries."""
+        if self._tape is not None or not site.blocks or replacer_of(site.module) is not None:
+            return None
+        return block_size(self.query_block, *arguments[:2])
+
+    def _attend_by_blocks(
+        self, site: AttentionSite, size: int, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> Tensor:
+        """The context, of which each block is recorded as it is computed."""
+        function = self._function_of(site.module)
+        query, _, value = arguments[:3]
+        given = self._input_of(site, len(value), value.shape[2])
+        mask = mask_of(arguments, options)
+        real, uniform = real_keys(mask, query.shape[2], value)
+        contexts = []
+        for block in blocks(size, arguments, options):
+            context, weight = function(site.module, *block.arguments, **block.options)
+            assert weight is not None  # noqa: S101 - tracing has seen it
+            part = block.arguments[2]
+            visible = visible_keys(block.arguments, block.options, weight, collapse=uniform)
+            place = (site.kind, site.layer)
+            require_finite_attention(place, context, weight, part, visible)
+            whole = QueryBlock(block.first, query.shape[2], value, real, given)
+            seen = None if given is None else given[:, : weight.shape[3]]
+            self._visit(LayerRecord(site, weight, part, visible, seen, block=whole))
+            contexts.append(context)
+        return torch.cat(contexts, 1)
+
+    def _input_of(self, site: AttentionSite, batch: int, keys: int) -> Tensor | None:
+        given = self._inputs.pop(site.source, None) if site.source is not None else None
+        # Some models keep an axis for their single latent head.
+        return None if given is None else given.reshape(batch, keys, -1)
+
     def _visit(self, record: LayerRecord) -> None:
         if self.visit is not None:
             self.visit(record)
@@ -153,9 +199,7 @@ class Recorder:
         arguments: tuple[Any, ...],
         options: dict[str, Any],
     ) -> LayerRecord:
-        given = self._inputs.pop(site.source, None) if site.source is not None else None
-        if given is not None:  # some models keep an axis for their single latent head
-            given = given.reshape(weight.shape[0], weight.shape[3], -1)
+        given = self._input_of(site, weight.shape[0], weight.shape[3])
         visible = visible_keys(arguments, options, weight)
         return LayerRecord(site, weight, arguments[2], visible, given)
 
@@ -203,27 +247,43 @@ def recording(
 
 
 def visible_keys(
-    arguments: tuple[Any, ...], options: dict[str, Any], weight: Tensor
+    arguments: tuple[Any, ...], options: dict[str, Any], weight: Tensor, *, collapse: bool = True
 ) -> Visible | None:
     """Which keys a query may attend to, from the mask that the model adds to its logits.
 
     One row is enough where all queries see the same keys, as in an encoder.
 
+    Args:
+        arguments: as the model calls its attention.
+        options: as the model calls its attention.
+        weight: what came of it.
+        collapse: whether to look for that; some queries may see the same where others do not.
+
     Raises:
         UnsupportedModelError: the heads of one module see different keys.
     """
-    mask: Tensor | None = arguments[3] if len(arguments) > 3 else options.get("attention_mask")
+    mask = mask_of(arguments, options)
     if mask is None:
         return None
-    keys = weight.shape[3]
-    mask = mask[..., :keys]
-    visible = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
-    if not bool((visible == visible[:, :1]).all()):
+    visible = seen_in(mask[..., : weight.shape[3]])
+    if visible.shape[1] > 1 and not bool((visible == visible[:, :1]).all()):
         raise UnsupportedModelError(
             "the heads of this attention see different keys, for which effective attention is not "
             "defined here."
         )
     visible = visible.expand(weight.shape[0], -1, -1, -1)[:, 0]
-    if visible.shape[1] > 1 and bool((visible == visible[:, :1]).all()):
+    if collapse and visible.shape[1] > 1 and bool((visible == visible[:, :1]).all()):
         visible = visible[:, :1]
     return visible
+
+
+def real_keys(mask: Tensor | None, queries: int, value: Value) -> tuple[Tensor | None, bool]:
+    """Which keys the last query sees, if not all, and whether the first sees the same."""
+    if mask is None:
+        return None, True
+    batch, _, keys, _ = value.shape
+    first, last = (
+        seen_in(mask_rows(mask, place, place + 1))[..., :keys].expand(batch, -1, -1, -1)[:, 0, 0]
+        for place in (0, queries - 1)
+    )
+    return last, torch.equal(first, last)

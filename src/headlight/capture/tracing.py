@@ -17,6 +17,7 @@ from transformers.pytorch_utils import Conv1D
 from headlight.capture.attention import eager_function, unreplaced
 from headlight.capture.finite import require_finite_attention
 from headlight.capture.hooks import hooked
+from headlight.capture.query_blocks import can_be_blocked
 from headlight.capture.record import AttentionSite, Projection
 from headlight.capture.session import interface_hook, visible_keys
 from headlight.errors import UnsupportedModelError
@@ -41,6 +42,7 @@ class Call:
     visible: Visible | None
     projection: nn.Module | None = None
     projected: Tensor | None = None
+    blocks: bool = False
 
 
 class Tracer:
@@ -61,7 +63,11 @@ class Tracer:
                 f"the eager attention of {type(module).__name__} returns no weights."
             )
         visible = visible_keys(arguments, options, weight)
-        self.calls.append(Call(module, context, weight, value, self._source_of(value), visible))
+        call = Call(module, context, weight, value, self._source_of(value), visible)
+        call.blocks = can_be_blocked(
+            eager_function(module), module, arguments, options, (context, weight)
+        )
+        self.calls.append(call)
         self._outputs.clear()
         return context, weight
 
@@ -177,6 +183,7 @@ def _site(call: Call, names: Mapping[nn.Module, str], counts: Mapping[Kind, int]
         source=call.source,
         value_bias=None,
         error=error,
+        blocks=call.blocks,
     )
 
 

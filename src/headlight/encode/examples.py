@@ -40,6 +40,21 @@ class Encoded:
         """Whether tracing can tell kinds of attention apart by the shapes of their weights."""
         return not self.target or 1 < len(self.target) != len(self.ids)
 
+    def beginning(self, tokens: int) -> "Encoded":
+        """The first tokens of a longer example; of its target one less, to tell them apart."""
+        if max(len(self.ids), len(self.target)) <= tokens:
+            return self
+        return Encoded(
+            self.name,
+            self.ids[:tokens],
+            self.segments[:tokens],
+            self.categories[:tokens],
+            self.words[:tokens],
+            self.target[: tokens - 1],
+            self.target_categories[: tokens - 1],
+            self.target_words[: tokens - 1],
+        )
+
 
 Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)

@@ -12,12 +12,13 @@ that a query can see: all of them in an encoder, those up to the query itself un
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headlight.measures.causal import fill_causal, is_causal
+from headlight.measures.causal import CausalSpaces, is_causal
 from headlight.measures.norm import compressed
 from headlight.measures.precision import back_to
 from headlight.measures.row_space import AT_ONCE, row_space
@@ -25,6 +26,9 @@ from headlight.shapes import Factor, Score, Value, Visible, Weight
 
 IN_CACHE = 1 << 19
 """Attention weights that are multiplied at once, so that their float64 copies stay in the cache."""
+
+
+Rows = Float[Tensor, "batch head key head_dim"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,46 +67,90 @@ def effective(
 
 def effective_of_rows(
     weight: Weight,
-    rows: Float[Tensor, "batch head key head_dim"],
+    rows: Rows,
     width: int,
     visible: Visible | None = None,
     precision: torch.dtype = torch.float64,
 ) -> Effective:
-    """The same from the rows of T in `compressed` coordinates, where they are known already.
+    """The same from the rows of T in `compressed` coordinates, where they are known already."""
+    real = None
+    if visible is not None and visible.shape[1] == visible.shape[2]:
+        real = visible[:, -1]
+    return RowSpaces(rows, width, real).effective(weight, visible, precision)
 
-    `precision` is that of the last two products.  float64 keeps the digits of small entries; with
-    float32 an entry is exact to some 1e-7 of its row, which statistics do not notice.  The basis
-    and the rank always come from float64.
+
+class RowSpaces:
+    """The spaces that the rows of T of one layer span, for all queries or for some after others.
+
+    Args:
+        rows: of T, in `compressed` coordinates.
+        width: d_model, the number of columns of T.
+        real: which keys the last query sees, where there are as many queries as keys.
     """
-    alpha = weight.cpu() if weight.device.type == "mps" else weight
-    if visible is not None:
-        visible = visible.to(rows.device).expand(rows.shape[0], -1, -1)
-    attention = torch.empty(alpha.shape, dtype=precision, device=rows.device)
-    if visible is None or visible.shape[1] == 1:
-        rank = _shared(alpha, rows, visible, width, attention)
-    elif is_causal(visible):
-        rank = fill_causal(alpha, rows, visible[:, -1], width, attention)
-    else:
-        rank = _per_query(alpha, rows, visible, width, attention)
-    return Effective(back_to(attention, weight.device), rank.to(weight.device))
 
+    def __init__(self, rows: Rows, width: int, real: Bool[Tensor, "batch key"] | None) -> None:
+        self._rows = rows
+        self._width = width
+        self._real = None if real is None else real.to(rows.device).expand(len(rows), -1)
+        self._shared_by: tuple[Tensor, Tensor, Tensor] | None = None
 
-def _shared(
-    alpha: Weight, rows: Tensor, visible: Visible | None, width: int, attention: Score
-) -> Tensor:
-    """Every query sees the same keys: one T per head.  Fills `attention`, returns the rank."""
-    if visible is None:
-        seen = torch.ones(rows.shape[:3], dtype=torch.bool, device=rows.device)
-    else:
-        seen = visible[:, 0, None].expand(rows.shape[:3])
-        rows = rows * seen[..., None]
-    basis, rank = row_space(rows, seen, width)
-    basis = basis.to(attention.dtype)
-    step = max(1, IN_CACHE // alpha[0].numel())
-    for start in range(0, len(alpha), step):
-        part = slice(start, start + step)
-        attention[part] = (alpha[part].to(basis.dtype) @ basis[part]) @ basis[part].mT
-    return rank[..., None]
+    def effective(
+        self,
+        weight: Weight,
+        visible: Visible | None = None,
+        precision: torch.dtype = torch.float64,
+        first: int = 0,
+    ) -> Effective:
+        """A⊥ of some queries, with the keys up to the last that one of them can see.
+
+        Args:
+            weight: α.
+            visible: which keys each query may attend to; None for all.
+            precision: of the last two products.  float64 keeps the digits of small entries; with
+                float32 an entry is exact to some 1e-7 of its row, which statistics do not notice.
+                The basis and the rank always come from float64.
+            first: the number of the first query.
+        """
+        rows = self._rows
+        alpha = weight.cpu() if weight.device.type == "mps" else weight
+        if visible is not None:
+            visible = visible.to(rows.device).expand(rows.shape[0], -1, -1)
+        attention = torch.empty(alpha.shape, dtype=precision, device=rows.device)
+        if visible is None or visible.shape[1] == 1:
+            rank = self._shared(alpha, visible, attention)
+        elif self._real is not None and is_causal(visible, self._real, first):
+            rank = self._causal.fill(alpha, attention, first)
+        else:
+            seen = rows[:, :, : alpha.shape[3]]
+            rank = _per_query(alpha, seen, visible, self._width, attention)
+        return Effective(back_to(attention, weight.device), rank.to(weight.device))
+
+    @cached_property
+    def _causal(self) -> CausalSpaces:
+        assert self._real is not None  # noqa: S101 - the caller has asked
+        return CausalSpaces(self._rows, self._real, self._width)
+
+    def _shared(self, alpha: Weight, visible: Visible | None, attention: Score) -> Tensor:
+        """Every query sees the same keys: one T per head.  Fills `attention`, returns the rank."""
+        basis, rank = self._basis_of(visible, alpha.shape[3])
+        basis = basis.to(attention.dtype)
+        step = max(1, IN_CACHE // alpha[0].numel())
+        for start in range(0, len(alpha), step):
+            part = slice(start, start + step)
+            attention[part] = (alpha[part].to(basis.dtype) @ basis[part]) @ basis[part].mT
+        return rank[..., None]
+
+    def _basis_of(self, visible: Visible | None, keys: int) -> tuple[Tensor, Tensor]:
+        """Basis and rank of the keys that are seen; those of the latest queries are kept."""
+        rows = self._rows[:, :, :keys]
+        seen = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
+        if visible is not None:
+            seen, rows = visible, rows * visible[:, :, :, None]
+        known = self._shared_by
+        if known is None or not torch.equal(known[0], seen):
+            basis, rank = row_space(rows, seen.expand(rows.shape[:3]), self._width)
+            known = self._shared_by = (seen, basis, rank)
+        return known[1:]
 
 
 def _per_query(

@@ -24,19 +24,30 @@ def comoments(
         present: 1 for queries, 0 for padding.
         lengths: keys of each text, padding left out.
     """
+    return summed(moments_by_row(scores, lengths), present)
+
+
+def moments_by_row(
+    scores: Scores, lengths: Int64[Tensor, " batch"]
+) -> Float[Tensor, "batch head query sum=5"]:
+    """The same five sums of each row."""
     raw, effective, visible = scores.weight.float(), scores.effective, scores.record.visible
     seen = lengths[:, None] if visible is None else visible.sum(-1)
-    count = (present * seen).sum(-1, dtype=torch.float64)
-    sums = [
-        (rows.double() * present[:, None]).sum(-1)
-        for rows in (
-            raw.sum(-1),
-            effective.sum(-1),
-            raw.norm(dim=-1).double().square(),
-            effective.norm(dim=-1).double().square(),
-        )
-    ]
-    return torch.stack([count[:, None].expand(raw.shape[:2]), *sums], dim=-1)
+    count = seen.double().to(raw.device)[:, None].expand(raw.shape[:3])
+    sums = (
+        raw.sum(-1).double(),
+        effective.sum(-1).double(),
+        raw.norm(dim=-1).double().square(),
+        effective.norm(dim=-1).double().square(),
+    )
+    return torch.stack([count, *sums], dim=-1)
+
+
+def summed(
+    rows: Float[Tensor, "batch head query sum=5"], present: Float[Tensor, "batch query"]
+) -> Float[Tensor, "batch head sum=5"]:
+    """Those of all rows that are not padding."""
+    return (rows * present[:, None, :, None]).sum(2)
 
 
 def correlation(sums: np.ndarray) -> np.ndarray:

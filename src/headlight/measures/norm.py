@@ -5,6 +5,8 @@ to no position.  The vectors themselves (``batch head key d_model``, and times `
 weighted) are never formed.
 """
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -94,11 +96,47 @@ def merged_norm(
     Source: Kobayashi et al. (2020), Section 3, and Eq. 3 for the sum over heads.
     """
     weight = single(weight)
+    together = heads_together(rows, overlap, weight.dtype, weight.device)
+    return merged_norm_of(weight, together, norm, value, output_weight)
+
+
+class HeadsTogether(NamedTuple):
+    """The inner products of what all heads make of each token."""
+
+    unit: Float[Tensor, "batch key"]
+    """The length of the longest f(x) of the token; 1 where all are 0."""
+    products: Float[Tensor, "batch key head other"]
+    """K, in squares of that unit."""
+
+
+def heads_together(
+    rows: Float[Tensor, "batch head key head_dim"],
+    overlap: Overlap,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> HeadsTogether:
+    """What the merged norms of all queries share.
+
+    Args:
+        rows: f(x), `compressed`.
+        overlap: Q Qᵀ.
+        dtype: in which the products are taken.
+        device: where they go.
+    """
     longest = rows.norm(dim=-1).amax(1)
     longest = longest.where(longest > 0, 1)
-    units = back_to(rows / longest[:, None, :, None], weight.device).to(weight.dtype)
-    square = _quadratic(weight, _inner_products(units, overlap.to(weight)))
-    unit = back_to(longest, weight.device).to(weight.dtype)[:, None]
+    units = back_to(rows / longest[:, None, :, None], device).to(dtype)
+    products = _inner_products(units, overlap.to(units))
+    return HeadsTogether(back_to(longest, device).to(dtype), products)
+
+
+def merged_norm_of(
+    weight: Weight, together: HeadsTogether, norm: Score, value: Value, output_weight: OutputWeight
+) -> Float[Tensor, "batch query key"]:
+    """`merged_norm` of some queries, where it is known already what all of them share."""
+    keys = weight.shape[3]
+    unit = together.unit[:, None, :keys]
+    square = _quadratic(weight, together.products[:, :keys])
     lost = square < CANCELLATION * (norm.sum(dim=1) / unit).square()
     merged = square.clamp_min(0).sqrt() * unit
     if bool(lost.any()):

@@ -7,7 +7,7 @@ from torch import Tensor
 ONE_PASS, TWO_PASSES = 1e3, 1e7
 """Condition numbers up to which one or two Cholesky factorisations are exact enough (κ² ε)."""
 
-AT_ONCE = 1 << 23
+AT_ONCE = 1 << 21
 """Numbers in one block of decompositions, where every query has a T of its own."""
 
 Rows = Float[Tensor, "matrix key head_dim"]

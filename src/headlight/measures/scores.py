@@ -10,11 +10,12 @@ from torch import Tensor
 from headlight.capture import LayerRecord
 from headlight.errors import CaptureError, UnknownNameError
 from headlight.measures import norm as norms
-from headlight.measures.effective import Effective, effective_of_rows
+from headlight.measures.effective import Effective
 from headlight.measures.entropy import entropy
 from headlight.measures.null_space import NullSpaces, null_spaces
-from headlight.measures.precision import back_to, double, single
-from headlight.shapes import Score, Value, Weight
+from headlight.measures.precision import single
+from headlight.measures.vectors import Vectors
+from headlight.shapes import Score, Weight
 from headlight.vocabulary import Measure, ValueBias, add_measure, remove_measure
 
 
@@ -27,6 +28,7 @@ class Scores:
             really weighted (``include``), or the paper's T = E W^V H (``exclude``).  The norms
             always have it inside f, as in Kobayashi et al.
         precision: of the last products of effective attention; float32 is enough for statistics.
+        vectors: those of the layer, where scores of other queries of it are known.
     """
 
     def __init__(
@@ -34,10 +36,11 @@ class Scores:
         record: LayerRecord,
         value_bias: ValueBias = "include",
         precision: torch.dtype = torch.float64,
+        vectors: Vectors | None = None,
     ) -> None:
         self.record = record
-        self._value_bias = value_bias
         self._precision = precision
+        self.vectors = vectors or Vectors(record, value_bias)
 
     @cached_property
     def weight(self) -> Weight:
@@ -47,7 +50,7 @@ class Scores:
     @cached_property
     def vector_norm(self) -> Float[Tensor, "batch head key"]:
         """‖f(x)‖, float64."""
-        return back_to(self.transformed.norm(dim=-1), self.record.value.device)
+        return self.vectors.norm[:, :, : self.record.value.shape[2]]
 
     @cached_property
     def norm(self) -> Score:
@@ -57,14 +60,13 @@ class Scores:
     @cached_property
     def merged_norm(self) -> Float[Tensor, "batch query key"]:
         """‖Σ_h α f(x)‖."""
-        projection = self.record.site.projection
-        return norms.merged_norm(
+        record = self.record
+        return norms.merged_norm_of(
             self.weight,
-            self.transformed,
+            self.vectors.together(self.weight.dtype),
             self.norm,
-            projection.overlap,
-            self.record.value,
-            projection.weight,
+            record.value,
+            record.site.projection.weight,
         )
 
     @cached_property
@@ -145,21 +147,15 @@ class Scores:
         """Rank of T."""
         return self._effective.rank
 
-    @cached_property
+    @property
     def transformed(self) -> Float[Tensor, "batch head key head_dim"]:
-        """f(x) in an orthonormal basis of the space of its head: lengths and products, float64.
+        """f(x) in an orthonormal basis of the space of its head; see `Vectors`."""
+        return self.vectors.transformed
 
-        On the CPU where the device has no float64.
-        """
-        return norms.compressed(self.record.value, self.record.site.projection.factor)
-
-    @cached_property
+    @property
     def rows(self) -> Float[Tensor, "batch head key head_dim"]:
         """The rows of T as `transformed` vectors, with the value bias or without it."""
-        if self._value_bias == "include":
-            return self.transformed
-        factor = self.record.site.projection.factor
-        return norms.compressed(self._value_without_bias(), factor)
+        return self.vectors.rows
 
     @cached_property
     def null_spaces(self) -> NullSpaces:
@@ -170,22 +166,10 @@ class Scores:
 
     @cached_property
     def _effective(self) -> Effective:
-        record, projection = self.record, self.record.site.projection
-        return effective_of_rows(
-            record.weight,
-            self.rows,
-            projection.weight.shape[2],
-            record.visible,
-            self._precision,
+        record = self.record
+        return self.vectors.spaces.effective(
+            record.weight, record.visible, self._precision, record.first
         )
-
-    def _value_without_bias(self) -> Value:
-        value, site = self.record.value, self.record.site
-        if site.value_bias is None:
-            raise CaptureError(
-                f"{site.name}: its value bias was not found, so it cannot be excluded."
-            )
-        return double(value) - double(site.value_bias)[:, None]
 
 
 _FUNCTIONS: dict[str, Callable[[Scores], Tensor]] = {

@@ -5,10 +5,12 @@ All of it is "multiply by a 0/1 membership matrix": over keys one sums, over que
 
 from headlight.pool.categories import (
     Membership,
+    mean_to_neighbours,
     membership,
     over_keys,
     over_neighbours,
     over_queries,
+    to_neighbours,
     with_all,
 )
 from headlight.pool.words import WordPair, Words
@@ -17,9 +19,11 @@ __all__ = [
     "Membership",
     "WordPair",
     "Words",
+    "mean_to_neighbours",
     "membership",
     "over_keys",
     "over_neighbours",
     "over_queries",
+    "to_neighbours",
     "with_all",
 ]

@@ -45,10 +45,39 @@ def over_neighbours(
     A position without such a neighbour counts as nothing given, so the denominator is the number
     of tokens for every offset, as in the code of Clark et al. (2019), Section 3.1.
     """
-    sums = []
-    for offset in offsets:
-        diagonal = score.diagonal(offset, dim1=2, dim2=3)
-        first = max(0, -offset)
-        there = present[:, None, first : first + diagonal.shape[2]].to(score.dtype)
-        sums.append((diagonal * there).sum(-1))
-    return torch.stack(sums, dim=-1) / present.sum(-1).to(score.dtype)[:, None, None]
+    return mean_to_neighbours(to_neighbours(score, offsets), present)
+
+
+def to_neighbours(
+    score: Score,
+    offsets: tuple[int, ...] = (-1, 0, 1),
+    *,
+    first: int = 0,
+    keys: int | None = None,
+) -> Float[Tensor, "batch head query offset"]:
+    """What each query gives to the key at each offset; NaN where the text has no such key.
+
+    Args:
+        score: of some queries, with the keys up to the last that one of them sees.
+        offsets: of the keys, from the queries.
+        first: the number of the first query.
+        keys: of the whole text; None where `score` has all of them.
+    """
+    queries, columns = score.shape[2:]
+    given = score.new_zeros((*score.shape[:3], len(offsets)))
+    for number, offset in enumerate(offsets):
+        before = min(max(-first - offset, 0), queries)
+        given[:, :, :before, number] = torch.nan
+        given[:, :, max((keys or columns) - first - offset, 0) :, number] = torch.nan
+        along = score.diagonal(first + offset, dim1=2, dim2=3)
+        given[:, :, before : before + along.shape[2], number] = along
+    return given
+
+
+def mean_to_neighbours(
+    given: Float[Tensor, "batch head query offset"], present: Float[Tensor, "batch query"]
+) -> Float[Tensor, "batch head offset"]:
+    """The mean over all queries, to whom a key that is not there was given nothing."""
+    there = present.to(given.dtype)
+    sums = (given.nan_to_num(0.0) * there[:, None, :, None]).sum(2)
+    return sums / there.sum(-1)[:, None, None]

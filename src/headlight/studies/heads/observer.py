@@ -9,15 +9,17 @@ from torch import Tensor
 
 from headlight.analysis.positions import LENGTH_BIN, Positions, array, filled, moments, stacked
 from headlight.capture import Kind, LayerRecord
-from headlight.measures import Scores
-from headlight.measures.effective_correlation import comoments, correlation
+from headlight.measures import Scores, input_norm
+from headlight.measures.effective_correlation import correlation, moments_by_row, summed
 from headlight.measures.entropy import entropy_of_sizes
+from headlight.measures.vectors import Vectors
 from headlight.pool import (
     Membership,
+    mean_to_neighbours,
     membership,
     over_keys,
-    over_neighbours,
     over_queries,
+    to_neighbours,
     with_all,
 )
 from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Tally
@@ -32,7 +34,11 @@ QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
 
 
 class HeadsObserver:
-    """Sees the attention of one batch; `tally` is what it saw."""
+    """Sees the attention of one batch; `tally` is what it saw.
+
+    Layers may come in blocks of queries.  Statistics of rows are kept until the layer is whole, so
+    that they are averaged alike.
+    """
 
     def __init__(
         self,
@@ -53,24 +59,20 @@ class HeadsObserver:
         self._present = self._query_members[..., 0]
         self._key_lengths = keys.lengths
         self._seen: dict[int, dict[str, Tensor]] = {}
+        self._vectors: Vectors | None = None
+        self._rows: list[dict[str, Tensor]] = []
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at one layer; nothing of it is kept but small summaries."""
-        scores = Scores(record, self._value_bias, precision=torch.float32)
-        looked = [self._look(scores.of(name).float(), measure(name)) for name in self._measures]
-        heads = max(each["entropy"].shape[1] for each in looked)
-        seen = self._seen.setdefault(record.site.layer, {})
-        for name in ("total", "neighbour", "entropy"):
-            rows = [filled(each[name], heads) for each in looked]  # attribution has one row
-            seen[name] = torch.stack(rows, dim=1).movedim(2, 1)
-        if self._passages is not None:
-            of_weight = looked[self._measures.index("weight")]
-            self._passages.look(record.site.layer, scores.of("weight").float(), of_weight)
-        if "norm" in self._measures:
-            seen |= self._norms(scores)
-        if "effective" in self._measures:
-            seen["rank"] = scores.rank.amax(-1).double()
-            seen["comoments"] = comoments(scores, self._present, self._key_lengths)
+        """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""
+        if not record.first:
+            self._vectors, self._rows = None, []
+        scores = Scores(record, self._value_bias, torch.float32, self._vectors)
+        self._vectors = scores.vectors
+        self._rows.append(self._look(scores))
+        if record.ends:
+            layer = record.site.layer
+            self._seen.setdefault(layer, {}).update(self._summary(scores, _joined(self._rows)))
+            self._vectors, self._rows = None, []
 
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
@@ -90,37 +92,75 @@ class HeadsObserver:
         found["entropy_uniform"] = moments(np.log(array(self._key_lengths)))
         return Tally(found)
 
-    def _look(self, score: Score, row: Measure) -> dict[str, Tensor]:
+    def _look(self, scores: Scores) -> dict[str, Tensor]:
+        """What is kept of each row."""
+        found: dict[str, Tensor] = {}
+        for name in self._measures:
+            rows = self._by_row(scores.of(name).float(), scores.record, measure(name))
+            found |= {f"{name} {kind}": each for kind, each in rows.items()}
+        if self._passages is not None:
+            of_weight = [found[f"weight {kind}"] for kind in ("rows", "neighbour", "entropy")]
+            self._passages.look(scores.record.first, scores.weight.float(), *of_weight)
+        if "norm" in self._measures:
+            found["merged"] = self._over_keys(scores.merged_norm[:, None])
+        if "effective" in self._measures:
+            found["rank"] = scores.rank
+            found["comoments"] = moments_by_row(scores, self._key_lengths)
+        return found
+
+    def _by_row(self, score: Score, record: LayerRecord, row: Measure) -> dict[str, Tensor]:
         """One measure; its entropy is that of its absolute values."""
         size = score.abs() if row.signed else score
-        by_row = entropy_of_sizes(size)
-        entropies = over_queries(by_row[..., None], self._query_members)
+        found = {"rows": self._over_keys(score), "entropy": entropy_of_sizes(size)}
         if row.needs == "gradient":  # a query on which the loss does not depend has no entropy
-            some = (size.sum(-1, keepdim=True) > 0).to(size.dtype)
-            entropies /= over_queries(some, self._query_members)
-        rows = over_keys(score, self._key_members)
-        offsets = (
-            score.new_full((*score.shape[:2], len(OFFSETS)), torch.nan)
-            if self._kind == "cross"
-            else over_neighbours(score, self._present, OFFSETS)
-        )
-        return {
-            "total": over_queries(rows, self._query_members),
-            "neighbour": offsets,
-            "entropy": entropies[..., 0],
-            "rows": rows,
-            "entropies": by_row,
-        }
+            found["some"] = (size.sum(-1) > 0).to(size.dtype)
+        keys = self._key_members.shape[1]
+        found["neighbour"] = to_neighbours(score, OFFSETS, first=record.first, keys=keys)
+        return found
 
-    def _norms(self, scores: Scores) -> dict[str, Tensor]:
+    def _over_keys(self, score: Score) -> Float[Tensor, "batch head query category"]:
+        return over_keys(score, self._key_members[:, : score.shape[3]])
+
+    def _summary(self, scores: Scores, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The statistics of a layer, of those of all its rows."""
+        looked = [self._means(rows, name) for name in self._measures]
+        heads = max(each["entropy"].shape[1] for each in looked)
+        seen = {}
+        for name in ("total", "neighbour", "entropy"):
+            parts = [filled(each[name], heads) for each in looked]  # attribution has one row
+            seen[name] = torch.stack(parts, dim=1).movedim(2, 1)
+        if self._passages is not None:
+            of_weight = looked[self._measures.index("weight")]
+            self._passages.choose(scores.record.site.layer, of_weight)
+        if "norm" in self._measures:
+            seen |= self._norms(scores, rows["merged"])
+        if "effective" in self._measures:
+            seen["rank"] = rows["rank"].amax(-1).double()
+            seen["comoments"] = summed(rows["comoments"], self._present)
+        return seen
+
+    def _means(self, rows: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+        """One measure, averaged over queries."""
+        entropies = over_queries(rows[f"{name} entropy"][..., None], self._query_members)
+        if f"{name} some" in rows:
+            entropies /= over_queries(rows[f"{name} some"][..., None], self._query_members)
+        total = over_queries(rows[f"{name} rows"], self._query_members)
+        given = rows[f"{name} neighbour"]
+        neighbour = mean_to_neighbours(given, self._present)
+        if self._kind == "cross":
+            neighbour.fill_(torch.nan)
+        return {"total": total, "neighbour": neighbour, "entropy": entropies[..., 0]}
+
+    def _norms(self, scores: Scores, merged: Tensor) -> dict[str, Tensor]:
         """What belongs to the norms alone; of x only where it was found."""
-        merged = over_keys(scores.merged_norm[:, None], self._key_members)
+        record = scores.record
         found = {
             "merged": over_queries(merged, self._query_members)[:, 0],
-            "vector_norm": self._tokens(scores.vector_norm.transpose(1, 2)),
+            "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
         }
-        if scores.record.input is not None:
-            found["input_norm"] = self._tokens(scores.input_norm)
+        given = record.input if record.block is None else record.block.input
+        if given is not None:
+            found["input_norm"] = self._tokens(input_norm(given))
         return found
 
     def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
@@ -140,6 +180,13 @@ def _of_row(total: Array, neighbour: Array) -> Ratio:
     found = Ratio(parts.shape[1:])
     found.update(parts, np.broadcast_to(np.nansum(total, -1, keepdims=True), parts.shape))
     return found
+
+
+def _joined(blocks: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The rows of all queries, of those of blocks; queries are the third axis."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return {name: torch.cat([each[name] for each in blocks], dim=2) for name in blocks[0]}
 
 
 def _query_members(queries: Positions) -> Membership:

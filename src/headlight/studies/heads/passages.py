@@ -50,6 +50,23 @@ class Row(NamedTuple):
     weight: Tensor
 
 
+class _Best(NamedTuple):
+    """The row of each example in which a head does most, by statistic, example and head."""
+
+    step: Tensor
+    query: Tensor
+    weight: Tensor
+
+    def or_later(self, other: "_Best") -> "_Best":
+        """Of two rows the better one; of two that are alike this one, which stands before it."""
+        better = other.step > self.step
+        return _Best(
+            torch.where(better, other.step, self.step),
+            torch.where(better, other.query, self.query),
+            torch.where(better[..., None], other.weight, self.weight),
+        )
+
+
 class PassageSeeker:
     """Finds, in one batch, the row of each head in which it does most what it does."""
 
@@ -64,19 +81,44 @@ class PassageSeeker:
         there = self._category[0] >= 0
         self._askable = torch.where(words.any(1, keepdim=True), words, there)
         self._found: dict[int, Row] = {}
+        self._best: _Best | None = None
 
-    def look(self, layer: int, weight: Score, seen: Mapping[str, Tensor]) -> None:
-        """See the weights of a layer, and what was counted of them, by example and by row."""
+    def look(
+        self,
+        first: int,
+        weight: Score,
+        rows: Float[Tensor, "batch head query category"],
+        neighbours: Float[Tensor, "batch head query offset"],
+        entropies: Float[Tensor, "batch head query"],
+    ) -> None:
+        """See the weights of some queries, and what is known of their rows.
+
+        Of each example the row is kept in which a head does most.
+        """
+        block = slice(first, first + weight.shape[2])
+        score = _by_row(rows, neighbours, entropies)
+        score = score.masked_fill(~self._askable[:, None, block], torch.nan)
+        places = torch.arange(score.shape[-1], device=score.device)
+        query = _first_highest(score, places, 3)
+        step = _steps(score).gather(3, query[..., None])[..., 0]
+        text = torch.arange(len(weight), device=weight.device)[:, None]
+        head = torch.arange(weight.shape[1], device=weight.device)
+        missing = self._category[1].shape[1] - weight.shape[3]
+        weights = torch.nn.functional.pad(weight[text, head, query], (0, missing))
+        found = _Best(step, query + first, weights)
+        self._best = self._best.or_later(found) if first and self._best else found
+
+    def choose(self, layer: int, seen: Mapping[str, Tensor]) -> None:
+        """The whole layer was seen: of each head the row of the example with the highest mean."""
+        assert self._best is not None  # noqa: S101 - its rows were seen before
         means = _means(seen, (self._category[1] >= 0).sum(1))
         example = _first_highest(means, self._order[:, None], 1)
-        heads = torch.arange(weight.shape[1], device=weight.device)
-        by_row = zip(_by_row(weight, seen), example, strict=True)
-        rows = torch.stack([row[chosen, heads] for row, chosen in by_row])
-        rows = rows.masked_fill(~self._askable[example], torch.nan)
-        places = torch.arange(rows.shape[-1], device=weight.device)
-        query = _first_highest(rows, places, 2)
         score = means.gather(1, example[:, None])[:, 0]
-        self._found[layer] = Row(score, example, query, weight[example, heads, query])
+        query = self._best.query.gather(1, example[:, None])[:, 0]
+        weights = self._best.weight
+        place = example[:, None, :, None].expand(-1, -1, -1, weights.shape[3])
+        self._found[layer] = Row(score, example, query, weights.gather(1, place)[:, 0])
+        self._best = None
 
     def tally(self) -> Strongest:
         """One observation for each statistic, layer and head."""
@@ -156,25 +198,26 @@ def _means(
     return torch.stack([each.double() for each in (*shares, *neighbours, broad, -broad)])
 
 
-def _by_row(weight: Score, seen: Mapping[str, Tensor]) -> list[Float[Tensor, "batch head query"]]:
+def _by_row(
+    rows: Float[Tensor, "batch head query category"],
+    neighbours: Float[Tensor, "batch head query offset"],
+    entropies: Float[Tensor, "batch head query"],
+) -> Float[Tensor, "statistic batch head query"]:
     """The same of each row, in the same order."""
-    shares = [seen["rows"][..., CATEGORIES.index(name)] for name in TO_CATEGORY]
-    neighbours = []
-    for offset in NEIGHBOURS.values():
-        along = weight.diagonal(offset, -2, -1)
-        missing = weight.shape[2] - along.shape[-1] - max(-offset, 0)
-        gaps = (max(-offset, 0), max(missing, 0))
-        row = torch.nn.functional.pad(along, gaps, value=torch.nan)
-        neighbours.append(row[..., : weight.shape[2]])
-    entropies = seen["entropies"]
-    return [*shares, *neighbours, entropies, -entropies]
+    shares = [rows[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
+    return torch.stack([*shares, *neighbours.unbind(-1), entropies, -entropies])
 
 
 def _first_highest(score: Tensor, order: Tensor, dim: int) -> Tensor:
     """Where the highest score stands; of scores that are alike, the first by the order."""
     size = score.shape[dim]
+    return (_steps(score) * size + (size - 1 - order)).argmax(dim)
+
+
+def _steps(score: Tensor) -> Int64[Tensor, "..."]:
+    """Scores that are alike are the same number of steps."""
     steps: Tensor = (score.double().nan_to_num(-100.0) * ALIKE).round().long()
-    return (steps * size + (size - 1 - order)).argmax(dim)
+    return steps
 
 
 def _rounded(score: Array) -> Array:

@@ -1,0 +1,112 @@
+"""Long texts: a survey by blocks of queries, each figure from a process of its own.
+
+python -m benchmarks.long TOKENS    MB above the model, seconds of the survey and of a plain pass
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+from transformers import LlamaConfig, LlamaModel
+
+from benchmarks.memory import peak
+from headlight.analysis.allocator import keep_freed_memory
+from headlight.analysis.positions import Positions
+from headlight.capture import CapturedModel
+from headlight.encode.batch import Batch
+from headlight.studies.heads.observer import HeadsObserver
+
+THREADS = 1
+LENGTHS = (1024, 4096, 8192, 32768)
+
+
+def subject() -> CapturedModel:
+    """A decoder of Llama's kind with random weights: 8 layers of 512, 8 heads that share 2."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=1000,
+        hidden_size=512,
+        intermediate_size=1408,
+        num_hidden_layers=8,
+        num_attention_heads=8,
+        num_key_value_heads=2,
+        max_position_embeddings=max(LENGTHS),
+    )
+    return CapturedModel(LlamaModel(config).eval(), name="Llama's kind, random weights")
+
+
+def text(tokens: int) -> Batch:
+    """One text of random pieces, its first one special."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(10, 1000, (1, tokens), generator=generator)
+    category = torch.full_like(ids, 3)
+    category[:, 0], category[:, 20::20] = 0, 2
+    return Batch(
+        input_ids=ids,
+        attention_mask=torch.ones_like(ids),
+        token_type_ids=torch.zeros_like(ids),
+        category=category,
+        word=torch.arange(tokens)[None],
+        lengths=torch.tensor([tokens]),
+    )
+
+
+def survey(subject: CapturedModel, batch: Batch) -> None:
+    """All measures and reductions of the survey, by blocks as they are chosen."""
+    with subject.capture() as recorder:
+        observer = HeadsObserver(*Positions.for_kind(batch, "decoder"), "decoder")
+        recorder.query_block = None
+        recorder.visit = observer.visit
+        subject.run(batch)
+    observer.tally()
+
+
+def measure(tokens: int) -> tuple[float, float, float]:
+    """MB above the loaded model, seconds of the survey, seconds of the plain pass."""
+    torch.set_num_threads(THREADS)
+    keep_freed_memory()  # as the command line does
+    model, batch = subject(), text(tokens)
+    assert model.sites  # noqa: S101 - traced before the peak is taken
+    before = peak()
+    times = []
+    for run in (lambda: survey(model, batch), lambda: model.run(batch)):
+        began = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - began)
+        if len(times) == 1:
+            used = peak() - before
+    return used, times[0], times[1]
+
+
+def measured(tokens: int) -> tuple[float, float, float]:
+    """The same in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.long", str(tokens)]
+    root = Path(__file__).parents[1]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
+    memory, survey, forward = map(float, done.stdout.split())
+    return memory, survey, forward
+
+
+def main() -> list[tuple[str, str, str, str]]:
+    """Rows of the table."""
+    rows = []
+    for tokens in LENGTHS:
+        memory, seconds, forward = measured(tokens)
+        aim = "≤ 1000 MB" if tokens == 8192 else ""
+        each = 1000 * seconds / tokens
+        rows.append((f"survey, {tokens:,} tokens", f"{memory:.0f} MB", aim, "above the model"))
+        rows.append(
+            (
+                f"the same, time for a token, {tokens:,} tokens",
+                f"{each:.1f} ms",
+                "",
+                f"{seconds / forward:.1f}× the plain pass (sdpa)",
+            )
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    print(*measure(int(sys.argv[1])))

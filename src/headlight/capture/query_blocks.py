@@ -1,0 +1,229 @@
+"""Attention for some queries at a time, so that memory grows with a text and not with its square.
+
+A block of queries goes through the model's own eager function with the keys that one of them can
+see: under a causal mask those up to the end of the block, which is half of all work.  Whether a
+function can be called so is tried when the model is traced.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers.masking_utils import eager_mask, sdpa_mask
+
+LARGE = 1 << 22
+"""Masks of so many cells are not made whole."""
+
+CELLS = {"cpu": 1 << 22}
+MORE_CELLS = 1 << 26
+"""Attention weights of a block, by device; of texts with fewer, all queries are one block."""
+
+GRAIN = 16
+"""Blocks that are chosen have a multiple of so many queries."""
+
+AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
+
+_FAILURES = (RuntimeError, ValueError, IndexError, TypeError)
+"""What an eager function may raise that is given a block of queries and cannot work with it."""
+
+
+class Block(NamedTuple):
+    """A call of an attention function for some queries."""
+
+    first: int
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+class MaskByRows(Tensor):
+    """A mask to be added to logits, whose rows are made when they are asked for.
+
+    Models hand it on as it is; whatever else is done with it is done with the whole mask.
+    """
+
+    _of: dict[str, Any]
+
+    @staticmethod
+    def __new__(cls, of: dict[str, Any], row: Tensor) -> "MaskByRows":
+        """The mask that `eager_mask` makes of these arguments, of which `row` is one row."""
+        size = (*row.shape[:2], of["q_length"], row.shape[3])
+        made: MaskByRows = Tensor._make_wrapper_subclass(
+            cls, size, dtype=row.dtype, device=row.device
+        )
+        made._of = of
+        return made
+
+    def __init__(self, of: dict[str, Any], row: Tensor) -> None:
+        super().__init__()
+
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+        return f"<{type(self).__name__} {tuple(self.shape)}>"
+
+    def rows(self, first: int, end: int) -> Tensor:
+        """Those of the queries from `first` to before `end`."""
+        offset = self._of["q_offset"] + first
+        made: Tensor = eager_mask(**{**self._of, "q_offset": offset, "q_length": end - first})
+        return made
+
+    def for_sdpa(self) -> Tensor | None:
+        """The same for the fast kernel, which needs none where it is merely causal."""
+        options = {name: value for name, value in self._of.items() if name != "dtype"}
+        made: Tensor | None = sdpa_mask(**{**options, "allow_is_causal_skip": True})
+        return made
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Anything that is computed with it is computed with the whole."""
+        whole = torch.utils._pytree.tree_map_only(
+            cls, lambda mask: mask.rows(0, mask.shape[2]), (args, kwargs or {})
+        )
+        return func(*whole[0], **whole[1])
+
+
+def added_mask(
+    batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0, **options: Any
+) -> Tensor | None:
+    """The mask that eager functions add to their logits; a large one by rows."""
+    of = {
+        "batch_size": batch_size,
+        "q_length": q_length,
+        "kv_length": kv_length,
+        "q_offset": q_offset,
+        **options,
+    }
+    if batch_size * q_length * kv_length < LARGE or options.get("use_vmap"):
+        whole: Tensor | None = eager_mask(**of)
+        return whole
+    row = eager_mask(**{**of, "q_length": 1})
+    return None if row is None else MaskByRows(of, row)
+
+
+def with_sdpa_mask(
+    arguments: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What the fast kernel is called with, in the place of a mask by rows."""
+    mask = mask_of(arguments, options)
+    if not isinstance(mask, MaskByRows):
+        return arguments, options
+    return _with_mask(arguments, options, mask.for_sdpa())
+
+
+def mask_of(arguments: tuple[Any, ...], options: dict[str, Any]) -> Tensor | None:
+    """The mask among what an attention function is called with."""
+    mask: Tensor | None = arguments[3] if len(arguments) > 3 else options.get("attention_mask")
+    return mask
+
+
+def mask_rows(mask: Tensor, first: int, end: int) -> Tensor:
+    """The rows of some queries; the only one where all have the same."""
+    if isinstance(mask, MaskByRows):
+        return mask.rows(first, end)
+    return mask if mask.shape[-2] == 1 else mask[..., first:end, :]
+
+
+def seen_in(mask: Tensor) -> Tensor:
+    """Where a mask lets a query see a key."""
+    return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+
+
+def block_size(asked: int | None, query: Tensor, key: Tensor) -> int | None:
+    """How many queries a block has; None for all at once.
+
+    Args:
+        asked: so many; 0 for all; None chooses by the number of weights.
+        query: ``batch head query head_dim``.
+        key: ``batch kv_head key head_dim``.
+    """
+    batch, heads, queries, _ = query.shape
+    row = batch * heads * key.shape[2]
+    if asked is None:
+        cells = CELLS.get(query.device.type, MORE_CELLS)
+        asked = 0 if row * queries <= cells else max(1, cells // row // GRAIN) * GRAIN
+    return asked if 0 < asked < queries else None
+
+
+def blocks(size: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> Iterator[Block]:
+    """The calls for blocks of `size` queries, each with the keys that one of them can see."""
+    queries, keys = arguments[0].shape[2], arguments[1].shape[2]
+    mask = mask_of(arguments, options)
+    for first in range(0, queries, size):
+        end = min(first + size, queries)
+        rows, last = None, keys
+        if mask is not None:
+            rows = mask_rows(mask, first, end)[..., :keys]
+            columns = seen_in(rows).flatten(0, -2).any(0).nonzero()
+            last = int(columns[-1]) + 1 if len(columns) else keys
+            rows = rows[..., :last]
+        query, key, value = arguments[:3]
+        cut = (query[:, :, first:end], key[:, :, :last], value[:, :, :last], *arguments[3:])
+        other = {
+            name: each[..., first:end, :last] if _by_pair(each, queries, keys) else each
+            for name, each in options.items()
+        }
+        yield Block(first, *_with_mask(cut, other, rows))
+
+
+def can_be_blocked(
+    function: AttentionFunction,
+    module: nn.Module,
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+    wanted: tuple[Tensor, Tensor],
+) -> bool:
+    """Whether a function says the same of blocks of queries as of all at once.
+
+    Args:
+        function: computes attention.
+        module: is given to it.
+        arguments: as the model calls it.
+        options: as the model calls it.
+        wanted: context and weights of all queries at once.
+    """
+    context, weight = wanted
+    queries, keys = weight.shape[2:]
+    parts = []
+    try:
+        for block in blocks(max(1, queries // 2), arguments, options):
+            part, rows = function(module, *block.arguments, **block.options)
+            assert rows is not None  # noqa: S101 - of all queries it has returned some
+            parts.append((part, nn.functional.pad(rows, (0, keys - rows.shape[3]))))
+        found = torch.cat([part for part, _ in parts], 1), torch.cat([row for _, row in parts], 2)
+    except _FAILURES:
+        return False
+    real = _seeing(mask_of(arguments, options), weight)
+    return _alike(found[0], context, real) and _alike(
+        found[1].transpose(1, 2), weight.transpose(1, 2), real
+    )
+
+
+def _seeing(mask: Tensor | None, weight: Tensor) -> Tensor:
+    """Which queries see any key; what others do is not looked at."""
+    real = weight.new_ones(weight.shape[0], weight.shape[2], dtype=torch.bool)
+    if mask is None:
+        return real
+    some = seen_in(mask_rows(mask, 0, weight.shape[2])).any(-1)[:, 0]
+    return real & some
+
+
+def _alike(found: Tensor, wanted: Tensor, real: Tensor) -> bool:
+    """Equal up to the order of sums; another row, or another bias, differs by far more."""
+    tolerance = torch.finfo(wanted.dtype).eps * 100
+    return found.shape == wanted.shape and torch.allclose(
+        found[real], wanted[real], rtol=tolerance, atol=tolerance
+    )
+
+
+def _with_mask(
+    arguments: tuple[Any, ...], options: dict[str, Any], mask: Tensor | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if len(arguments) > 3:
+        return (*arguments[:3], mask, *arguments[4:]), options
+    return arguments, {**options, "attention_mask": mask}
+
+
+def _by_pair(option: Any, queries: int, keys: int) -> bool:
+    """Whether an option has an entry for each query and key, as a position bias has."""
+    return isinstance(option, Tensor) and option.ndim >= 3 and option.shape[-2:] == (queries, keys)

@@ -1,0 +1,86 @@
+"""What all queries of a layer share: the transformed vectors, and what is derived of them once."""
+
+from functools import cached_property
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headlight.capture import LayerRecord
+from headlight.errors import CaptureError
+from headlight.measures import norm as norms
+from headlight.measures.effective import RowSpaces
+from headlight.measures.precision import back_to, double
+from headlight.shapes import Value
+from headlight.vocabulary import ValueBias
+
+
+class Vectors:
+    """The vectors of one layer; each number is computed once, when asked for.
+
+    Args:
+        record: of the layer, or of some of its queries.
+        value_bias: whether the rows of T hold the value bias; see `Scores`.
+    """
+
+    def __init__(self, record: LayerRecord, value_bias: ValueBias = "include") -> None:
+        self._site = record.site
+        self._value_bias = value_bias
+        self._value = record.value if record.block is None else record.block.value
+        self._real = _real_keys(record)
+        self._together: norms.HeadsTogether | None = None
+
+    @cached_property
+    def transformed(self) -> Float[Tensor, "batch head key head_dim"]:
+        """f(x) in an orthonormal basis of the space of its head: lengths and products, float64.
+
+        On the CPU where the device has no float64.
+        """
+        return norms.compressed(self._value, self._site.projection.factor)
+
+    @cached_property
+    def norm(self) -> Float[Tensor, "batch head key"]:
+        """‖f(x)‖, float64."""
+        return back_to(self.transformed.norm(dim=-1), self._value.device)
+
+    @cached_property
+    def rows(self) -> Float[Tensor, "batch head key head_dim"]:
+        """The rows of T as `transformed` vectors, with the value bias or without it.
+
+        Raises:
+            CaptureError: the value bias is not known.
+        """
+        if self._value_bias == "include":
+            return self.transformed
+        return norms.compressed(self._without_bias(), self._site.projection.factor)
+
+    @cached_property
+    def spaces(self) -> RowSpaces:
+        """The spaces that the rows of T span."""
+        return RowSpaces(self.rows, self._site.projection.weight.shape[2], self._real)
+
+    def together(self, dtype: torch.dtype) -> norms.HeadsTogether:
+        """The inner products of the vectors of all heads, for the merged norms."""
+        if self._together is None:
+            overlap = self._site.projection.overlap
+            device = self._value.device
+            self._together = norms.heads_together(self.transformed, overlap, dtype, device)
+        return self._together
+
+    def _without_bias(self) -> Value:
+        value, site = self._value, self._site
+        if site.value_bias is None:
+            raise CaptureError(
+                f"{site.name}: its value bias was not found, so it cannot be excluded."
+            )
+        return double(value) - double(site.value_bias)[:, None]
+
+
+def _real_keys(record: LayerRecord) -> Bool[Tensor, "batch key"] | None:
+    """Which keys the last query of the text sees, if there are as many queries as keys."""
+    block, visible = record.block, record.visible
+    if block is not None:
+        return block.real if block.queries == block.value.shape[2] else None
+    if visible is None or visible.shape[1] != visible.shape[2]:
+        return None
+    return visible[:, -1]
