@@ -19,6 +19,9 @@ CELLS = {"cpu": 1 << 22}
 MORE_CELLS = 1 << 26
 """Attention weights of a block, by device; of texts with fewer, all queries are one block."""
 
+WIDTHS = 16
+"""Blocks have one of so many numbers of keys."""
+
 GRAIN = 16
 """Blocks that are chosen have a multiple of so many queries."""
 
@@ -155,7 +158,7 @@ def blocks(size: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> It
         if mask is not None:
             rows = mask_rows(mask, first, end)[..., :keys]
             columns = seen_in(rows).flatten(0, -2).any(0).nonzero()
-            last = int(columns[-1]) + 1 if len(columns) else keys
+            last = _rounded(int(columns[-1]) + 1 if len(columns) else keys, keys)
             rows = rows[..., :last]
         query, key, value = arguments[:3]
         cut = (query[:, :, first:end], key[:, :, :last], value[:, :, :last], *arguments[3:])
@@ -164,6 +167,12 @@ def blocks(size: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> It
             for name, each in options.items()
         }
         yield Block(first, *_with_mask(cut, other, rows))
+
+
+def _rounded(last: int, keys: int) -> int:
+    """So many keys or somewhat more: blocks of few sizes, whose memory the next block can take."""
+    step = max(1, keys // WIDTHS)
+    return min(-(-last // step) * step, keys)
 
 
 def can_be_blocked(

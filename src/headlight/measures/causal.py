@@ -38,10 +38,8 @@ def is_causal(visible: Visible, real: Bool[Tensor, "batch key_of_text"], first: 
         real: which keys are not padding.
         first: the number of the first query.
     """
-    queries, keys = visible.shape[1:]
-    if keys > first + queries:
-        return False
-    return torch.equal(visible, real[:, None, :keys].expand_as(visible).tril(first))
+    seen = real[:, None, : visible.shape[2]].expand_as(visible)
+    return torch.equal(visible, seen.tril(first))
 
 
 class CausalSpaces:
