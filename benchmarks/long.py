@@ -19,7 +19,7 @@ from headlight.encode.batch import Batch
 from headlight.studies.heads.observer import HeadsObserver
 
 THREADS = 1
-LENGTHS = (1024, 4096, 8192, 32768)
+LENGTHS = (1024, 4096, 8192)
 
 
 def subject() -> CapturedModel:
