@@ -1,4 +1,4 @@
-"""Attention for some queries at a time, so that memory grows with a text and not with its square.
+"""Attention for some queries at a time, so that memory never holds all weights of a layer.
 
 A block of queries goes through the model's own eager function with the keys that one of them can
 see: under a causal mask those up to the end of the block, which is half of all work.  Whether a

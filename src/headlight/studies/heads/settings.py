@@ -19,8 +19,8 @@ class SurveySettings(MeasureSettings, TextSettings):
             the report; leave it out where texts are private.
         pages: write a page for so many of the texts that the report shows passages of, which opens
             at the head; the corpus is gone through once more, until they are found.
-        query_block: compute attention for so many queries at a time, so that memory grows with the
-            length of a text and not with its square; ``auto`` does so where it matters, 0 never.
+        query_block: compute attention for so many queries at a time, so that memory never holds all
+            weights of a layer; ``auto`` does so where it matters, 0 never.
             With gradients or contributions all queries are one block.
     """
 
