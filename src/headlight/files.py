@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -121,6 +122,49 @@ def write(path: Location, content: bytes, *, error: type[HeadlightError] = Resul
         raise error(f"{path} cannot be written: {reason(problem)}.") from problem
     finally:
         _discard(partial)
+
+
+def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = ResultError) -> bool:
+    """Put `content` at `path`, whole, unless there is a file already; whether it was done.
+
+    Of several processes that try this at once, on any machine that sees the folder, one succeeds.
+
+    Raises:
+        HeadlightError: of class `error`, when the file cannot be written.
+    """
+    if not isinstance(path, Path):
+        try:
+            path.fs.pipe_file(path.path, content, mode="create")
+        except FileExistsError:
+            return False
+        except Exception as problem:  # every driver raises errors of its own
+            raise error(f"{path} cannot be written: {reason(problem)}.") from problem
+        return True
+    partial = partial_path(path)
+    try:
+        _discard(partial)
+        _write_through(partial, content)
+        os.link(partial, path)
+        _sync_folder(path.parent)
+    except FileExistsError:
+        return False
+    except OSError as problem:
+        raise error(f"{path} cannot be written: {reason(problem)}.") from problem
+    finally:
+        _discard(partial)
+    return True
+
+
+def age(path: Location) -> float:
+    """Seconds since a file was written.
+
+    Raises:
+        OSError: there is no such file.
+    """
+    if isinstance(path, Path):
+        return time.time() - path.stat().st_mtime
+    written: float = path.fs.modified(path.path).timestamp()
+    return time.time() - written
 
 
 def make_folder(path: L, *, error: type[HeadlightError] = ResultError) -> L:

@@ -13,6 +13,7 @@ from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.strongest import Strongest
 from headlight.reduce.tally import ACCUMULATORS, Tally
+from headlight.reduce.tree import Tree
 
 __all__ = [
     "ACCUMULATORS",
@@ -29,6 +30,7 @@ __all__ = [
     "Sample",
     "Strongest",
     "Tally",
+    "Tree",
     "share",
     "share_interval",
 ]

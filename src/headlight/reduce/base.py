@@ -54,6 +54,11 @@ class Accumulator(ABC):
     def compute(self) -> dict[str, Array]:
         """The statistics, by name; computing changes nothing."""
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether merging rounds nothing, so that its order does not matter to the last bit."""
+        return False
+
     def empty(self) -> Any:
         """A new accumulator with the same settings that has seen nothing."""
         return type(self)(**self.settings())

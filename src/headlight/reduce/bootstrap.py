@@ -56,6 +56,11 @@ class Bootstrap(Accumulator):
         made.update(keys, rows)
         return made
 
+    @property
+    def is_exact(self) -> bool:
+        """Yes: sums are whole numbers."""
+        return True
+
     def settings(self) -> dict[str, Any]:
         """`shape`, `replicates`, `seed` and `held`."""
         return {

@@ -30,6 +30,11 @@ class Grouped(Accumulator):
         self.of = of.empty() if isinstance(of, Accumulator) else _described(of)
         self.groups: dict[int, Accumulator] = {}
 
+    @property
+    def is_exact(self) -> bool:
+        """As the accumulators of the groups are."""
+        return bool(self.of.is_exact)
+
     def settings(self) -> dict[str, Any]:
         """`of`: kind and settings of the accumulator of a group."""
         return {"of": {"kind": self.of.kind, "settings": self.of.settings()}}

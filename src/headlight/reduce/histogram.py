@@ -33,6 +33,11 @@ class Histogram(Accumulator):
         self.shape = tuple(shape)
         self.counts = np.zeros((*self.shape, len(self.edges) + 1))  # below, bins, above
 
+    @property
+    def is_exact(self) -> bool:
+        """Yes: counts are whole numbers."""
+        return True
+
     def settings(self) -> dict[str, Any]:
         """`edges` and `shape`."""
         return {"edges": self.edges.tolist(), "shape": list(self.shape)}

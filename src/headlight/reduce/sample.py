@@ -49,6 +49,11 @@ class Sample(Accumulator):
         self.group = np.zeros(0, dtype=np.int64)
         self.seen = np.zeros(groups, dtype=np.int64)
 
+    @property
+    def is_exact(self) -> bool:
+        """Yes: the rows with the highest keys are kept."""
+        return True
+
     def settings(self) -> dict[str, Any]:
         """`size`, `width`, `groups` and `seed`."""
         return {

@@ -32,6 +32,11 @@ class Strongest(Accumulator):
         self.rank = np.full((size, *self.shape), np.nan)
         self.rows = np.full((size, *self.shape, width), np.nan)
 
+    @property
+    def is_exact(self) -> bool:
+        """Yes: the rows with the highest scores are kept."""
+        return True
+
     def settings(self) -> dict[str, Any]:
         """`shape`, `size` and `width`."""
         return {"shape": list(self.shape), "size": self.size, "width": self.width}

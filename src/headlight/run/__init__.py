@@ -1,8 +1,9 @@
 """Carrying out a measurement over a whole corpus: shards, checkpoints, progress; without torch."""
 
 from headlight.run.checkpoint import State
-from headlight.run.engine import BatchJob, run
+from headlight.run.engine import run
 from headlight.run.example import Example
 from headlight.run.progress import Progress, show_progress
+from headlight.run.shards import BatchJob
 
 __all__ = ["BatchJob", "Example", "Progress", "State", "run", "show_progress"]

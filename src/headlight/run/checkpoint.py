@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from headlight import files
 from headlight.errors import ResultError, RunError, UsageError
 from headlight.files import Location
-from headlight.reduce import Tally
+from headlight.reduce import Tally, Tree
 from headlight.run.example import NOTHING_SEEN
 
 FILE = "checkpoint.safetensors"
@@ -26,14 +26,29 @@ class State:
     """How far a run has come, and what it has found."""
 
     tally: Tally = field(default_factory=Tally)
+    """Everything that was seen, once the corpus is at its end."""
+    tree: Tree = field(default_factory=Tree)
+    """What was seen so far, while it is not."""
     examples: int = 0
     tokens: int = 0
     digest: str = NOTHING_SEEN
     """Of the examples so far, see `digest_with`."""
-    limit: int | None = None
-    """The most tokens, padding included, that a batch may have; None while memory sufficed."""
     finished: bool = False
     """Whether the corpus is at its end."""
+
+    def with_shard(self, tally: Tally, examples: int, tokens: int, digest: str) -> "State":
+        """The state after one more shard, of which all this is known; an empty one adds nothing."""
+        return replace(
+            self,
+            tree=self.tree.push(tally) if examples else self.tree,
+            examples=self.examples + examples,
+            tokens=self.tokens + tokens,
+            digest=digest,
+        )
+
+    def merged(self) -> "State":
+        """The final state, in which everything is one tally."""
+        return replace(self, tally=self.tree.result(), tree=Tree(), finished=True)
 
 
 class Checkpoint:
@@ -73,35 +88,73 @@ class Checkpoint:
         Raises:
             RunError: if the disk is full, the folder is read-only, and so on.
         """
-        counters = {name: getattr(state, name) for name in _COUNTERS}
-        notes = {"state": counters, "signature": self.signature}
-        state.tally.save(self.path, notes, error=RunError)
+        save_state(self.path, state, {"signature": self.signature})
 
     def _load(self) -> State:
         try:
-            tally, notes = Tally.load(self.path)
-            signature, counters = notes["signature"], notes["state"]
-            state = State(tally=tally, **{name: counters[name] for name in _COUNTERS})
-        except (ResultError, KeyError, TypeError) as problem:
+            state, notes = load_state(self.path)
+            signature = notes["signature"]
+        except (ResultError, KeyError, TypeError, ValueError) as problem:
             raise RunError(
                 f"{self.path} cannot be read ({problem}); remove it, or choose another folder "
                 "with --out."
             ) from problem
-        self._check(signature)
+        check_signature(self.path.parent, signature, self.signature)
         return state
 
-    def _check(self, found: Mapping[str, Any]) -> None:
-        names = sorted(found.keys() | self.signature.keys())
-        different = [name for name in names if found.get(name) != self.signature.get(name)]
-        if different:
-            changes = "; ".join(
-                f"{name} was {_short(found, name)} and is now {_short(self.signature, name)}"
-                for name in different
-            )
-            raise RunError(
-                f"{self.path.parent} holds a run with other settings: {changes}. Repeat the old "
-                "settings, or choose another folder with --out."
-            )
+
+def save_state(path: Location, state: State, notes: Mapping[str, Any]) -> None:
+    """Write a state, and whatever else is to be known of it, as JSON.
+
+    Raises:
+        RunError: if the disk is full, the folder is read-only, and so on.
+    """
+    counters = {name: getattr(state, name) for name in _COUNTERS}
+    levels = [level for level, _ in state.tree.nodes]
+    parts = Tally({**state.tree.flat(), **{f"{_WHOLE}/{k}": v for k, v in state.tally.items()}})
+    parts.save(path, {**notes, "state": counters, "levels": levels}, error=RunError)
+
+
+def load_state(path: Location) -> tuple[State, dict[str, Any]]:
+    """What `save_state` wrote: the state, and the notes.
+
+    Raises:
+        RunError: if the file was written by a version that merged in another order.
+        ResultError: if it is missing, damaged, or something else.
+    """
+    tally, notes = Tally.load(path)
+    counters = {name: notes["state"][name] for name in _COUNTERS}
+    if "levels" not in notes:
+        raise RunError(
+            f"{path} is of an earlier version of Headlight, which merged shards in another order; "
+            "finish the run with that version, or begin anew with --overwrite."
+        )
+    start = f"{_WHOLE}/"
+    whole = {name: each for name, each in tally.items() if name.startswith(start)}
+    tree = Tree.from_flat(
+        Tally({k: v for k, v in tally.items() if k not in whole}), notes["levels"]
+    )
+    everything = Tally({name.removeprefix(start): each for name, each in whole.items()})
+    return State(tally=everything, tree=tree, **counters), notes
+
+
+def check_signature(folder: Location, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run that was begun with other settings.
+
+    Raises:
+        RunError: something differs.
+    """
+    names = sorted(found.keys() | wanted.keys())
+    different = [name for name in names if found.get(name) != wanted.get(name)]
+    if different:
+        changes = "; ".join(
+            f"{name} was {_short(found, name)} and is now {_short(wanted, name)}"
+            for name in different
+        )
+        raise RunError(
+            f"{folder} holds a run with other settings: {changes}. Repeat the old settings, or "
+            "choose another folder with --out."
+        )
 
 
 @contextmanager
@@ -177,8 +230,9 @@ def _owner(folder: Location) -> str:
     return "unknown"
 
 
+_WHOLE = "all"
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
-_COUNTERS = tuple(each.name for each in fields(State) if each.name != "tally")
+_COUNTERS = tuple(each.name for each in fields(State) if each.name not in ("tally", "tree"))
 
 
 def _short(settings: Mapping[str, Any], name: str) -> str:

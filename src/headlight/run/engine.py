@@ -1,37 +1,18 @@
 """One pass over a corpus, in shards, that survives interruptions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from headlight.errors import RunError, RunInterruptedError
 from headlight.files import Location, make_folder
-from headlight.reduce import Tally
 from headlight.run.checkpoint import Checkpoint, State
-from headlight.run.example import Example, digest_with
+from headlight.run.example import NOTHING_SEEN, Example, digest_with
 from headlight.run.progress import Progress
+from headlight.run.shards import BatchJob, ShardRunner
 
 E = TypeVar("E", bound=Example)
-
-
-@dataclass(frozen=True, slots=True)
-class BatchJob(Generic[E]):
-    """What is done with the examples; it must not depend on anything else than its arguments.
-
-    Attributes:
-        measure: One batch in, what was seen in it out, as a new tally.
-        batches: A shard in, the batches out, as positions in the shard, each exactly once.
-        length: The number of tokens of an example.
-        out_of_memory: Whether an error means that a smaller batch may succeed.
-        shard_size: Examples between two checkpoints; a kill loses at most so many.
-    """
-
-    measure: Callable[[Sequence[E]], Tally]
-    batches: Callable[[Sequence[E]], Sequence[Sequence[int]]]
-    length: Callable[[E], int]
-    out_of_memory: Callable[[BaseException], bool]
-    shard_size: int = 256
 
 
 def run(
@@ -45,8 +26,8 @@ def run(
 ) -> State:
     """Measure all examples, and keep what was found in a folder after every shard.
 
-    Shards are taken in the order of the corpus, and batches are merged in the order in which
-    `work.batches` gives them. So a run that was interrupted and resumed, any number of times, ends
+    Batches are merged in the order in which `work.batches` gives them, and shards as `Tree` does.
+    So a run that was interrupted and resumed, any number of times, ends
     with the same bits as one that was not. Memory holds a shard or two, never the corpus.
 
     Args:
@@ -95,110 +76,50 @@ class _Engine(Generic[E]):
         self.state = state
         self.checkpoint = checkpoint
         self.progress = progress
-        self.limit = state.limit
+        self.shards = ShardRunner(work, progress)
 
     def go_on(self, examples: Iterator[E]) -> State:
         self._skip(examples)
         while not self.state.finished:
-            shard = list(islice(examples, self.work.shard_size))
-            state = self._after(shard)
+            state = measure_shard(self.shards, self.state, examples)
+            state = state.merged() if state.finished else state
             if self.checkpoint:
                 self.checkpoint.save(state)
             self.state = state
         return self.state
 
     def _skip(self, examples: Iterator[E]) -> None:
-        """Pass over what is done, and make sure that it is what was done."""
-        digest, passed = State().digest, 0
-        for example in islice(examples, self.state.examples):
-            digest, passed = digest_with(digest, example), passed + 1
-        if digest != self.state.digest:
-            shorter = f", which has only {passed} now" if passed < self.state.examples else ""
-            raise RunError(
-                f"the corpus has changed since this run began: its first {self.state.examples} "
-                f"examples are no longer the same{shorter}. Restore it, or begin anew in another "
-                "folder with --out."
-            )
-        if passed and self.progress is not None:  # an empty bar counts as false
-            self.progress.skip(passed, self.state.tokens)
+        skip_done(examples, self.state)
+        if self.state.examples and self.progress is not None:  # an empty bar counts as false
+            self.progress.skip(self.state.examples, self.state.tokens)
 
-    def _after(self, shard: Sequence[E]) -> State:
-        """The state once the shard is measured; a shard that is not full is the last one."""
-        seen, digest = Tally(), self.state.digest
-        for batch in self._batches(shard):
-            seen = self._measured(batch, seen)
-        for example in shard:
-            digest = digest_with(digest, example)
-        return replace(
-            self.state,
-            tally=self.state.tally.merge(seen),
-            examples=self.state.examples + len(shard),
-            tokens=self.state.tokens + sum(map(self.work.length, shard)),
-            digest=digest,
-            limit=self.limit,
-            finished=len(shard) < self.work.shard_size,
+
+def measure_shard(shards: ShardRunner[E], state: State, examples: Iterator[E]) -> State:
+    """The state once the next shard is measured; a shard that is not full is the last one."""
+    shard = list(islice(examples, shards.work.shard_size))
+    digest = state.digest
+    for example in shard:
+        digest = digest_with(digest, example)
+    full = len(shard) == shards.work.shard_size
+    after = state.with_shard(shards.measure(shard), len(shard), shards.tokens(shard), digest)
+    return replace(after, finished=not full)
+
+
+def skip_done(examples: Iterator[E], state: State) -> None:
+    """Pass over what is done, and make sure that it is what was done.
+
+    Raises:
+        RunError: the corpus begins with other examples.
+    """
+    digest, passed = NOTHING_SEEN, 0
+    for example in islice(examples, state.examples):
+        digest, passed = digest_with(digest, example), passed + 1
+    if digest != state.digest:
+        shorter = f", which has only {passed} now" if passed < state.examples else ""
+        raise RunError(
+            f"the corpus has changed since this run began: its first {state.examples} examples are "
+            f"no longer the same{shorter}. Restore it, or begin anew in another folder with --out."
         )
-
-    def _batches(self, shard: Sequence[E]) -> Iterator[Sequence[E]]:
-        if not shard:
-            return
-        plan = self.work.batches(shard)
-        if sorted(place for batch in plan for place in batch) != list(range(len(shard))):
-            raise RunError("the batches do not hold every example of a shard exactly once.")
-        for batch in plan:
-            yield [shard[place] for place in batch]
-
-    def _measured(self, batch: Sequence[E], seen: Tally) -> Tally:
-        """Merge what is seen in a batch; halve the batch for as long as memory does not suffice."""
-        if self._fits(batch):
-            found = self._attempt(batch)
-            if found is not None:
-                self._tell(batch)
-                return seen.merge(found)
-            self._shrink(batch)
-        half = _half(batch)
-        return self._measured(batch[half:], self._measured(batch[:half], seen))
-
-    def _fits(self, batch: Sequence[E]) -> bool:
-        size = len(batch) * self._longest(batch)
-        return self.limit is None or len(batch) == 1 or size <= self.limit
-
-    def _longest(self, batch: Sequence[E]) -> int:
-        return max(map(self.work.length, batch))
-
-    def _attempt(self, batch: Sequence[E]) -> Tally | None:
-        """What is seen in the batch, or None if memory ran out.
-
-        The error must be gone before the next attempt: its traceback keeps the tensors alive.
-        """
-        try:
-            return self.work.measure(batch)
-        except Exception as error:
-            if not self.work.out_of_memory(error):
-                raise
-            if len(batch) == 1:
-                raise RunError(
-                    f"memory does not suffice for one example alone: {batch[0].name}, "
-                    f"{self.work.length(batch[0])} tokens. Shorten the examples, or use a device "
-                    "with more memory."
-                ) from error
-        return None
-
-    def _shrink(self, batch: Sequence[E]) -> None:
-        """Remember what failed, so that later batches are halved before they fail."""
-        self.limit = _half(batch) * self._longest(batch)
-        if self.progress is not None:
-            self.progress.note(
-                f"memory ran out; batches have at most {self.limit} tokens from now on"
-            )
-
-    def _tell(self, batch: Sequence[E]) -> None:
-        if self.progress is not None:
-            self.progress.advance(len(batch), sum(map(self.work.length, batch)))
-
-
-def _half(batch: Sequence[E]) -> int:
-    return (len(batch) + 1) // 2
 
 
 def _how_to_go_on(state: State, folder: Location | None) -> str:

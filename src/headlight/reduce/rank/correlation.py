@@ -92,6 +92,11 @@ class RankCorrelation(Accumulator):
         self.resolution = resolution
         self._tables = [RankTable(RESOLUTIONS[resolution]) for _ in range(math.prod(self.shape))]
 
+    @property
+    def is_exact(self) -> bool:
+        """Yes: all state is whole numbers."""
+        return True
+
     def settings(self) -> dict[str, Any]:
         """`shape` and `resolution`."""
         return {"shape": list(self.shape), "resolution": self.resolution}
