@@ -22,7 +22,8 @@ from headlight.papers.settings import ReproductionSettings
 from headlight.papers.yang2020 import LAMBDAS
 from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig
 from headlight.papers.yang2020.tagging_data import prepare_data
-from headlight.training import run_all, usable_cores
+from headlight.run.processes import usable_cores
+from headlight.training import run_all
 from headlight.training.adversarial import AdversarialObjective
 
 SENTENCES, LENGTH = 8936, 23.7

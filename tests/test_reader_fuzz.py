@@ -37,7 +37,7 @@ from headlight.corpora import (
 )
 from headlight.errors import HeadlightError
 from headlight.links import LINK_FORMATS, open_links
-from headlight.reduce import Moments, Tally
+from headlight.reduce import Moments, Tally, Tree
 from headlight.result import load, save
 from headlight.run.checkpoint import Checkpoint, State
 from headlight.studies.norms.frequency import FrequencyRanks
@@ -166,7 +166,7 @@ def a_checkpoint(folder):
     kept = Checkpoint(folder, {"seed": 0})
     moments = Moments((2,))
     moments.update(np.ones((3, 2)))
-    kept.save(State(tally=Tally({"m": moments}), examples=2, tokens=9))
+    kept.save(State(tree=Tree().push(Tally({"m": moments})), examples=2, tokens=9))
     return kept.path.read_bytes()
 
 

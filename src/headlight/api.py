@@ -15,13 +15,14 @@ from headlight.capture.loading import EMBEDDED_MODELS, EMBEDDED_NAME
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location, location
 from headlight.passage_pages import check_can_be_read_again, write_pages
-from headlight.reports import write_report
+from headlight.reports import write_configuration, write_report
 from headlight.result import load as load_result
 from headlight.settings import Settings
 from headlight.studies.catalogue import Study, find_study
 from headlight.studies.heads.settings import SurveySettings
 from headlight.vocabulary import GRADIENT
 from headlight.word_alignment.settings import INPUT_MEASURES
+from headlight.workers import check_workers, local_workers
 
 
 def run_study(
@@ -45,13 +46,18 @@ def run_study(
     Raises:
         HeadlightError: see the study.
     """
+    objects = [name for name in options if name not in ("command", "progress")]
+    check_workers(study, source, folder, objects)
+    repeats = configuration(study, source, settings, model)
     with folder.opened() as mine:
         surveys = settings if isinstance(settings, SurveySettings) and settings.pages else None
         if surveys is not None:
             check_can_be_read_again(source)
-        result = study.run(source, model, settings, folder=mine, **options)
+        if mine.shared and mine.place is not None:  # for those who join or ask how far it is
+            write_configuration(repeats, mine.place)
+        with local_workers(study, repeats, mine, model.transformer.device):
+            result = study.run(source, model, settings, folder=mine, **options)
         if mine.place is not None:
-            repeats = configuration(study, source, settings, model)
             pages = write_pages(result, source, surveys, model, mine.place) if surveys else {}
             write_report(result, mine.place, repeats, pages)
     return result
@@ -115,6 +121,7 @@ def survey(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -128,13 +135,15 @@ def survey(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.heads.settings.SurveySettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("survey", source, model, folder, progress, settings)
 
 
@@ -145,6 +154,7 @@ def norms(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -158,13 +168,15 @@ def norms(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.norms.settings.NormSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("norms", source, model, folder, progress, settings)
 
 
@@ -175,6 +187,7 @@ def contributions(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -188,13 +201,15 @@ def contributions(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.contributions.settings.ContributionSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("contributions", source, model, folder, progress, settings)
 
 
@@ -205,6 +220,7 @@ def distances(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -218,13 +234,15 @@ def distances(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.distances.settings.DistanceSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("distances", source, model, folder, progress, settings)
 
 
@@ -235,6 +253,7 @@ def importance(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -248,13 +267,15 @@ def importance(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.importance.settings.ImportanceSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("importance", source, model, folder, progress, settings)
 
 
@@ -265,6 +286,7 @@ def ablation(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -278,13 +300,15 @@ def ablation(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.ablation.settings.AblationSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("ablation", source, model, folder, progress, settings)
 
 
@@ -295,6 +319,7 @@ def identifiability(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -308,13 +333,15 @@ def identifiability(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.identifiability.settings.IdentifiabilitySettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("identifiability", source, model, folder, progress, settings)
 
 
@@ -325,6 +352,7 @@ def token_identity(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -338,13 +366,15 @@ def token_identity(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.token_identity.settings.TokenIdentitySettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("token_identity", source, model, folder, progress, settings)
 
 
@@ -355,6 +385,7 @@ def dependency(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -367,13 +398,15 @@ def dependency(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.dependency.settings.DependencySettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("dependency", source, model, folder, progress, settings)
 
 
@@ -384,6 +417,7 @@ def coreference(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -396,13 +430,15 @@ def coreference(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.coreference.settings.CoreferenceSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("coreference", source, model, folder, progress, settings)
 
 
@@ -413,6 +449,7 @@ def parser_probes(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -425,13 +462,15 @@ def parser_probes(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.parser_probes.settings.ParserProbeSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("parser_probes", source, model, folder, progress, settings)
 
 
@@ -442,6 +481,7 @@ def alignment(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -456,13 +496,15 @@ def alignment(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.alignment.settings.AlignmentSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("alignment", source, model, folder, progress, settings)
 
 
@@ -473,6 +515,7 @@ def permutation(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -487,13 +530,15 @@ def permutation(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.permutation.settings.PermutationSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("permutation", source, model, folder, progress, settings)
 
 
@@ -504,6 +549,7 @@ def faithfulness(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -518,13 +564,15 @@ def faithfulness(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.faithfulness.settings.FaithfulnessSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("faithfulness", source, model, folder, progress, settings)
 
 
@@ -535,6 +583,7 @@ def agreement(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -549,13 +598,15 @@ def agreement(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.agreement.settings.AgreementSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("agreement", source, model, folder, progress, settings)
 
 
@@ -566,6 +617,7 @@ def adversary(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -580,13 +632,15 @@ def adversary(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.adversary.settings.AdversarySettings`; ``start`` is needed.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("adversary", source, model, folder, progress, settings)
 
 
@@ -597,6 +651,7 @@ def instance_adversary(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -611,6 +666,8 @@ def instance_adversary(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see
             `headlight.studies.instance_adversary.settings.InstanceAdversarySettings`.
@@ -618,7 +675,7 @@ def instance_adversary(
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("instance_adversary", source, model, folder, progress, settings)
 
 
@@ -629,6 +686,7 @@ def guided(
     out: str | Location | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    workers: int | str | None = None,
     progress: bool = True,
     **settings: Any,
 ) -> xarray.Dataset:
@@ -643,17 +701,19 @@ def guided(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
+            number that were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.guided.settings.GuidedSettings`.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
     """
-    folder = RunFolder(path=out, resume=resume, overwrite=overwrite)
+    folder = RunFolder(path=out, resume=resume, overwrite=overwrite, workers=workers)
     return _study("guided", source, model, folder, progress, settings)
 
 
-_GIVEN_TO_ALL = ("model", "tokenizer", "out", "resume", "overwrite", "progress")
+_GIVEN_TO_ALL = ("model", "tokenizer", "out", "resume", "overwrite", "workers", "progress")
 
 
 def _study(

@@ -46,9 +46,22 @@ def write_report(
         files.write(beneath / f"{name}.csv", text.encode(errors="replace"), error=ResultError)
     page = folder / REPORT
     files.write(page, result_page(result, result.attrs.get("command", ""), pages).encode())
+    write_configuration(configuration, folder)
+    return page
+
+
+def write_configuration(configuration: Mapping[str, Any], folder: Location) -> None:
+    """Write ``config.yaml``, which repeats a run.
+
+    Args:
+        configuration: what repeats it.
+        folder: of the run.
+
+    Raises:
+        ResultError: the folder cannot be written.
+    """
     command = str(configuration["study"]).replace("_", "-")
     settings = {name: value for name, value in configuration.items() if name != "study"}
     text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
     heading = _HEADING.format(command=command, file=CONFIG)
     files.write(folder / CONFIG, (heading + text).encode(errors="replace"))
-    return page

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -99,6 +100,12 @@ class BatchRunner(Generic[E]):
         self._recorder: Recorder | None = None
         self._verified = False
         self._open = ExitStack()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        found: torch.device = self._model.transformer.device
+        return found
 
     @property
     def shard_size(self) -> int:

@@ -8,11 +8,15 @@ from shutil import rmtree
 
 from headlight.errors import HeadlightError, RunError, UsageError
 from headlight.files import Location, location, reason
-from headlight.run.checkpoint import FILE as CHECKPOINT, locked
+from headlight.run.blocks import PLAN, plans, remove_blocks, workers_at
+from headlight.run.checkpoint import FILE as CHECKPOINT, check_unlocked, locked
+from headlight.run.processes import Mode, usable_cores
 
 RESULT = "result.nc"
 REPORT = "report.html"
 TABLES = "tables"
+JOIN = "join"
+"""What a process is told that is one of any number which share a run."""
 WRITABLE = ".writable"
 """An empty object that a store is given for a moment, to see whether it takes any."""
 
@@ -26,6 +30,8 @@ class RunFolder:
             second process out; None keeps nothing.
         resume: go on with the run in it, if there is one.
         overwrite: remove the run in it first; files that a run did not write stay.
+        workers: how many processes share the run, ``auto`` for as many as there are cores, or
+            ``join`` for one of any number that were started elsewhere; None for this one alone.
         holds: files and folders that say that there is a run.
         mine: whether this process has it to itself, see `opened`.
     """
@@ -33,12 +39,47 @@ class RunFolder:
     path: Location | str | None = None
     resume: bool = False
     overwrite: bool = False
-    holds: tuple[str, ...] = (CHECKPOINT, RESULT, REPORT)
+    workers: int | str | None = None
+    holds: tuple[str, ...] = (CHECKPOINT, PLAN, RESULT, REPORT)
     mine: bool = False
 
     def __post_init__(self) -> None:
         if self.resume and self.overwrite:
             raise UsageError("a run is either resumed or overwritten; choose one of the two.")
+        self._check_workers()
+
+    def _check_workers(self) -> None:
+        if self.workers is None:
+            return
+        number = isinstance(self.workers, int) or self.workers.isdecimal()
+        if self.workers not in ("auto", JOIN) and not (number and int(self.workers) > 0):
+            raise UsageError(
+                f"workers is {self.workers}, and must be a number of processes, auto, or {JOIN}."
+            )
+        if self.path is None:
+            raise UsageError("workers share a folder; name one with --out.")
+        if self.workers == JOIN and self.overwrite:
+            raise UsageError(
+                "overwriting would remove what other workers have done; remove the folder before "
+                "the first of them joins."
+            )
+
+    @property
+    def shared(self) -> bool:
+        """Whether several processes may work in it at once."""
+        return self.workers is not None
+
+    @property
+    def mode(self) -> Mode:
+        """How passes use the folder."""
+        return "share" if self.shared else "resume" if self.resume else "begin"
+
+    @property
+    def processes(self) -> int:
+        """How many are to work on this machine, this one included."""
+        if self.workers is None or self.workers == JOIN:
+            return 1
+        return usable_cores() if self.workers == "auto" else int(self.workers)
 
     def check_free(self) -> None:
         """Refuse a folder that holds a run or a result which nobody has spoken of.
@@ -58,7 +99,7 @@ class RunFolder:
             raise
         except Exception as problem:  # drivers of stores raise errors of their own
             raise RunError(f"{folder} cannot be used: {reason(problem)}.") from problem
-        if found and not (self.resume or self.overwrite):
+        if found and not (self.resume or self.overwrite or self.shared):
             raise UsageError(
                 f"{folder} holds a run already ({found[0]}); go on with --resume, begin anew with "
                 "--overwrite, or choose another folder with --out."
@@ -82,20 +123,31 @@ class RunFolder:
             return
         self.check_free()
         folder = location(self.path, error=RunError)
+        if self.shared and not self.overwrite:
+            check_unlocked(folder)
+            yield replace(self, mine=True)
+            return
         with locked(folder):
             self.check_free()  # nobody has begun one meanwhile
             try:
                 _check_writable(folder)
                 if self.overwrite:
                     _clear(folder, self.holds)
+            except HeadlightError:
+                raise
             except Exception as problem:  # drivers of stores raise errors of their own
                 raise RunError(f"{folder} cannot be used: {reason(problem)}.") from problem
-            yield replace(self, mine=True)
+            if not self.shared:
+                yield replace(self, mine=True, workers=JOIN if any(plans(folder)) else None)
+                return
+        with replace(self, overwrite=False, resume=True).opened() as mine:
+            yield mine
 
     def tidy(self) -> None:
         """Remove what is there only so that a run can go on, once it is at its end."""
         if self.place is not None:
             with suppress(Exception):  # the result is there, and this does no harm
+                remove_blocks(self.place)
                 _remove_checkpoints(self.place)
 
 
@@ -109,6 +161,12 @@ def _check_writable(folder: Location) -> None:
 
 def _clear(folder: Location, holds: tuple[str, ...]) -> None:
     """Remove what says that there was a run; tables are replaced when there are new ones."""
+    if workers_at(folder):
+        raise RunError(
+            f"other processes are at work in {folder}; wait for them, or choose another folder "
+            "with --out."
+        )
+    remove_blocks(folder)
     for place in (folder / name for name in holds):
         if isinstance(place, Path) and place.is_dir() and not place.is_symlink():
             rmtree(place)

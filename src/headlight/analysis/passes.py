@@ -1,18 +1,21 @@
 """One pass of a model over a stream of examples, in shards and batches, with progress."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
+
+import torch
 
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture.memory import out_of_memory
 from headlight.encode import Encoded, length_batches
 from headlight.files import Location
 from headlight.result import calculated_with
-from headlight.run import BatchJob, State, run, show_progress
+from headlight.run import BatchJob, State, run, run_shared, show_progress
+from headlight.run.processes import Mode
 
 E = TypeVar("E", bound=Encoded)
 
@@ -23,7 +26,7 @@ def observe(
     *,
     signature: Mapping[str, Any],
     folder: Location | None = None,
-    resume: bool = False,
+    mode: Mode = "begin",
     max_examples: int | None = None,
     progress: bool = True,
 ) -> State:
@@ -37,7 +40,8 @@ def observe(
         step: the model and who observes it; it is opened and closed here.
         signature: all settings that the result depends on, as JSON.
         folder: where to keep the state; None keeps it in memory.
-        resume: go on from the state in the folder.
+        mode: whether to go on from the state in the folder, or to share it with other processes,
+            each of which takes other examples.
         max_examples: stop after so many.
         progress: show a bar on standard error.
 
@@ -55,14 +59,45 @@ def observe(
             shard_size=step.shard_size,
             out_of_memory=out_of_memory,
         )
+        signature = {**signature, **calculated_with()}
+        if mode == "share" and folder is not None:
+            return run_shared(
+                _First(examples, max_examples),
+                work,
+                folder=folder,
+                signature=signature,
+                hardware=hardware_of(step.device),
+                progress=bar,
+            )
         return run(
             islice(examples, max_examples),
             work,
             folder=folder,
-            signature={**signature, **calculated_with()},
-            resume=resume,
+            signature=signature,
+            resume=mode == "resume",
             progress=bar,
         )
+
+
+class _First(Iterable[E]):
+    """The first examples, which may be read several times."""
+
+    def __init__(self, examples: Iterable[E], number: int | None) -> None:
+        self._examples = examples
+        self._number = number
+
+    def __iter__(self) -> Iterator[E]:
+        return islice(self._examples, self._number)
+
+
+def hardware_of(device: torch.device) -> dict[str, str | int]:
+    """What the last bits of a result depend on besides versions and settings, in words."""
+    if device.type == "cuda":
+        return {"device": torch.cuda.get_device_name(device)}
+    if device.type != "cpu":
+        return {"device": device.type}
+    kernels = torch.backends.cpu.get_cpu_capability()
+    return {"device": "cpu", "instructions": kernels, "threads": torch.get_num_threads()}
 
 
 def _length(example: Encoded) -> int:

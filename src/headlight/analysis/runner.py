@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -24,6 +25,8 @@ from headlight.result import FORMAT, joined, load, save, versions
 from headlight.run import State
 from headlight.run.checkpoint import FILE as CHECKPOINT
 from headlight.run.example import NOTHING_SEEN, digest_with
+from headlight.run.processes import Mode
+from headlight.training.jobs import one_thread
 from headlight.vocabulary import Kinds
 
 E = TypeVar("E", bound=Encoded)
@@ -58,10 +61,10 @@ def run_study(
     """
 
     def compute(place: Location | None) -> xarray.Dataset:
-        resume = folder is not None and folder.resume
+        mode = (folder or RunFolder()).mode
         parts: list[xarray.Dataset] = []
         for one in plan.passes:
-            state = _run_pass(plan, one, observer, place, resume=resume, progress=progress)
+            state = _run_pass(plan, one, observer, place, mode=mode, progress=progress)
             read = _attributes_of_corpus(plan, state)  # before examples are read again
             part = to_dataset(one, state)
             parts.append(part.assign_attrs(read | part.attrs))
@@ -122,17 +125,52 @@ def keep_result(
     """
     with (folder or RunFolder()).opened() as mine:
         place = mine.place
-        result = _finished(place, origin, digest) if place and mine.resume else None
-        if result is None:
-            with own_precision(origin.model.transformer.device):
-                found = compute(place)
-            attributes = _attributes(origin, command) | found.attrs
-            result = found.copy()
-            result.attrs = {name: value for name, value in attributes.items() if value is not None}
-            if place:
-                save(result, place / RESULT)
+        if place and mine.shared:
+            result = _of_first(place, origin, digest, lambda: _made(origin, command, compute, mine))
+        else:
+            kept = _finished(place, origin, digest) if place and mine.resume else None
+            result = _made(origin, command, compute, mine) if kept is None else kept
         mine.tidy()
         return result
+
+
+def _made(
+    origin: Origin,
+    command: str | None,
+    compute: Callable[[Location | None], xarray.Dataset],
+    folder: RunFolder,
+) -> xarray.Dataset:
+    """A new result, kept if there is a folder."""
+    device = origin.model.transformer.device
+    # With as many threads as others that share the run: bits depend on it.
+    alone = one_thread() if folder.shared and device.type == "cpu" else nullcontext()
+    with own_precision(device), alone:
+        found = compute(folder.place)
+    attributes = _attributes(origin, command) | found.attrs
+    result = found.copy()
+    result.attrs = {name: value for name, value in attributes.items() if value is not None}
+    if folder.place:
+        save(result, folder.place / RESULT)
+    return result
+
+
+def _of_first(
+    place: Location,
+    origin: Origin,
+    digest: Callable[[], str] | None,
+    make: Callable[[], xarray.Dataset],
+) -> xarray.Dataset:
+    """The result of a shared run: that of another process if it was first, else a new one."""
+    result = _finished(place, origin, digest)
+    if result is None:
+        try:
+            return make()
+        except RunError:
+            # While this process was behind, others may have ended, and put their blocks away.
+            result = _finished(place, origin, None)
+            if result is None:
+                raise
+    return result
 
 
 def _run_pass(
@@ -141,7 +179,7 @@ def _run_pass(
     observer: Callable[[Pass, Batch, Sequence[E]], Observer],
     place: Location | None,
     *,
-    resume: bool,
+    mode: Mode,
     progress: bool,
 ) -> State:
     def observe_batch(batch: Batch, examples: Sequence[E]) -> Observer:
@@ -163,7 +201,7 @@ def _run_pass(
         runner,
         signature=plan.signature(one),
         folder=place,
-        resume=resume,
+        mode=mode,
         max_examples=plan.max_examples,
         progress=progress,
     )

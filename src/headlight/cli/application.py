@@ -14,6 +14,7 @@ from headlight.cli.printing import say
 from headlight.cli.read import READ_EXAMPLES, read
 from headlight.cli.reproduce import REPRODUCE_EXAMPLES, reproduce
 from headlight.cli.serve import SERVE_EXAMPLES, serve
+from headlight.cli.status import MERGE_EXAMPLES, STATUS_EXAMPLES, merge, status
 from headlight.cli.study import study_command
 from headlight.studies.catalogue import STUDIES
 
@@ -21,6 +22,7 @@ TEXTS = "Look at texts"
 CORPUS = "Study a corpus"
 ANNOTATED = "Study annotated text"
 TRANSLATIONS = "Align words of translations"
+RUNS = "Runs of many workers"
 PAPERS = "Papers"
 PANELS = {"text": CORPUS, "text_or_labelled": CORPUS, "parallel": TRANSLATIONS}
 """Of the studies, by what they read."""
@@ -65,6 +67,8 @@ def make_app() -> typer.Typer:
         )(study_command(study))
     made.command(epilog=ALIGN_EXAMPLES, rich_help_panel=TRANSLATIONS)(align)
     made.command(epilog=AER_EXAMPLES, rich_help_panel=TRANSLATIONS)(aer)
+    made.command(epilog=STATUS_EXAMPLES, rich_help_panel=RUNS)(status)
+    made.command(epilog=MERGE_EXAMPLES, rich_help_panel=RUNS)(merge)
     made.command(epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS)(reproduce)
     return made
 

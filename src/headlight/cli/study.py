@@ -46,6 +46,7 @@ class Request:
     out: str
     resume: bool
     overwrite: bool
+    workers: str | None
     model: str | None
     revision: str | None
     device: str
@@ -82,6 +83,15 @@ def study_command(study: Study) -> Callable[..., None]:
             bool,
             typer.Option("--overwrite", help="Remove the run in --out first.", rich_help_panel=RUN),
         ] = False,
+        workers: Annotated[
+            str | None,
+            typer.Option(
+                help="Processes that share the run: a number, auto, or join for one of any number "
+                "that were started elsewhere.",
+                metavar="N|auto|join",
+                rich_help_panel=RUN,
+            ),
+        ] = None,
         json: Annotated[
             bool,
             typer.Option(
@@ -101,6 +111,7 @@ def study_command(study: Study) -> Callable[..., None]:
             out=out,
             resume=resume,
             overwrite=overwrite,
+            workers=workers,
             model=model,
             revision=revision,
             device=device,
@@ -128,7 +139,9 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
     from headlight.analysis.folder import REPORT, RunFolder
     from headlight.files import location
 
-    folder = RunFolder(path=asked.out, resume=asked.resume, overwrite=asked.overwrite)
+    folder = RunFolder(
+        path=asked.out, resume=asked.resume, overwrite=asked.overwrite, workers=asked.workers
+    )
     folder.check_free()
 
     from headlight.api import required_head, run_study

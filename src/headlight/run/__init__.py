@@ -5,5 +5,6 @@ from headlight.run.engine import run
 from headlight.run.example import Example
 from headlight.run.progress import Progress, show_progress
 from headlight.run.shards import BatchJob
+from headlight.run.shared import run_shared
 
-__all__ = ["BatchJob", "Example", "Progress", "State", "run", "show_progress"]
+__all__ = ["BatchJob", "Example", "Progress", "State", "run", "run_shared", "show_progress"]

@@ -160,15 +160,16 @@ class BlockFolder:
 
     def is_abandoned(self, name: str) -> bool:
         """Whether nobody is at something: nobody claimed it, or whoever did is gone."""
-        path = self._claim(name)
-        try:
-            silent = files.age(path)
-            owner = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            return True
-        except (OSError, ValueError):  # it is being replaced
-            return False
-        return silent > STALE or _is_dead(owner)
+        return _is_stale(self._claim(name))
+
+    def check_there(self) -> None:
+        """Notice that others are through with everything, and have put away the blocks.
+
+        Raises:
+            RunError: the plan is gone.
+        """
+        if not (self.folder / PLAN).exists():
+            raise RunError(f"the run in {self.folder} was completed or removed by another process.")
 
     def _path(self, block: Block) -> Location:
         return self.folder / BLOCKS / f"{block.name}.safetensors"
@@ -192,6 +193,16 @@ def plans(folder: Location) -> Iterator[Location]:
     yield from (each for each in (folder, *inside) if (each / PLAN).exists())
 
 
+def workers_at(folder: Location) -> int:
+    """How many processes are at a block now, as far as their signs of life tell."""
+    return sum(map(workers_in, plans(folder)))
+
+
+def workers_in(place: Location) -> int:
+    """The same of one pass."""
+    return sum(not _is_stale(path) for path in (place / CLAIMS).glob("*.json"))
+
+
 def remove_blocks(folder: Location) -> None:
     """Remove what is there only so that a shared run can go on."""
     for place in list(plans(folder)):
@@ -200,6 +211,18 @@ def remove_blocks(folder: Location) -> None:
         for inner in (place / BLOCKS, place / CLAIMS):
             with suppress(OSError):
                 inner.rmdir()
+
+
+def _is_stale(claim: Location) -> bool:
+    """Whether nobody is at what is claimed in a file: there is none, or its owner is gone."""
+    try:
+        silent = files.age(claim)
+        owner = json.loads(claim.read_bytes())
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):  # it is being replaced
+        return False
+    return silent > STALE or _is_dead(owner)
 
 
 def _is_dead(owner: Mapping[str, Any]) -> bool:

@@ -184,6 +184,27 @@ def locked(folder: Location) -> Iterator[None]:
         yield
 
 
+def check_unlocked(folder: Location) -> None:
+    """Make the folder if need be, and refuse it if a process has it to itself.
+
+    Raises:
+        RunError: it cannot be made, or another process works in it alone.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if isinstance(folder, Path):
+            with FileLock(folder / LOCK).acquire(timeout=2):  # others look as well
+                pass
+            (folder / LOCK).unlink(missing_ok=True)
+    except Timeout:
+        raise RunError(
+            f"{folder} is in use by a run without workers (process {_owner(folder)}); wait for it, "
+            "or stop it and come again."
+        ) from None
+    except OSError as problem:
+        raise RunError(f"{folder} cannot be used: {files.reason(problem)}.") from problem
+
+
 @contextmanager
 def _made(folder: Location) -> Iterator[None]:
     is_new = not folder.exists()

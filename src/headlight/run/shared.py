@@ -77,6 +77,7 @@ class _Worker(Generic[E]):
 
     def finish(self, examples: Iterable[E], begun: State) -> State:
         while True:
+            self.blocks.check_there()
             blocks = self._pass(iter(examples), begun)
             waiting = [block for block in blocks if not self.blocks.is_done(block)]
             if not self._wait(waiting):

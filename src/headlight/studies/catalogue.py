@@ -28,6 +28,8 @@ class Study:
         settings_name: the class of its settings.
         folder: its package; by default its name.
         source: paper and section.
+        on_shards: whether it goes through its corpus once and is done, so that several processes
+            can share a run.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Study:
     settings_name: str
     source: str
     folder: str = ""
+    on_shards: bool = True
 
     @property
     def package(self) -> str:
@@ -121,6 +124,7 @@ STUDIES: dict[str, Study] = {
             "text",
             "TokenIdentitySettings",
             "Brunner et al. 2020, Section 4",
+            on_shards=False,
         ),
         Study(
             "dependency",
@@ -142,6 +146,7 @@ STUDIES: dict[str, Study] = {
             "treebank",
             "ParserProbeSettings",
             "Clark et al. 2019, Section 5",
+            on_shards=False,
         ),
         Study(
             "alignment",
@@ -184,6 +189,7 @@ STUDIES: dict[str, Study] = {
             "labelled",
             "AdversarySettings",
             "Wiegreffe and Pinter 2019, Section 4; Yang, Section 4.2",
+            on_shards=False,
         ),
         Study(
             "guided",
@@ -191,6 +197,7 @@ STUDIES: dict[str, Study] = {
             "labelled",
             "GuidedSettings",
             "Wiegreffe and Pinter 2019, Section 3.4",
+            on_shards=False,
         ),
     )
 }

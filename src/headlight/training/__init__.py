@@ -1,6 +1,6 @@
 """Training many models: one by one or in processes, each kept in a file when it is finished."""
 
-from headlight.training.jobs import Trainer, one_thread, run_all, run_stages, usable_cores
+from headlight.training.jobs import Trainer, one_thread, run_all, run_stages
 from headlight.training.kept import KeptModels, NamedJob, begin_folder
 
 __all__ = [
@@ -11,5 +11,4 @@ __all__ = [
     "one_thread",
     "run_all",
     "run_stages",
-    "usable_cores",
 ]

@@ -1,7 +1,6 @@
 """Training a list of models, in this process or in several, and saying how far it has come."""
 
 import multiprocessing
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -13,6 +12,7 @@ import torch
 
 from headlight.errors import RunError
 from headlight.run import Progress, show_progress
+from headlight.run.processes import usable_cores
 
 Job = TypeVar("Job")
 Asked = TypeVar("Asked", contravariant=True)
@@ -67,13 +67,6 @@ def _shown(jobs: int, show: bool) -> Iterator[Progress | None]:
         return
     with show_progress(jobs, unit="models") as progress:
         yield progress
-
-
-def usable_cores() -> int:
-    """Those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not everywhere
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def run_all(

@@ -129,7 +129,7 @@ def _compare_with_exact(
         runner,
         signature={**plan.signature(), "compared": settings.exact},
         folder=outer.place and outer.place / EXACT,
-        resume=outer.resume,
+        mode=outer.mode,
         max_examples=settings.exact,
         progress=progress,
     )

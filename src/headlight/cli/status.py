@@ -1,0 +1,105 @@
+"""`headlight status` and `headlight merge`: runs that several processes share."""
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headlight.cli.printing import say, say_json
+from headlight.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from headlight.files import Location
+
+Run = Annotated[str, typer.Argument(help="Folder of the run, or its address in a store.")]
+
+STATUS_EXAMPLES = "Example: [bold]headlight status run/[/bold]"
+MERGE_EXAMPLES = "Example: [bold]headlight merge run/[/bold]"
+
+
+def status(
+    run: Run,
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Say how far a run has come, and how many processes are at it.
+
+    Reads the names of files only, wherever the workers are.
+    """
+    found = _status(_existing(run))
+    if json:
+        say_json(found)
+        return
+    for each in found["passes"]:
+        say(
+            f"{each['pass']}: {each['blocks']:,} blocks measured "
+            f"(about {each['examples']:,} examples), {each['workers']} workers at others"
+        )
+    if found["alone"]:
+        say("begun by one process without workers")
+    say("finished: result.nc is there" if found["finished"] else "not finished")
+
+
+def merge(run: Run) -> None:
+    """Make the result of what workers have measured; what is missing is measured first.
+
+    The settings are those of the run's config.yaml.
+    """
+    from headlight.analysis.folder import RESULT
+    from headlight.cli.application import app
+    from headlight.run.blocks import PLAN, plans
+
+    folder = _existing(run)
+    if (folder / RESULT).exists():
+        say(f"{folder / RESULT} is there already")
+        return
+    place = next(plans(folder), None)
+    if place is None:
+        raise UsageError(
+            f"{folder} holds no run with workers; go on with its command and --resume."
+        )
+    name = str(_read(place / PLAN)["signature"]["study"]).replace("_", "-")
+    config = str(folder / "config.yaml")
+    app([name, "--config", config, "--out", run, "--workers", "join"], standalone_mode=False)
+
+
+def _existing(run: str) -> "Location":
+    from headlight.files import location
+
+    folder = location(run, error=RunError)
+    if not folder.exists():
+        raise UsageError(f"{folder} is no folder; name that of a run.")
+    return folder
+
+
+def _status(folder: "Location") -> dict[str, Any]:
+    from headlight.analysis.folder import RESULT
+    from headlight.run.blocks import PLAN, Block, blocks_done, plans, workers_in
+    from headlight.run.checkpoint import FILE
+
+    passes = []
+    for place in plans(folder):
+        signature = _read(place / PLAN)["signature"]
+        names = blocks_done(place)
+        shards = sum(Block(int(name.partition("-")[0]), "").shards for name in names)
+        inner = "" if place == folder else f", {place.name}"
+        passes.append(
+            {
+                "pass": f"{signature.get('study', 'run')}{inner}",
+                "blocks": len(names),
+                "examples": shards * int(signature["shard_size"]),
+                "workers": workers_in(place),
+            }
+        )
+    finished = (folder / RESULT).exists()
+    alone = not finished and not passes and (folder / FILE).exists()
+    if not (passes or finished or alone):
+        raise UsageError(f"{folder} holds no run; name the folder of one.")
+    return {"folder": str(folder), "finished": finished, "alone": alone, "passes": passes}
+
+
+def _read(plan: "Location") -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(plan.read_bytes())
+    except (OSError, ValueError) as problem:
+        raise RunError(f"{plan} cannot be read; begin anew with --overwrite.") from problem
+    return found

@@ -1,0 +1,129 @@
+"""Other processes of this machine that work on a run while this one does."""
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+import yaml
+
+from headlight.analysis.folder import JOIN, RunFolder
+from headlight.errors import UsageError
+from headlight.files import remove_partials
+from headlight.studies.catalogue import Study
+
+PATIENCE = 10.0
+"""Seconds that a process is given to end before it is killed."""
+
+
+def check_workers(study: Study, source: Any, folder: RunFolder, objects: Sequence[str]) -> None:
+    """Refuse what several processes cannot do.
+
+    Args:
+        study: which.
+        source: what it reads.
+        folder: of the run.
+        objects: names of what it was given that only this process has.
+
+    Raises:
+        UsageError: the study does not go through a corpus once, or the corpus cannot be opened by
+            other processes.
+    """
+    if not folder.shared:
+        return
+    if not study.on_shards:
+        raise UsageError(
+            f"{study.name} trains models after it has read the corpus, which workers cannot share; "
+            "leave out workers."
+        )
+    if source is not None and (not isinstance(source, str | Path) or str(source) == "-"):
+        raise UsageError(
+            "each worker reads the corpus by itself; give a path or hf:NAME, or leave out workers."
+        )
+    if objects:
+        raise UsageError(
+            f"{', '.join(objects)} cannot be handed to other processes; leave out workers."
+        )
+
+
+@contextmanager
+def local_workers(
+    study: Study, configuration: Mapping[str, Any], folder: RunFolder, device: torch.device
+) -> Iterator[None]:
+    """Processes that join the run in the folder, as long as the block lasts.
+
+    Each is the command of the study with ``--workers join``.  What they had not finished when they
+    ended is done by this process.
+
+    Args:
+        study: which.
+        configuration: what repeats the run, as a config file holds it.
+        folder: of the run.
+        device: of the model; of several GPUs each process takes another.
+    """
+    others = folder.processes - 1
+    if not others:
+        yield
+        return
+    with TemporaryDirectory() as scratch, ExitStack() as stack:
+        options = {name: value for name, value in configuration.items() if name != "study"}
+        config = Path(scratch) / "config.yaml"
+        config.write_text(yaml.safe_dump(options, allow_unicode=True), encoding="utf-8")
+        command = [sys.executable, "-m", "headlight", study.name.replace("_", "-")]
+        command += ["--config", str(config), "--out", str(folder.place), "--workers", JOIN]
+        logs = [Path(scratch) / f"{number}.log" for number in range(others)]
+        started = []
+        for number, log in enumerate(logs):
+            errors = stack.enter_context(log.open("wb"))
+            place = ["--device", device_of(device, number + 1)]
+            started.append(_start([*command, *place], errors))
+        try:
+            yield
+        finally:
+            failed = [log for each, log in zip(started, logs, strict=True) if each.poll()]
+            _end(started)
+            if isinstance(folder.place, Path):
+                remove_partials(folder.place)
+        for log in failed:
+            lines = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+            warnings.warn(
+                f"a worker ended early, and others did its work: {lines[-1]}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+def device_of(device: torch.device, number: int) -> str:
+    """Where the model of a worker is: of several GPUs each in turn has one."""
+    if device.type != "cuda":
+        return device.type
+    return f"cuda:{((device.index or 0) + number) % torch.cuda.device_count()}"
+
+
+def _start(command: Sequence[str], errors: Any) -> subprocess.Popen[bytes]:
+    threads = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        env={**os.environ, **threads},
+        start_new_session=True,  # Ctrl-C is for the first process, which ends the others
+    )
+
+
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    for each in processes:
+        each.terminate()
+    for each in processes:
+        try:
+            each.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            each.kill()
+            each.wait()

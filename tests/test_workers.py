@@ -1,0 +1,139 @@
+"""Runs that several processes share: the bits of one process, and what is refused."""
+
+import json
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+import headlight
+from headlight.analysis import passes
+from headlight.analysis.folder import RunFolder
+from headlight.cli.program import _run as command
+from headlight.errors import RunError, UsageError
+from headlight.run.blocks import PLAN
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
+from headlight.training import one_thread
+from headlight.workers import device_of
+from studies.models import model, texts
+
+SETTINGS = SurveySettings(max_length=16)
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
+
+
+def alone(number: int):
+    with one_thread():
+        return survey(texts(number), model("bert"), SETTINGS, progress=False)
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_one_that_joins_alone_finds_what_one_process_finds(tmp_path: Path) -> None:
+    folder = RunFolder(path=tmp_path, workers="join")
+    found = survey(texts(19), model("bert"), SETTINGS, folder=folder, progress=False)
+    assert found.drop_attrs().identical(alone(19).drop_attrs())
+    assert found.attrs["corpus_digest"] == alone(19).attrs["corpus_digest"]
+    assert {path.name for path in tmp_path.iterdir()} == {"result.nc"}
+
+
+@pytest.mark.usefixtures("small_shards")
+@pytest.mark.parametrize("later", [{"resume": True}, {"workers": 1}])
+def test_what_one_began_others_go_on_with(
+    later: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = alone(19)
+    measured, calls = passes.BatchRunner.__call__, 0
+
+    def interrupted(self, examples):
+        nonlocal calls
+        calls += 1
+        if calls > 2:
+            raise KeyboardInterrupt
+        return measured(self, examples)
+
+    first = RunFolder(path=tmp_path, workers="join" if "resume" in later else None)
+    with monkeypatch.context() as patch, one_thread():
+        patch.setattr(passes.BatchRunner, "__call__", interrupted)
+        with pytest.raises(headlight.errors.RunInterruptedError, match="interrupted"):
+            survey(texts(19), model("bert"), SETTINGS, folder=first, progress=False)
+    folder = RunFolder(path=tmp_path, **later)
+    with one_thread():
+        found = survey(texts(19), model("bert"), SETTINGS, folder=folder, progress=False)
+    assert found.drop_attrs().identical(whole.drop_attrs())
+
+
+def test_other_processes_of_this_machine_work_as_well(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n\n".join(f"Line {place} is short." for place in range(600)))
+    options = {"max_length": 16, "passages": False, "progress": False}
+    with one_thread():
+        expected = headlight.survey(corpus, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a worker that ended early
+        found = headlight.survey(corpus, out=tmp_path / "run", workers=2, **options)
+    assert found.drop_attrs().identical(expected.drop_attrs())
+    assert (tmp_path / "run" / "report.html").exists()
+    assert not (tmp_path / "run" / PLAN).exists()
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_status_and_merge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n\n".join(f"Line {place} is short." for place in range(10)))
+    run = tmp_path / "run"
+    arguments = [str(corpus), "--max-length", "16", "--no-passages", "--out", str(run)]
+    assert command(["status", str(tmp_path)]) == UsageError.exit_code
+    assert "holds no run" in capsys.readouterr().err
+    stop_before_the_result(arguments)
+    assert command(["status", str(run), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["finished"] is False
+    assert found["passes"] == [{"pass": "survey", "blocks": 3, "examples": 12, "workers": 0}]
+    assert command(["merge", str(run)]) == 0
+    assert command(["status", str(run)]) == 0
+    assert "finished" in capsys.readouterr().out
+    assert headlight.open(run).attrs["examples"] == 10
+
+
+def stop_before_the_result(arguments: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+
+        def stop(*_: object) -> None:
+            raise RunError("stopped here.")
+
+        patch.setattr("headlight.run.shared._Worker._merged", stop)
+        assert command(["survey", *arguments, "--workers", "join"]) == RunError.exit_code
+
+
+@pytest.mark.parametrize(
+    ("study", "source", "options", "message"),
+    [
+        ("survey", "x.txt", {"workers": 0, "out": "run"}, "workers is 0"),
+        ("survey", "x.txt", {"workers": "many", "out": "run"}, "workers is many"),
+        ("survey", "x.txt", {"workers": 2}, "workers share a folder"),
+        ("survey", ["a text"], {"workers": 2, "out": "run"}, "each worker reads the corpus"),
+        ("survey", "-", {"workers": "join", "out": "run"}, "each worker reads the corpus"),
+        ("token_identity", "x.txt", {"workers": 2, "out": "run"}, "token_identity trains models"),
+        ("survey", None, {"workers": "join", "out": "run", "overwrite": True}, "would remove"),
+    ],
+)
+def test_what_cannot_be_shared_is_refused(
+    study: str, source, options, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.txt").write_text("A text.\n")
+    with pytest.raises(UsageError, match=message):
+        getattr(headlight, study)(source, progress=False, **options)
+    assert not Path("run").exists()
+
+
+def test_of_several_devices_each_worker_has_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    devices = [device_of(torch.device("cuda", 0), number) for number in range(4)]
+    assert devices == ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]
+    assert device_of(torch.device("cpu"), 1) == "cpu"
