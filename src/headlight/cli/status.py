@@ -39,13 +39,12 @@ def status(
     say("finished: result.nc is there" if found["finished"] else "not finished")
 
 
-def merge(run: Run) -> None:
+def merge(context: typer.Context, run: Run) -> None:
     """Make the result of what workers have measured; what is missing is measured first.
 
     The settings are those of the run's config.yaml.
     """
     from headlight.analysis.folder import RESULT
-    from headlight.cli.application import app
     from headlight.run.blocks import PLAN, plans
 
     folder = _existing(run)
@@ -59,7 +58,10 @@ def merge(run: Run) -> None:
         )
     name = str(_read(place / PLAN)["signature"]["study"]).replace("_", "-")
     config = str(folder / "config.yaml")
-    app([name, "--config", config, "--out", run, "--workers", "join"], standalone_mode=False)
+    program = context.find_root().command
+    program.main(
+        [name, "--config", config, "--out", run, "--workers", "join"], standalone_mode=False
+    )
 
 
 def _existing(run: str) -> "Location":
