@@ -14,7 +14,7 @@ from headlight.cli.printing import say
 from headlight.cli.read import READ_EXAMPLES, read
 from headlight.cli.reproduce import REPRODUCE_EXAMPLES, reproduce
 from headlight.cli.serve import SERVE_EXAMPLES, serve
-from headlight.cli.status import MERGE_EXAMPLES, STATUS_EXAMPLES, merge, status
+from headlight.cli.status import MERGE_EXAMPLES, STATUS_EXAMPLES, merge_command, status
 from headlight.cli.study import study_command
 from headlight.studies.catalogue import STUDIES
 
@@ -68,7 +68,9 @@ def make_app() -> typer.Typer:
     made.command(epilog=ALIGN_EXAMPLES, rich_help_panel=TRANSLATIONS)(align)
     made.command(epilog=AER_EXAMPLES, rich_help_panel=TRANSLATIONS)(aer)
     made.command(epilog=STATUS_EXAMPLES, rich_help_panel=RUNS)(status)
-    made.command(epilog=MERGE_EXAMPLES, rich_help_panel=RUNS)(merge)
+    made.command(epilog=MERGE_EXAMPLES, rich_help_panel=RUNS)(
+        merge_command(lambda arguments: made(arguments, standalone_mode=False))
+    )
     made.command(epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS)(reproduce)
     return made
 

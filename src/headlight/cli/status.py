@@ -1,6 +1,7 @@
 """`headlight status` and `headlight merge`: runs that several processes share."""
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,29 +40,31 @@ def status(
     say("finished: result.nc is there" if found["finished"] else "not finished")
 
 
-def merge(context: typer.Context, run: Run) -> None:
-    """Make the result of what workers have measured; what is missing is measured first.
+def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]:
+    """The command `merge`, which asks the program itself to go on with a run."""
 
-    The settings are those of the run's config.yaml.
-    """
-    from headlight.analysis.folder import RESULT
-    from headlight.run.blocks import PLAN, plans
+    def merge(run: Run) -> None:
+        """Make the result of what workers have measured; what is missing is measured first.
 
-    folder = _existing(run)
-    if (folder / RESULT).exists():
-        say(f"{folder / RESULT} is there already")
-        return
-    place = next(plans(folder), None)
-    if place is None:
-        raise UsageError(
-            f"{folder} holds no run with workers; go on with its command and --resume."
-        )
-    name = str(_read(place / PLAN)["signature"]["study"]).replace("_", "-")
-    config = str(folder / "config.yaml")
-    program = context.find_root().command
-    program.main(
-        [name, "--config", config, "--out", run, "--workers", "join"], standalone_mode=False
-    )
+        The settings are those of the run's config.yaml.
+        """
+        from headlight.analysis.folder import RESULT
+        from headlight.run.blocks import PLAN, plans
+
+        folder = _existing(run)
+        if (folder / RESULT).exists():
+            say(f"{folder / RESULT} is there already")
+            return
+        place = next(plans(folder), None)
+        if place is None:
+            raise UsageError(
+                f"{folder} holds no run with workers; go on with its command and --resume."
+            )
+        name = str(_read(place / PLAN)["signature"]["study"]).replace("_", "-")
+        config = str(folder / "config.yaml")
+        program([name, "--config", config, "--out", run, "--workers", "join"])
+
+    return merge
 
 
 def _existing(run: str) -> "Location":
