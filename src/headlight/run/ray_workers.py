@@ -1,0 +1,137 @@
+"""Workers on a Ray cluster: processes that take part in a run, wherever there is room for them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from headlight.errors import HeadlightError, RunError, UsageError
+
+PREFIX = "ray://"
+LOOK = 1.0
+"""Seconds between two looks at how far the workers are."""
+LOST_IN_A_ROW = 5
+"""So many workers may be lost, one after the other, before another block is finished."""
+
+
+def work_on_ray(
+    take_part: Callable[[], object],
+    address: str,
+    *,
+    done: Callable[[], int],
+    look: Callable[[int], None] = lambda workers: None,
+) -> None:
+    """Let a cluster do something on all its devices at once, until every worker has returned.
+
+    There is one worker for each GPU of the cluster, or for each processor core where it has no GPU;
+    nodes that come later get workers as well.  A worker that is lost, alone or with its node, is
+    replaced wherever there is room: what it was at, whoever finds it takes over.
+
+    Args:
+        take_part: what a worker does; it returns when no work is left.  It goes to the nodes by
+            name, and headlight is installed there.
+        address: ``ray`` is the cluster that this machine is part of, or else this machine alone;
+            ``ray://HOST:PORT`` is another, see Ray Client.
+        done: how much is finished, which is asked when workers are lost.
+        look: called once in a while with the number of workers.
+
+    Raises:
+        UsageError: Ray is not installed, or there is no cluster at the address.
+        RunError: workers are lost again and again, and nothing is finished.
+        HeadlightError: what a worker raises.
+    """
+    with _connected(address) as ray:
+        _Crew(ray, take_part, done).work(look)
+
+
+class _Crew:
+    """The workers, and how many of them were lost in a row."""
+
+    def __init__(self, ray: Any, take_part: Callable[[], object], done: Callable[[], int]) -> None:
+        self._ray = ray
+        self._done = done
+        self._kind = "GPU" if ray.cluster_resources().get("GPU") else "CPU"
+        needs = {"num_gpus": 1} if self._kind == "GPU" else {"num_cpus": 1}
+        # Ray would bind retries to what is gone; here, whoever has room takes part again.
+        self._worker = ray.remote(**needs, max_retries=0)(_call)
+        self._take_part = take_part
+        self._workers: list[Any] = []
+        self._through = False
+        self._lost = 0
+        self._finished = done()
+
+    def work(self, look: Callable[[int], None]) -> None:
+        """Keep as many at work as there is room for, until the first finds no work left."""
+        try:
+            while not self._through:
+                self._hire()
+                self._dismiss()
+                look(len(self._workers))
+            while self._workers:  # they are about to return
+                self._dismiss()
+        finally:
+            for worker in self._workers:
+                self._ray.cancel(worker, force=True)
+
+    def _hire(self) -> None:
+        room = max(1, int(self._ray.cluster_resources().get(self._kind, 0)))
+        for _ in range(room - len(self._workers)):
+            self._workers.append(self._worker.remote(self._take_part))
+
+    def _dismiss(self) -> None:
+        """Let those go who have returned, or are lost.
+
+        Raises:
+            HeadlightError: what one of them raised.
+        """
+        ended, self._workers = self._ray.wait(self._workers, timeout=LOOK)
+        for worker in ended:
+            try:
+                self._ray.get(worker)
+                self._through = True
+            except self._ray.exceptions.RayTaskError as error:
+                if isinstance(error.cause, HeadlightError):
+                    raise error.cause from None
+                raise
+            except self._ray.exceptions.RayError as error:
+                self._lose(error)
+
+    def _lose(self, error: Exception) -> None:
+        finished = self._done()
+        self._lost = self._lost + 1 if finished == self._finished else 1
+        self._finished = finished
+        if self._lost >= LOST_IN_A_ROW and not self._through:
+            raise RunError(
+                f"{self._lost} workers in a row were lost before they had finished a block "
+                f"({str(error).splitlines()[0].rstrip('.')}); if their memory does not suffice, "
+                "allow fewer tokens in a batch, then go on with --resume."
+            ) from error
+
+
+def _call(take_part: Callable[[], object]) -> None:
+    """Ray takes functions only, and what is returned would travel."""
+    take_part()
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    """Ray, connected; a connection of the caller's own is used, and stays."""
+    try:
+        import ray  # some seconds, and an extra
+    except ImportError as problem:
+        raise UsageError(
+            "workers on Ray need it; pip install 'headlight-attention[ray]'."
+        ) from problem
+    if ray.is_initialized():
+        yield ray
+        return
+    try:
+        ray.init(address if address.startswith(PREFIX) else None, log_to_driver=False)
+    except (ConnectionError, OSError, RuntimeError) as problem:
+        raise UsageError(
+            f"there is no Ray cluster at {address} ({str(problem).splitlines()[0].rstrip('.')}); "
+            "check the address."
+        ) from problem
+    try:
+        yield ray
+    finally:
+        ray.shutdown()

@@ -1,0 +1,105 @@
+"""Workers on Ray: all take part, lost ones are replaced, and one sentence says why it ends."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from headlight.errors import RunError, UsageError
+from headlight.run.ray_workers import work_on_ray
+
+ray = pytest.importorskip("ray")
+cluster_utils = pytest.importorskip("ray.cluster_utils")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[object]:
+    made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    ray.init(made.address, log_to_driver=False)
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # which workers cannot import
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def finished(folder: Path) -> int:
+    return len(list(folder.glob("*.done")))
+
+
+def take_part(folder: Path, pieces: int, deadly: int = 0, pause: float = 0.0) -> None:
+    """Do pieces until all are done; the first so many times, die before one is."""
+    for piece in range(pieces):
+        done = folder / f"{piece}.done"
+        if done.exists():
+            continue
+        deaths = len(list(folder.glob("*.death")))
+        if deaths < deadly:
+            (folder / f"{deaths}.death").touch()
+            os._exit(1)
+        time.sleep(pause)
+        done.write_text(ray.get_runtime_context().get_node_id())
+
+
+def refuse() -> None:
+    raise RunError("memory does not suffice.")
+
+
+def die() -> None:
+    os._exit(1)
+
+
+def test_lost_workers_are_replaced(cluster: object, tmp_path: Path) -> None:
+    seen: list[int] = []
+    work_on_ray(
+        partial(take_part, tmp_path, 3, deadly=1),
+        "ray",
+        done=partial(finished, tmp_path),
+        look=seen.append,
+    )
+    assert finished(tmp_path) == 3
+    assert max(seen) == 1
+
+
+def test_what_a_worker_refuses_is_refused(cluster: object) -> None:
+    with pytest.raises(RunError, match=r"^memory does not suffice\.$"):
+        work_on_ray(refuse, "ray", done=lambda: 0)
+
+
+def test_workers_that_are_always_lost_end_the_run(cluster: object, monkeypatch) -> None:
+    monkeypatch.setattr("headlight.run.ray_workers.LOST_IN_A_ROW", 2)
+    with pytest.raises(RunError, match=r"2 workers in a row were lost .* --resume"):
+        work_on_ray(die, "ray", done=lambda: 0)
+
+
+def test_a_node_may_leave_while_it_works(cluster, tmp_path: Path) -> None:
+    node = cluster.add_node(num_cpus=1)
+
+    def leave(workers: int) -> None:
+        nonlocal node
+        if node is not None and finished(tmp_path):
+            cluster.remove_node(node)
+            node = None
+
+    work_on_ray(
+        partial(take_part, tmp_path, 30, pause=0.1),
+        "ray",
+        done=partial(finished, tmp_path),
+        look=leave,
+    )
+    assert node is None
+    assert finished(tmp_path) == 30
+
+
+def test_without_a_cluster_at_the_address_is_one_sentence(monkeypatch) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise ConnectionError("nobody answers\nfor 30 s")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(UsageError, match=r"no Ray cluster at ray://a:1 \(nobody answers\)"):
+        work_on_ray(die, "ray://a:1", done=lambda: 0)
