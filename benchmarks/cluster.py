@@ -42,7 +42,7 @@ class Surveyor:
 
 def main(count: int = 3) -> list[tuple[str, str, str, str]]:
     """Rows of the table: what, measured, target, remark."""
-    ray.init(num_cpus=1, log_to_driver=False)
+    ray.init("local", num_cpus=1, log_to_driver=False)
     here, there = Surveyor(), ray.remote(num_cpus=1)(Surveyor).remote()
     ways: dict[str, Callable[[], object]] = {
         "plain": lambda: here.survey(None),

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import xarray
 
 import headlight.accessor  # noqa: F401 - results can make their tables, pictures and pages
-from headlight.analysis.folder import RESULT, RunFolder
+from headlight.analysis.folder import JOIN, RESULT, RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.loading import EMBEDDED_MODELS, EMBEDDED_NAME
 from headlight.errors import UnknownNameError, UsageError
@@ -22,7 +23,7 @@ from headlight.studies.catalogue import Study, find_study
 from headlight.studies.heads.settings import SurveySettings
 from headlight.vocabulary import GRADIENT
 from headlight.word_alignment.settings import INPUT_MEASURES
-from headlight.workers import check_workers, local_workers
+from headlight.workers import at_home, check_workers, local_workers, ray_workers
 
 
 def run_study(
@@ -55,12 +56,43 @@ def run_study(
             check_can_be_read_again(source)
         if mine.shared and mine.place is not None:  # for those who join or ask how far it is
             write_configuration(repeats, mine.place)
+        if mine.on_ray:
+            take = partial(take_part, repeats, str(mine.place), str(Path.cwd()))
+            ray_workers(take, mine, show=options.get("progress", True))
         with local_workers(study, repeats, mine, model.transformer.device):
             result = study.run(source, model, settings, folder=mine, **options)
         if mine.place is not None:
             pages = write_pages(result, source, surveys, model, mine.place) if surveys else {}
             write_report(result, mine.place, repeats, pages)
     return result
+
+
+def take_part(configuration: Mapping[str, Any], folder: str, home: str) -> None:
+    """Be one of the workers of a run, in a process that knows nothing else of it.
+
+    Args:
+        configuration: what repeats the run, see `configuration`.
+        folder: of the run.
+        home: the working directory of the first process, from which paths are meant.
+
+    Raises:
+        HeadlightError: see `run_study`.
+    """
+    given = dict(configuration)
+    study, source = find_study(given.pop("study")), given.pop("source", None)
+    model, tokenizer = given.pop("model", study.default_model), given.pop("tokenizer", None)
+    loading = {name: given.pop(name) for name in ("revision", "dtype") if name in given}
+    settings = study.settings.from_mapping(given)
+    with at_home(home):
+        loaded = load_model(
+            model,
+            tokenizer,
+            **loading,
+            head=required_head(study, settings),
+            layers=getattr(settings, "layers", None),
+        )
+        mine = RunFolder(path=folder, workers=JOIN)
+        run_study(study, source, settings, loaded, mine, progress=False)
 
 
 def configuration(
@@ -135,8 +167,9 @@ def survey(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.heads.settings.SurveySettings`.
 
@@ -168,8 +201,9 @@ def norms(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.norms.settings.NormSettings`.
 
@@ -201,8 +235,9 @@ def contributions(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.contributions.settings.ContributionSettings`.
 
@@ -234,8 +269,9 @@ def distances(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.distances.settings.DistanceSettings`.
 
@@ -267,8 +303,9 @@ def importance(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.importance.settings.ImportanceSettings`.
 
@@ -300,8 +337,9 @@ def ablation(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.ablation.settings.AblationSettings`.
 
@@ -333,8 +371,9 @@ def identifiability(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.identifiability.settings.IdentifiabilitySettings`.
 
@@ -366,8 +405,9 @@ def token_identity(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.token_identity.settings.TokenIdentitySettings`.
 
@@ -398,8 +438,9 @@ def dependency(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.dependency.settings.DependencySettings`.
 
@@ -430,8 +471,9 @@ def coreference(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.coreference.settings.CoreferenceSettings`.
 
@@ -462,8 +504,9 @@ def parser_probes(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.parser_probes.settings.ParserProbeSettings`.
 
@@ -496,8 +539,9 @@ def alignment(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.alignment.settings.AlignmentSettings`.
 
@@ -530,8 +574,9 @@ def permutation(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.permutation.settings.PermutationSettings`.
 
@@ -564,8 +609,9 @@ def faithfulness(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.faithfulness.settings.FaithfulnessSettings`.
 
@@ -598,8 +644,9 @@ def agreement(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.agreement.settings.AgreementSettings`.
 
@@ -632,8 +679,9 @@ def adversary(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.adversary.settings.AdversarySettings`; ``start`` is needed.
 
@@ -666,8 +714,9 @@ def instance_adversary(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see
             `headlight.studies.instance_adversary.settings.InstanceAdversarySettings`.
@@ -701,8 +750,9 @@ def guided(
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, or ``"join"`` for one of any
-            number that were started elsewhere.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number that
+            were started elsewhere.
         progress: show a bar on standard error.
         settings: see `headlight.studies.guided.settings.GuidedSettings`.
 

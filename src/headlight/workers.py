@@ -1,11 +1,12 @@
 """Other processes of this machine that work on a run while this one does."""
 
 import os
+import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, chdir, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,8 +15,11 @@ import torch
 import yaml
 
 from headlight.analysis.folder import JOIN, RunFolder
-from headlight.errors import UsageError
+from headlight.errors import RunError, UsageError
 from headlight.files import remove_partials
+from headlight.run import show_progress
+from headlight.run.blocks import blocks_done, plans
+from headlight.run.ray_workers import work_on_ray
 from headlight.studies.catalogue import Study
 
 PATIENCE = 10.0
@@ -127,3 +131,48 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         except subprocess.TimeoutExpired:
             each.kill()
             each.wait()
+
+
+def ray_workers(take_part: Callable[[], object], folder: RunFolder, *, show: bool) -> None:
+    """Workers on a Ray cluster, until all is done; see `headlight.run.ray_workers`.
+
+    Args:
+        take_part: joins the run in a process that knows nothing of it.
+        folder: of the run, which all nodes see.
+        show: whether to say how far it has come.
+    """
+    place = folder.place
+    if place is None:
+        return
+    done, working = 0, 0
+
+    def blocks() -> int:
+        return sum(len(blocks_done(each)) for each in plans(place))
+
+    with show_progress(None, unit="blocks") if show else nullcontext() as bar:
+
+        def look(workers: int) -> None:
+            nonlocal done, working
+            if bar is not None:
+                if workers != working:
+                    bar.note(f"workers on Ray: {workers}")
+                bar.advance(max(blocks() - done, 0), 0)
+                done, working = max(blocks(), done), workers
+
+        work_on_ray(take_part, str(folder.workers), done=blocks, look=look)
+
+
+@contextmanager
+def at_home(home: str) -> Iterator[None]:
+    """Work where the first process of a run works, so that paths mean the same.
+
+    Raises:
+        RunError: this machine has no such folder.
+    """
+    if not Path(home).is_dir():
+        raise RunError(
+            f"{socket.gethostname()} has no folder {home}, in which the run was begun; begin it in "
+            "a folder that all nodes share."
+        )
+    with chdir(home):
+        yield

@@ -15,6 +15,7 @@ from headlight.run.processes import Mode, usable_cores
 RESULT = "result.nc"
 REPORT = "report.html"
 TABLES = "tables"
+RAY = "ray"
 JOIN = "join"
 """What a process is told that is one of any number which share a run."""
 WRITABLE = ".writable"
@@ -52,9 +53,14 @@ class RunFolder:
         if self.workers is None:
             return
         number = isinstance(self.workers, int) or self.workers.isdecimal()
-        if self.workers not in ("auto", JOIN) and not (number and int(self.workers) > 0):
+        if (
+            not self.on_ray
+            and self.workers not in ("auto", JOIN)
+            and not (number and int(self.workers) > 0)
+        ):
             raise UsageError(
-                f"workers is {self.workers}, and must be a number of processes, auto, or {JOIN}."
+                f"workers is {self.workers}, and must be a number of processes, auto, {RAY}, "
+                f"ray://HOST:PORT, or {JOIN}."
             )
         if self.path is None:
             raise UsageError("workers share a folder; name one with --out.")
@@ -75,9 +81,14 @@ class RunFolder:
         return "share" if self.shared else "resume" if self.resume else "begin"
 
     @property
+    def on_ray(self) -> bool:
+        """Whether workers are started on a Ray cluster."""
+        return str(self.workers).partition("://")[0] == RAY
+
+    @property
     def processes(self) -> int:
         """How many are to work on this machine, this one included."""
-        if self.workers is None or self.workers == JOIN:
+        if self.workers is None or self.workers == JOIN or self.on_ray:
             return 1
         return usable_cores() if self.workers == "auto" else int(self.workers)
 

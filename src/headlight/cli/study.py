@@ -86,9 +86,9 @@ def study_command(study: Study) -> Callable[..., None]:
         workers: Annotated[
             str | None,
             typer.Option(
-                help="Processes that share the run: a number, auto, or join for one of any number "
-                "that were started elsewhere.",
-                metavar="N|auto|join",
+                help="Processes that share the run: a number, auto, ray or ray://HOST:PORT for "
+                "those of a cluster, or join for one of any number that were started elsewhere.",
+                metavar="N|auto|ray|join",
                 rich_help_panel=RUN,
             ),
         ] = None,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import headlight
 from headlight.errors import RunError, UsageError
 from headlight.run.ray_workers import work_on_ray
 
@@ -103,3 +104,13 @@ def test_without_a_cluster_at_the_address_is_one_sentence(monkeypatch) -> None:
     monkeypatch.setattr(ray, "init", refuse)
     with pytest.raises(UsageError, match=r"no Ray cluster at ray://a:1 \(nobody answers\)"):
         work_on_ray(die, "ray://a:1", done=lambda: 0)
+
+
+def test_a_survey_on_ray_has_the_bits_of_one_process(cluster: object, tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("".join(f"Text {i} of {i % 7}.\n" for i in range(300)))
+    asked = {"max_length": 16, "format": "lines", "progress": False}
+    alone = headlight.survey(tmp_path / "corpus.txt", out=tmp_path / "alone", **asked)
+    shared = headlight.survey(tmp_path / "corpus.txt", out=tmp_path / "ray", workers="ray", **asked)
+    assert shared.drop_attrs().identical(alone.drop_attrs())
+    assert shared.attrs["corpus_digest"] == alone.attrs["corpus_digest"]
+    assert (tmp_path / "ray" / "report.html").exists()
