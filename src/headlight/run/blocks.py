@@ -18,7 +18,7 @@ from headlight.run.checkpoint import State, check_signature, load_state, save_st
 PLAN = "plan.json"
 BLOCKS = "blocks"
 CLAIMS = "claims"
-STALE = 600.0
+STALE = 120.0
 """Seconds after which somebody who gave no sign of life is taken to be gone."""
 BEAT = 20.0
 """Seconds between two signs of life."""
