@@ -147,7 +147,8 @@ def load(
             and so gradients; ``classification`` for a classifier of texts or tokens; ``any`` for
             the one of these that the checkpoint holds; by default none.
         revision: branch, tag or commit on the hub.
-        device: ``cpu``, ``cuda``, ``mps``, or ``auto`` for the best there is.
+        device: ``cpu``, ``cuda``, ``mps``, ``auto`` for the best there is, or ``balanced`` to
+            spread the layers of a large model over all GPUs.
         dtype: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
         trust_remote_code: run code that comes with the model; off unless you ask for it.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float64
-from torch import Tensor, nan
+from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.positions import array
@@ -51,9 +51,9 @@ def taking_part(texts: Texts, rows: Bool[Tensor, "batch query"], record: LayerRe
 def mean_largest(weight: Weight, keys: TakingPart) -> Float64[np.ndarray, "batch head"]:
     """The mean over rows of the largest weight among the keys that take part; NaN for no row."""
     there = keys.any(-1)
-    highest = weight.masked_fill(~keys, 0).amax(-1).double() * there
-    number = there.sum(-1)
-    return array((highest.sum(-1) / number.clamp_min(1)).masked_fill(number == 0, nan))
+    highest = array(weight.masked_fill(~keys, 0).amax(-1)) * array(there)
+    number = array(there).sum(-1)
+    return np.where(number > 0, highest.sum(-1) / np.maximum(number, 1), np.nan)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import is_accelerate_available
 
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.heads import LOADERS, head_of
@@ -43,6 +44,9 @@ DTYPES = {
     "float16": torch.float16,
     "float64": torch.float64,
 }
+
+BALANCED = "balanced"
+"""The device of models that are spread over several, layer by layer."""
 
 HEADS = ("none", "language_model", "classification", "any")
 _HEAD_NAMES = {
@@ -82,7 +86,9 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         tokenizer: for a model in memory, or in place of the one that comes with a model: a
             tokenizer, or the name or folder of one.
         revision: branch, tag or commit on the hub.
-        device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, or ``auto`` for the best there is.
+        device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``, ``auto`` for the best there is, or
+            ``balanced`` for a model that is larger than one: whole layers on each GPU, as
+            ``device_map`` of transformers puts them there (needs accelerate).
         dtype: precision of the weights: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
         trust_remote_code: run code that comes with the model. Off unless you ask for it.
         head: ``none``; ``language_model`` for the model with the head that it was trained with,
@@ -110,7 +116,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
                 "with its method `to`, and leave out how to load it."
             )
         return _in_memory(unwrapped(model), tokenizer, head)
-    place = _device(device)
+    place = None if device == BALANCED else _device(device)
     label = EMBEDDED_NAME if model is None else str(model)
     is_embedded = label in EMBEDDED_MODELS and (model is None or not Path(label).exists())
     source = str(EMBEDDED_MODELS[label]) if is_embedded else label
@@ -121,11 +127,14 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     with quiet(), torch.inference_mode(mode=False):
         config = _config(source, options)
         check_layers(config, layers, label)
-        network = _model(source, config, DTYPES[dtype], options, head)
+        spread = {"device_map": _spread()} if place is None else {}
+        network = _model(source, config, DTYPES[dtype], options | spread, head)
         if tokenizer is None:
             tokenizer, problem = _tokenizer(source, options)
     found = _revision(source, network, revision)
-    return CapturedModel(network.to(place).eval(), tokenizer, label, found, problem)
+    if place is not None:
+        network = network.to(place)
+    return CapturedModel(network.eval(), tokenizer, label, found, problem)
 
 
 def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
@@ -326,10 +335,24 @@ def _device(name: str) -> torch.device:
     return device
 
 
+def _spread() -> str:
+    """What transformers calls it to spread layers evenly.
+
+    Raises:
+        UsageError: a library is missing for it.
+    """
+    if not is_accelerate_available():
+        raise UsageError(
+            f"the device {BALANCED!r} needs the library accelerate; install it (pip install "
+            "accelerate), or name one device."
+        )
+    return BALANCED
+
+
 def _devices() -> list[str]:
     """What can be asked for on this machine."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    return ["cpu", *(name for name, found in there.items() if found), "auto"]
+    return ["cpu", *(name for name, found in there.items() if found), "auto", BALANCED]
 
 
 def _loading_sentence(source: str, problem: Exception) -> str:

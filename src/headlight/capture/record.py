@@ -1,6 +1,6 @@
 """What one attention module did to one batch."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -10,17 +10,28 @@ from torch import Tensor, nn
 from headlight.shapes import Factor, OutputWeight, Overlap, Value, Visible, Weight
 from headlight.vocabulary import Kind
 
+KEPT_WIDTH = 4096
+"""Up to so many rows of W^O (64 MB a layer), the overlap of its heads is computed only once."""
+
 
 @dataclass(frozen=True, eq=False)
 class Projection:
     """W^O and b^O of one attention module, cut into heads, with what is derived from them once.
 
-    The derived matrices are kept: in float32 the overlap is as large as W^O itself.
+    R is kept, and so is the overlap while it is small: of wide models it is as large as W^O in
+    float32, for every layer.
+
+    Attributes:
+        module: the linear map.
+        name: of the module.
+        heads: how many it mixes.
+        home: where measures are computed, if that can be another device than the module's.
     """
 
     module: nn.Module
     name: str
     heads: int
+    home: torch.device | None = None
 
     @property
     def weight(self) -> OutputWeight:
@@ -40,7 +51,7 @@ class Projection:
         if not isinstance(stored, Tensor):
             return None
         detached: Tensor = stored.detach()
-        return detached
+        return detached if self.home is None else detached.to(self.home)
 
     @cached_property
     def factor(self) -> Factor:
@@ -48,11 +59,20 @@ class Projection:
         factor: Tensor = torch.linalg.qr(_on_double(self.weight).mT, mode="r")[1].mT
         return factor.contiguous()
 
-    @cached_property
+    @property
     def overlap(self) -> Overlap:
         """Q Qᵀ of all heads in float32, where W_h = R_h Q_h; between −1 and 1."""
-        basis: Tensor = torch.linalg.qr(_on_double(self.weight).mT)[0].mT.flatten(0, 1)
-        return (basis @ basis.T).float()
+        weight = self.weight
+        return self._kept_overlap if weight[..., 0].numel() <= KEPT_WIDTH else _overlap(weight)
+
+    @cached_property
+    def _kept_overlap(self) -> Overlap:
+        return _overlap(self.weight)
+
+
+def _overlap(weight: OutputWeight) -> Overlap:
+    basis: Tensor = torch.linalg.qr(_on_double(weight).mT)[0].mT.flatten(0, 1)
+    return (basis @ basis.T).float()
 
 
 def _on_double(weight: Tensor) -> Tensor:
@@ -142,3 +162,16 @@ class LayerRecord:
     def ends(self) -> bool:
         """Whether no more queries of the layer follow."""
         return self.block is None or self.first + self.weight.shape[2] == self.block.queries
+
+    def on(self, device: torch.device) -> "LayerRecord":
+        """The same with all of its numbers on one device, where the measures are computed."""
+        if self.weight.device == device:
+            return self
+        block = self.block and replace(self.block, **_moved(self.block, device))
+        return replace(self, **_moved(self, device), block=block)
+
+
+def _moved(record: object, device: torch.device) -> dict[str, Tensor]:
+    return {
+        name: part.to(device) for name, part in vars(record).items() if isinstance(part, Tensor)
+    }

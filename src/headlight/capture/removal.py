@@ -69,7 +69,7 @@ class _Remover:
                 f"{site.kind} layer {site.layer} of {model.name} has no head {head} to remove; "
                 f"take its layers from its sites, and heads from 0 to {site.heads - 1}."
             )
-        nothing = torch.zeros(parts, site.heads, dtype=torch.bool, device=model.transformer.device)
+        nothing = torch.zeros(parts, site.heads, dtype=torch.bool)
         self._removed.setdefault(site, nothing)[part, head] = True
 
     def hooks(self, network: nn.Module) -> list[Registration]:
@@ -94,7 +94,7 @@ class _Remover:
         self._used.add(site)
         given: Tensor = inputs[0]
         parts = _parts(given, len(removed), site)
-        left = parts.masked_fill(removed[:, None, :, None], 0)
+        left = parts.masked_fill(removed.to(given.device)[:, None, :, None], 0)
         return (left.reshape(given.shape), *inputs[1:])
 
     def check_used(self, name: str) -> None:

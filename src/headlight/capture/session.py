@@ -57,6 +57,11 @@ def interface_hook(model: nn.Module, listener: Listener) -> Iterator[None]:
         remove_listener(model)
 
 
+def home_of(model: nn.Module) -> torch.device:
+    """Where inputs go, and measures are computed: the device of the first weights."""
+    return next(model.parameters()).device
+
+
 def configurations(model: nn.Module) -> list[Any]:
     """Every distinct configuration that a part of the model reads its attention setting from."""
     found: dict[int, Any] = {}
@@ -80,6 +85,7 @@ class Recorder:
         sites: list[AttentionSite],
         wanted: frozenset[int],
         own: dict[nn.Module, AttentionFunction],
+        home: torch.device,
         function_of: Callable[[nn.Module], AttentionFunction] = eager_function,
     ) -> None:
         self.visit: Callable[[LayerRecord], object] | None = None
@@ -88,6 +94,7 @@ class Recorder:
         self._sites = sites
         self._wanted = wanted
         self._own = own
+        self._home = home
         self._function_of = function_of
         self._next = 0
         self._inputs: dict[nn.Module, Tensor] = {}
@@ -190,7 +197,7 @@ class Recorder:
 
     def _visit(self, record: LayerRecord) -> None:
         if self.visit is not None:
-            self.visit(record)
+            self.visit(record.on(self._home))
 
     def _record(
         self,
@@ -235,7 +242,7 @@ def recording(
         function_of: the function that computes the attention of a module that is recorded.
     """
     own = {site.module: own_function(site.module) for site in sites}
-    recorder = Recorder(sites, wanted, own, function_of)
+    recorder = Recorder(sites, wanted, own, home_of(model), function_of)
     sources = [source for source in {sites[index].source for index in wanted} if source]
     hooks: list[Registration] = [
         (model.register_forward_pre_hook, recorder.begin),

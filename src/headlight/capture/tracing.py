@@ -19,7 +19,7 @@ from headlight.capture.finite import require_finite_attention
 from headlight.capture.hooks import hooked
 from headlight.capture.query_blocks import can_be_blocked
 from headlight.capture.record import AttentionSite, Projection
-from headlight.capture.session import interface_hook, visible_keys
+from headlight.capture.session import home_of, interface_hook, visible_keys
 from headlight.errors import UnsupportedModelError
 from headlight.shapes import Visible
 from headlight.vocabulary import Kind
@@ -137,6 +137,7 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         UnsupportedModelError: no attention passes the interface, fewer modules than the
             configuration promises, or one whose context does not reach a linear map unchanged.
     """
+    _check_not_split(model)
     with unreplaced(model):
         return _trace(model, inputs)
 
@@ -152,7 +153,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     sites = []
     for call in tracer.calls:
-        site = _site(call, names, counts)
+        site = _site(call, names, counts, home_of(model))
         counts[site.kind] += 1
         sites.append(site)
     _check_all_found(model, counts, both_sides="decoder_input_ids" in inputs)
@@ -160,9 +161,24 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     return _with_value_biases(model, inputs, sites)
 
 
-def _site(call: Call, names: Mapping[nn.Module, str], counts: Mapping[Kind, int]) -> AttentionSite:
+def _check_not_split(model: nn.Module) -> None:
+    """Before anything runs, so that all processes refuse, and none waits for another."""
+    split = next((name for name, each in model.named_parameters() if hasattr(each, "to_local")), "")
+    if split:
+        raise UnsupportedModelError(
+            f"{split} is split between processes by tensor parallelism, where each sees its own "
+            "heads only; load the model with device_map, which keeps layers whole (balanced)."
+        )
+
+
+def _site(
+    call: Call,
+    names: Mapping[nn.Module, str],
+    counts: Mapping[Kind, int],
+    home: torch.device,
+) -> AttentionSite:
     name = names[call.module]
-    projection = _projection(call, name, names)
+    projection = _projection(call, name, names, home)
     kind = _kind(call)
     error = _equation_3(call, projection)
     allowed = TOLERANCE.get(call.context.dtype, 1e-1)
@@ -187,8 +203,11 @@ def _site(call: Call, names: Mapping[nn.Module, str], counts: Mapping[Kind, int]
     )
 
 
-def _projection(call: Call, name: str, names: Mapping[nn.Module, str]) -> Projection:
+def _projection(
+    call: Call, name: str, names: Mapping[nn.Module, str], home: torch.device
+) -> Projection:
     if call.projection is None:
+        _check_not_quantised(getattr(call.module, "config", None), name)
         raise UnsupportedModelError(
             f"{name}: what the heads compute is changed (gated or normalised, say) before it is "
             "projected, or not projected by a linear map at all, so f(x) does not exist for it."
@@ -199,7 +218,23 @@ def _projection(call: Call, name: str, names: Mapping[nn.Module, str]) -> Projec
             f"{place.removesuffix('.base_layer')} carries an adapter; merge it into the model "
             "first (merge_and_unload in PEFT)."
         )
-    return Projection(call.projection, place, call.weight.shape[1])
+    weight: Any = call.projection.weight
+    if not weight.is_floating_point():
+        raise _quantised(f"{place} ({str(weight.dtype).removeprefix('torch.')})")
+    return Projection(call.projection, place, call.weight.shape[1], home)
+
+
+def _check_not_quantised(config: Any, name: str) -> None:
+    """A linear map of a quantised model may be a module of another kind, and so not be found."""
+    if getattr(config, "quantization_config", None) is not None:
+        raise _quantised(name)
+
+
+def _quantised(what: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"{what} is quantised, so W^O cannot be read as numbers; load the model without "
+        "quantisation, or undo it first (dequantize of transformers)."
+    )
 
 
 def _kind(call: Call) -> Kind:
@@ -240,7 +275,9 @@ def _check_finite(calls: list[Call]) -> None:
 
 
 def _same_numbers(first: Tensor, second: Tensor) -> bool:
-    return first.numel() == second.numel() and torch.equal(first.flatten(), second.flatten())
+    if first.numel() != second.numel() or first.device != second.device:
+        return False
+    return torch.equal(first.flatten(), second.flatten())
 
 
 def _check_all_found(model: nn.Module, counts: Mapping[Kind, int], *, both_sides: bool) -> None:
@@ -319,7 +356,10 @@ def _with_value_biases(
     hooks = [(source.register_forward_pre_hook, tracer.silence) for source in sources]
     with hooked(hooks), torch.no_grad(), interface_hook(model, tracer):
         model(**inputs)
+    home = home_of(model)
     return [
-        site if site.source is None else replace(site, value_bias=call.value[0, :, 0].clone())
+        site
+        if site.source is None
+        else replace(site, value_bias=call.value[0, :, 0].clone().to(home))
         for site, call in zip(sites, tracer.calls, strict=True)
     ]

@@ -45,6 +45,9 @@ def value_map(model: CapturedModel, site: AttentionSite) -> ValueMap:
     """
     if site.source is None:
         raise _refused(site, "it was not found where its values come from")
+    stored: Any = site.source.weight
+    if not stored.is_floating_point():
+        raise _refused(site, "the weights that make its values are quantised")
     outputs = _outputs(model, site)
     weight, bias = _matrix(site.source)
     chosen = ValueMap(weight[:, outputs].permute(1, 0, 2).contiguous(), bias[outputs])

@@ -28,6 +28,7 @@ def unwrapped(network: nn.Module) -> PreTrainedModel:
             f"a {type(network).__name__} is no model of transformers; give the model inside it (of "
             "PEFT, what merge_and_unload returns)."
         )
+    _check_loaded(network)
     for name, module in network.named_modules():
         if _is_compiled(module):
             raise UsageError(
@@ -35,6 +36,18 @@ def unwrapped(network: nn.Module) -> PreTrainedModel:
                 "model as it was before torch.compile."
             )
     return network
+
+
+def _check_loaded(network: PreTrainedModel) -> None:
+    """Weights that are offloaded come and go with hooks; between them there is nothing to read."""
+    absent = next(
+        (name for name, each in network.named_parameters() if each.device.type == "meta"), None
+    )
+    if absent is not None:
+        raise UsageError(
+            f"{absent} is offloaded to the CPU or to disk, or was never loaded, so it cannot be "
+            "read; load the model on devices that hold all of it (more of them, or dtype bfloat16)."
+        )
 
 
 def _is_compiled(module: Any) -> bool:

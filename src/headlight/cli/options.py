@@ -28,7 +28,11 @@ Revision = Annotated[
     str | None, typer.Option(help="Branch, tag or commit on the hub.", rich_help_panel=MODEL)
 ]
 Device = Annotated[
-    str, typer.Option(help="cpu, cuda, cuda:1, mps, or auto.", rich_help_panel=MODEL)
+    str,
+    typer.Option(
+        help="cpu, cuda, cuda:1, mps, auto, or balanced: layers spread over all GPUs.",
+        rich_help_panel=MODEL,
+    ),
 ]
 Precision = Annotated[
     str,

@@ -6,6 +6,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from headlight.measures import Scores
+from headlight.measures.precision import double
 
 CONSTANT = 1e-6
 """Below this share of the mean square a variance is the rounding of sums in float32."""
@@ -33,13 +34,13 @@ def moments_by_row(
     """The same five sums of each row."""
     raw, effective, visible = scores.weight.float(), scores.effective, scores.record.visible
     seen = lengths[:, None] if visible is None else visible.sum(-1)
-    count = seen.double().to(raw.device)[:, None].expand(raw.shape[:3])
     sums = (
-        raw.sum(-1).double(),
-        effective.sum(-1).double(),
-        raw.norm(dim=-1).double().square(),
-        effective.norm(dim=-1).double().square(),
+        double(raw.sum(-1)),
+        double(effective.sum(-1)),
+        double(raw.norm(dim=-1)).square(),
+        double(effective.norm(dim=-1)).square(),
     )
+    count = double(seen).to(sums[0].device)[:, None].expand(raw.shape[:3])
     return torch.stack([count, *sums], dim=-1)
 
 
@@ -47,7 +48,7 @@ def summed(
     rows: Float[Tensor, "batch head query sum=5"], present: Float[Tensor, "batch query"]
 ) -> Float[Tensor, "batch head sum=5"]:
     """Those of all rows that are not padding."""
-    return (rows * present[:, None, :, None]).sum(2)
+    return (rows * present.to(rows.device)[:, None, :, None]).sum(2)
 
 
 def correlation(sums: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from torch import Tensor
 from headlight.analysis.positions import array, stacked
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.measures.precision import back_to, double, single
 from headlight.reduce import Strongest
 from headlight.reduce.base import Array
 from headlight.shapes import Score
@@ -124,7 +125,7 @@ class PassageSeeker:
         """One observation for each statistic, layer and head."""
         layers = [self._found[layer] for layer in sorted(self._found)]
         score, example, query, weight = (
-            stacked([part.double() for part in parts]) for parts in zip(*layers, strict=True)
+            stacked([single(part) for part in parts]) for parts in zip(*layers, strict=True)
         )
         seen = ~np.isnan(score)
         rows = np.full((*score.shape, WIDTH), np.nan)
@@ -193,9 +194,11 @@ def _means(
     shares = [total[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
     neighbours = seen["neighbour"].unbind(-1)
     # One token alone is neither broad nor narrow.
-    uniform = torch.where(lengths > 1, lengths.double().log(), torch.nan)
-    broad = seen["entropy"][..., 0] / uniform[:, None]
-    return torch.stack([each.double() for each in (*shares, *neighbours, broad, -broad)])
+    size = double(lengths)
+    uniform = torch.where(size > 1, size.log(), torch.nan)
+    broad = double(seen["entropy"][..., 0]) / uniform[:, None]
+    means = torch.stack([double(each) for each in (*shares, *neighbours, broad, -broad)])
+    return back_to(means, lengths.device)
 
 
 def _by_row(
@@ -216,8 +219,8 @@ def _first_highest(score: Tensor, order: Tensor, dim: int) -> Tensor:
 
 def _steps(score: Tensor) -> Int64[Tensor, "..."]:
     """Scores that are alike are the same number of steps."""
-    steps: Tensor = (score.double().nan_to_num(-100.0) * ALIKE).round().long()
-    return steps
+    steps: Tensor = (double(score).nan_to_num(-100.0) * ALIKE).round().long()
+    return steps.to(score.device)
 
 
 def _rounded(score: Array) -> Array:

@@ -8,6 +8,7 @@ from headlight.analysis.positions import Positions, array, moments, stacked
 from headlight.capture import Kind, LayerRecord, Prepared, Reduction
 from headlight.errors import CaptureError
 from headlight.measures import Scores
+from headlight.measures.precision import double
 from headlight.pool import Membership, membership, over_keys
 from headlight.reduce import Count, Tally
 from headlight.vocabulary import CATEGORIES
@@ -64,7 +65,7 @@ class ImportanceObserver:
                 f"{str(record.weight.dtype).removeprefix('torch.')}; load the model in float32."
             )
         cells = self._cells(record.visible)[:, None]
-        means = (sums.double() / cells.clamp_min(1)).masked_fill(cells == 0, torch.nan)
+        means = (double(sums) / cells.clamp_min(1)).masked_fill(cells == 0, torch.nan)
         self._means[record.site.layer] = means
 
     def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
@@ -91,8 +92,8 @@ class ImportanceObserver:
 
     def _cells(self, visible: Bool[Tensor, "batch #query key"] | None) -> Cells:
         """How many pairs of positions there are of each two categories."""
-        keys, queries = self._keys.double(), self._queries.double()
-        seen = keys.sum(1, keepdim=True) if visible is None else visible.double() @ keys
+        keys, queries = double(self._keys), double(self._queries)
+        seen = keys.sum(1, keepdim=True) if visible is None else double(visible) @ keys
         if seen.shape[1] == 1:  # all queries see the same
             return queries.sum(1)[:, :, None] * seen
         return queries.mT @ seen

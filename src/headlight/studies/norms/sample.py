@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
+from headlight.analysis.positions import array
 from headlight.capture import AttentionSite
 from headlight.reduce import Sample
 
@@ -61,7 +62,7 @@ class PairSample:
         if visible is not None:
             seen = visible.expand(-1, weight.shape[2], -1)[text, query, key]
             pairs = pairs.masked_fill(~seen[:, None], torch.nan)
-        self._values[here] = pairs.double().cpu().numpy()
+        self._values[here] = array(pairs)
 
     def found(self) -> Sample:
         """The sample, once all layers were seen."""
