@@ -102,7 +102,7 @@ def _counting(method: str, devices: Devices, most: list[int]) -> Any:
 
 def test_mixing_devices_fails() -> None:
     with claimed_devices():
-        there = torch.ones(2).to("cuda")
+        there = torch.ones(2).to("cuda:0")
         with pytest.raises(
             DeviceError, match=r"aten.add.Tensor got tensors on \['cpu', 'cuda:0'\]"
         ):
@@ -122,7 +122,7 @@ def test_float64_on_mps_fails() -> None:
 
 def test_what_the_host_waits_for_is_counted() -> None:
     with claimed_devices() as devices:
-        there = torch.tensor([1.0, -1.0], device="cuda")
+        there = torch.tensor([1.0, -1.0], device="cuda:0")
         assert isinstance(there + 1, Claimed)
         assert not devices.waits
         assert there.sum().item() == 0

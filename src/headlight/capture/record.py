@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -171,7 +172,7 @@ class LayerRecord:
         return replace(self, **_moved(self, device), block=block)
 
 
-def _moved(record: object, device: torch.device) -> dict[str, Tensor]:
+def _moved(record: object, device: torch.device) -> dict[str, Any]:
     return {
         name: part.to(device) for name, part in vars(record).items() if isinstance(part, Tensor)
     }
