@@ -89,6 +89,9 @@ def test_blocks_change_nothing(name, lengths, block, seed, wide):
     wide = wide and name != "GPT-OSS"  # whose experts run in float32 alone
     found = subject(name, wide)
     assert all(site.blocks for site in found.sites)
+    if wide and getattr(found.transformer.config, "sliding_window", None):
+        # Padding that sees no key within its window is NaN in the model itself, in float64.
+        lengths = [max(lengths)] * len(lengths)
     given_batch = batch(torch.Generator().manual_seed(seed), lengths, found.has_decoder_inputs)
     for kind in found.kinds:
         whole = observed(found, given_batch, kind, 0)

@@ -176,7 +176,7 @@ class Recorder:
         given = self._input_of(site, len(value), value.shape[2])
         mask = mask_of(arguments, options)
         real, uniform = real_keys(mask, query.shape[2], value)
-        contexts = []
+        whole_context: Tensor | None = None
         for block in blocks(size, arguments, options):
             context, weight = function(site.module, *block.arguments, **block.options)
             assert weight is not None  # noqa: S101 - tracing has seen it
@@ -187,8 +187,11 @@ class Recorder:
             whole = QueryBlock(block.first, query.shape[2], value, real, given)
             seen = None if given is None else given[:, : weight.shape[3]]
             self._visit(LayerRecord(site, weight, part, visible, seen, block=whole))
-            contexts.append(context)
-        return torch.cat(contexts, 1)
+            if whole_context is None:
+                whole_context = context.new_empty(len(value), query.shape[2], *context.shape[2:])
+            whole_context[:, block.first : block.first + context.shape[1]] = context
+        assert whole_context is not None  # noqa: S101 - a text has queries
+        return whole_context
 
     def _input_of(self, site: AttentionSite, batch: int, keys: int) -> Tensor | None:
         given = self._inputs.pop(site.source, None) if site.source is not None else None

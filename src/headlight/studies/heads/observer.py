@@ -60,19 +60,19 @@ class HeadsObserver:
         self._key_lengths = keys.lengths
         self._seen: dict[int, dict[str, Tensor]] = {}
         self._vectors: Vectors | None = None
-        self._rows: list[dict[str, Tensor]] = []
+        self._rows: dict[str, Tensor] = {}
 
     def visit(self, record: LayerRecord) -> None:
         """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""
         if not record.first:
-            self._vectors, self._rows = None, []
+            self._vectors, self._rows = None, {}
         scores = Scores(record, self._value_bias, torch.float32, self._vectors)
         self._vectors = scores.vectors
-        self._rows.append(self._look(scores))
+        self._keep(record, self._look(scores))
         if record.ends:
             layer = record.site.layer
-            self._seen.setdefault(layer, {}).update(self._summary(scores, _joined(self._rows)))
-            self._vectors, self._rows = None, []
+            self._seen.setdefault(layer, {}).update(self._summary(scores, self._rows))
+            self._vectors, self._rows = None, {}
 
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
@@ -92,6 +92,23 @@ class HeadsObserver:
         found["entropy_uniform"] = moments(np.log(array(self._key_lengths)))
         return Tally(found)
 
+    def _keep(self, record: LayerRecord, rows: dict[str, Tensor]) -> None:
+        """Put the rows of a block where those of the layer are.
+
+        There is one place for all of them from the beginning: small tensors that outlive a block
+        would lie where its large ones were, and the next block, which is somewhat larger, could not
+        take their memory.
+        """
+        if record.block is None:
+            self._rows = rows
+            return
+        first, queries = record.first, record.block.queries
+        for name, each in rows.items():
+            if name not in self._rows:
+                shape = (*each.shape[:2], queries, *each.shape[3:])
+                self._rows[name] = each.new_empty(shape)
+            self._rows[name][:, :, first : first + each.shape[2]] = each
+
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """What is kept of each row."""
         found: dict[str, Tensor] = {}
@@ -104,7 +121,8 @@ class HeadsObserver:
         if "norm" in self._measures:
             found["merged"] = self._over_keys(scores.merged_norm[:, None])
         if "effective" in self._measures:
-            found["rank"] = scores.rank
+            # One for all queries where they see the same keys.
+            found["rank"] = scores.rank.expand(-1, -1, scores.weight.shape[2])
             found["comoments"] = moments_by_row(scores, self._key_lengths)
         return found
 
@@ -180,13 +198,6 @@ def _of_row(total: Array, neighbour: Array) -> Ratio:
     found = Ratio(parts.shape[1:])
     found.update(parts, np.broadcast_to(np.nansum(total, -1, keepdims=True), parts.shape))
     return found
-
-
-def _joined(blocks: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The rows of all queries, of those of blocks; queries are the third axis."""
-    if len(blocks) == 1:
-        return blocks[0]
-    return {name: torch.cat([each[name] for each in blocks], dim=2) for name in blocks[0]}
 
 
 def _query_members(queries: Positions) -> Membership:
