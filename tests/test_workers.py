@@ -12,6 +12,7 @@ from headlight.analysis import passes
 from headlight.analysis.folder import RunFolder
 from headlight.cli.program import _run as command
 from headlight.errors import RunError, UsageError
+from headlight.files import location
 from headlight.run.blocks import PLAN
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
@@ -39,6 +40,15 @@ def test_one_that_joins_alone_finds_what_one_process_finds(tmp_path: Path) -> No
     assert found.drop_attrs().identical(alone(19).drop_attrs())
     assert found.attrs["corpus_digest"] == alone(19).attrs["corpus_digest"]
     assert {path.name for path in tmp_path.iterdir()} == {"result.nc"}
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_a_store_can_be_shared(tmp_path: Path) -> None:
+    address = f"memory://{tmp_path}/run"
+    folder = RunFolder(path=address, workers="join")
+    found = survey(texts(9), model("bert"), SETTINGS, folder=folder, progress=False)
+    assert found.drop_attrs().identical(alone(9).drop_attrs())
+    assert {path.name for path in location(address).iterdir()} == {"result.nc"}
 
 
 @pytest.mark.usefixtures("small_shards")
