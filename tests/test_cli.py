@@ -89,7 +89,7 @@ def test_the_examples_name_options_that_exist(name):
     command = get_command(app).commands[name]
     known = {option for parameter in command.params for option in parameter.opts}
     used = {word for word in command.epilog.split() if word.startswith("--")}
-    assert used
+    assert used or name == "merge"  # which has none
     assert used <= known
 
 

@@ -139,7 +139,7 @@ def test_what_a_result_can_do(folder, tmp_path):
 def test_every_study_has_one_shape(name):
     parameters = inspect.signature(getattr(headlight, name)).parameters
     assert list(parameters) == [
-        "source", "model", "out", "resume", "overwrite", "progress", "settings"
+        "source", "model", "out", "resume", "overwrite", "workers", "progress", "settings"
     ]  # fmt: skip
     assert getattr(headlight, name).__doc__
 

@@ -12,6 +12,7 @@ import pytest
 
 from headlight.reduce import Tally
 from headlight.run import run
+from headlight.run.checkpoint import load_state
 from random_moments import random_moments
 from run.corpus import bits, files, texts, work
 
@@ -42,8 +43,8 @@ def expected() -> dict[tuple[str, str], bytes]:
 
 
 def kept(folder: Path) -> tuple[Tally, int]:
-    tally, notes = Tally.load(folder / "checkpoint.safetensors")
-    return tally, notes["state"]["examples"]
+    state, _ = load_state(folder / "checkpoint.safetensors")
+    return state.tally, state.examples
 
 
 def finish(folder: Path) -> None:

@@ -14,8 +14,20 @@ if TYPE_CHECKING:
 
 Run = Annotated[str, typer.Argument(help="Folder of the run, or its address in a store.")]
 
-STATUS_EXAMPLES = "Example: [bold]headlight status run/[/bold]"
-MERGE_EXAMPLES = "Example: [bold]headlight merge run/[/bold]"
+STATUS_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight status run/
+
+  headlight status s3://bucket/run --json
+"""
+MERGE_EXAMPLES = """
+[bold]Examples[/bold]
+
+  headlight merge run/
+
+  headlight merge /shared/run
+"""
 
 
 def status(
