@@ -1,6 +1,5 @@
 """`headlight status` and `headlight merge`: runs that several processes share."""
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,7 +60,7 @@ def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]
         The settings are those of the run's config.yaml.
         """
         from headlight.analysis.folder import RESULT
-        from headlight.run.blocks import PLAN, plans
+        from headlight.run.blocks import plans, read_plan
 
         folder = _existing(run)
         if (folder / RESULT).exists():
@@ -72,7 +71,7 @@ def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]
             raise UsageError(
                 f"{folder} holds no run with workers; go on with its command and --resume."
             )
-        name = str(_read(place / PLAN)["signature"]["study"]).replace("_", "-")
+        name = str(read_plan(place)[0]["study"]).replace("_", "-")
         config = str(folder / "config.yaml")
         program([name, "--config", config, "--out", run, "--workers", "join"])
 
@@ -90,12 +89,12 @@ def _existing(run: str) -> "Location":
 
 def _status(folder: "Location") -> dict[str, Any]:
     from headlight.analysis.folder import RESULT
-    from headlight.run.blocks import PLAN, Block, blocks_done, plans, workers_in
+    from headlight.run.blocks import Block, blocks_done, plans, read_plan, workers_in
     from headlight.run.checkpoint import FILE
 
     passes = []
     for place in plans(folder):
-        signature = _read(place / PLAN)["signature"]
+        signature, _ = read_plan(place)
         names = blocks_done(place)
         shards = sum(Block(int(name.partition("-")[0]), "").shards for name in names)
         inner = "" if place == folder else f", {place.name}"
@@ -112,11 +111,3 @@ def _status(folder: "Location") -> dict[str, Any]:
     if not (passes or finished or alone):
         raise UsageError(f"{folder} holds no run; name the folder of one.")
     return {"folder": str(folder), "finished": finished, "alone": alone, "passes": passes}
-
-
-def _read(plan: "Location") -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(plan.read_bytes())
-    except (OSError, ValueError) as problem:
-        raise RunError(f"{plan} cannot be read; begin anew with --overwrite.") from problem
-    return found

@@ -86,13 +86,7 @@ class BlockFolder:
         self._beaten = 0.0
 
     def _check(self, wanted: Mapping[str, Any]) -> None:
-        try:
-            found = json.loads(files.read(self.folder / PLAN, error=RunError))
-            signature, hardware = found["signature"], found["hardware"]
-        except (KeyError, TypeError, ValueError) as problem:
-            raise RunError(
-                f"{self.folder / PLAN} is damaged; begin anew with --overwrite."
-            ) from problem
+        signature, hardware = read_plan(self.folder)
         check_signature(self.folder, signature, wanted["signature"])
         if hardware != wanted["hardware"]:
             raise RunError(
@@ -180,6 +174,19 @@ class BlockFolder:
     def _sign(self) -> bytes:
         owner = {"host": socket.gethostname(), "process": os.getpid(), "token": _ME}
         return json.dumps(owner).encode()
+
+
+def read_plan(folder: Location) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The signature of a shared run, and the hardware that it was begun on.
+
+    Raises:
+        RunError: the plan is missing or damaged.
+    """
+    try:
+        found = json.loads(files.read(folder / PLAN, error=RunError))
+        return dict(found["signature"]), dict(found["hardware"])
+    except (KeyError, TypeError, ValueError) as problem:
+        raise RunError(f"{folder / PLAN} is damaged; begin anew with --overwrite.") from problem
 
 
 def blocks_done(folder: Location) -> Sequence[str]:
