@@ -4,7 +4,9 @@ import asyncio
 import gzip
 import importlib.util
 import json
+import logging
 import re
+import socket
 import threading
 from base64 import b64encode
 from hashlib import sha256
@@ -318,6 +320,31 @@ def test_a_port_that_is_taken_is_refused_before_the_model_is_loaded():
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"port {port}"):
             serve(lambda: None, port=port, say=print)
+
+
+async def write_to_one_who_left():
+    """Two sockets, of which one is closed amid what the other says."""
+    mine, other = socket.socketpair()
+    _, writer = await asyncio.open_connection(sock=mine)
+    other.close()
+    for _ in range(10):
+        writer.write(b"data: {}\n\n")
+    writer.close()
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_page_that_is_closed_amid_an_answer_is_no_news(model, monkeypatch, caplog, quiet):
+    caplog.set_level(logging.WARNING, "asyncio")  # and back again after the test
+
+    def act(*_, **__):
+        asyncio.run(write_to_one_who_left())
+
+    if quiet:
+        monkeypatch.setattr("headlight.serve.server._Server.run", act)
+        serve(lambda: model, say=lambda _: None)
+    else:
+        act()
+    assert bool(caplog.records) is not quiet
 
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn"])

@@ -1,6 +1,7 @@
 """Running the app on this machine."""
 
 import ipaddress
+import logging
 import secrets
 import socket
 import webbrowser
@@ -74,6 +75,8 @@ def serve(
             ws="none",
             timeout_graceful_shutdown=2,
         )
+        # A page that is closed in the middle of an answer is no news.
+        logging.getLogger("asyncio").setLevel(logging.ERROR)
         if open_browser:
             webbrowser.open(address)  # waits until there is an answer
         with suppress(KeyboardInterrupt):
