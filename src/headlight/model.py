@@ -19,13 +19,15 @@ from headlight.what_if.functions import FUNCTIONS
 class Model(CapturedModel):
     """A Transformer and its tokenizer, ready to be looked into."""
 
-    def read(
+    def read(  # noqa: PLR0913 - each is a choice of its own
         self,
         text: str,
         pair: str | None = None,
         *,
         kind: Kinds | None = None,
         layers: Iterable[int] | None = None,
+        heads: Iterable[int] | None = None,
+        queries: Iterable[int] | None = None,
         value_bias: ValueBias = "include",
         attribution: bool | AttributionSettings = False,
     ) -> Reading:
@@ -36,6 +38,8 @@ class Model(CapturedModel):
             pair,
             kind=kind,
             layers=layers,
+            heads=heads,
+            queries=queries,
             value_bias=value_bias,
             attribution=attribution,
         )

@@ -25,7 +25,7 @@ from headlight.encode import Encoded, unknown_id
 from headlight.errors import UsageError
 from headlight.files import location
 from headlight.kinds import ALL, KINDS, join_kinds, of_kind, split_kinds
-from headlight.measures import Scores
+from headlight.read_layers import Measured, Part, ReadLayers, part_of
 from headlight.result import FORMAT, load, save, versions
 from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, measure_table
 
@@ -155,8 +155,10 @@ class Reading:
                 those of its own, so that the view has *What if*.
 
         Raises:
-            UsageError: the library anywidget is not installed.
+            UsageError: the library anywidget is not installed, or only some heads or queries were
+                kept.
         """
+        self._require_whole()
         try:
             from headlight.views.widget import ReadingWidget
         except ImportError as problem:
@@ -191,8 +193,9 @@ class Reading:
                 and head by head how they differ.
 
         Raises:
-            UsageError: another suffix, the runs are of another model or study, or the other reading
-                is of other kinds of attention, or given for another file than a page.
+            UsageError: another suffix, the runs are of another model or study, the other reading
+                is of other kinds of attention, or given for another file than a page, or a page is
+                asked for of some heads or queries.
             ResultError: the file cannot be written.
         """
         from headlight.views import reading_json
@@ -228,6 +231,9 @@ class Reading:
     ) -> str:
         from headlight.views import reading_page
 
+        for each in (self, compare):
+            if each is not None:
+                each._require_whole()
         return reading_page(
             self.dataset,
             second=None if compare is None else compare.dataset,
@@ -238,6 +244,23 @@ class Reading:
 
     def _escaped_page(self) -> str:
         return escape(self._page(IN_NOTEBOOK))
+
+    def _require_whole(self) -> None:
+        """The view numbers heads and tokens from 0.
+
+        Raises:
+            UsageError: some were left out.
+        """
+        for kind, part in split_kinds(self.dataset).items():
+            gaps = any(
+                part[side].values.tolist() != list(range(part.sizes[side]))
+                for side in ("head", "query")
+            )
+            if gaps or (kind != "cross" and part.sizes["query"] != part.sizes["key"]):
+                raise UsageError(
+                    "the view shows all heads and tokens of a text, and this reading keeps some of "
+                    "them; read the text without heads and queries, or save it as .json or .nc."
+                )
 
 
 def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | None) -> Any:
@@ -266,6 +289,8 @@ def read(  # noqa: PLR0913 - each is a choice of its own
     *,
     kind: Kinds | None = None,
     layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
+    queries: Iterable[int] | None = None,
     value_bias: ValueBias = "include",
     attribution: bool | AttributionSettings = False,
     command: str | None = None,
@@ -280,6 +305,9 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
             ``all`` the model runs once, and the reading keeps the kinds that it has apart.
         layers: which layers; by default all.
+        heads: which heads of each layer; by default all.
+        queries: the positions of the attending tokens that are kept; by default all.  Of a long
+            text, memory then holds some rows at a time, never a whole layer.
         value_bias: whether T of effective attention has the value bias in it.
         attribution: compute what input tokens contribute to hidden ones as well, which costs more
             than everything else; estimated, unless settings say otherwise.
@@ -287,8 +315,8 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         progress: is given the number of layers that are done, and of all; what it raises ends it.
 
     Raises:
-        UsageError: no tokenizer, an empty or too long text, no such kind or layer, or contributions
-            of all kinds at once.
+        UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or position,
+            or contributions of all kinds at once.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
     model, example = one_text(model, text, pair, kind, purpose="a reading needs text")
@@ -298,6 +326,8 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         attributes={"text": text, "pair": pair or "", "command": command or ""},
         kind=kind,
         layers=layers,
+        heads=heads,
+        queries=queries,
         value_bias=value_bias,
         attribution=attribution,
         progress=progress,
@@ -311,6 +341,8 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     attributes: Mapping[str, str],
     kind: Kinds | None = None,
     layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
+    queries: Iterable[int] | None = None,
     value_bias: ValueBias = "include",
     attribution: bool | AttributionSettings = False,
     progress: Callable[[int, int], None] | None = None,
@@ -323,6 +355,8 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         attributes: what the reading says of its origin: ``text``, ``pair`` and ``command``.
         kind: see `read`.
         layers: see `read`.
+        heads: see `read`.
+        queries: see `read`.
         value_bias: see `read`.
         attribution: see `read`.
         progress: see `read`.
@@ -333,8 +367,20 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     if not sites:
         raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
     settings = AttributionSettings() if attribution is True else attribution or None
-    visit = _visitor(model, example, kind, value_bias, settings)
-    seen = dict(capture_one(model, example, sites, _followed(visit, len(sites), progress)))
+    sides = {each: _sides(example, each, model) for each in kinds}
+    heads, queries = (None if asked is None else list(asked) for asked in (heads, queries))
+    parts = {
+        each: part_of(
+            [site for site in sites if site.kind == each],
+            len(sides[each][0]["token"]),
+            heads,
+            queries,
+        )
+        for each in kinds
+    }
+    contributions = _contributions(model, example, kind, settings)
+    layers_read = ReadLayers(parts, value_bias, contributions, _counted(len(sites), progress))
+    capture_one(model, example, sites, layers_read.visit, query_block=None)
     said = {
         "title": "Reading",
         **attributes,
@@ -347,80 +393,50 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         "format": FORMAT,
         "stage": "reading",
     }
-    parts: dict[str, xarray.Dataset] = {
+    datasets: dict[str, xarray.Dataset] = {
         each: _dataset(
-            {site.layer: seen[site] for site in sites if site.kind == each},
-            *_sides(example, each, model),
+            {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
+            parts[each],
+            *sides[each],
             {**said, "kind": each},
         )
         for each in kinds
     }
-    return Reading(join_kinds(parts) if kind == ALL else parts[kinds[0]])
+    return Reading(join_kinds(datasets) if kind == ALL else datasets[kinds[0]])
 
 
-def _visitor(
-    model: CapturedModel,
-    example: Encoded,
-    kind: Kinds | None,
-    value_bias: ValueBias,
-    settings: AttributionSettings | None,
-) -> _Visit:
-    """What is made of each layer; contributions are computed before the model is captured."""
-    contributions = None
-    if settings is not None:
-        if kind == ALL:
-            raise UsageError(
-                "contributions are those of one kind of attention at a time; choose one, or do "
-                "without contributions."
-            )
-        batch = model.collate([example])
-        contributions = attribute(model, batch, settings, kind=kind or model.kinds[0])
-
-    def visit(record: LayerRecord) -> tuple[AttentionSite, dict[str, np.ndarray]]:
-        if contributions:
-            given = contributions.contribution[record.site.layer]
-            record = replace(record, attribution=given)
-        return record.site, _measured(record, value_bias)
-
-    return visit
+def _contributions(
+    model: CapturedModel, example: Encoded, kind: Kinds | None, settings: AttributionSettings | None
+) -> Any:
+    """What input tokens contribute, computed before the model is captured, if it was asked for."""
+    if settings is None:
+        return None
+    if kind == ALL:
+        raise UsageError(
+            "contributions are those of one kind of attention at a time; choose one, or do "
+            "without contributions."
+        )
+    batch = model.collate([example])
+    return attribute(model, batch, settings, kind=kind or model.kinds[0]).contribution
 
 
-def _followed(visit: _Visit, layers: int, progress: Callable[[int, int], None] | None) -> _Visit:
-    """The same, and each layer that is done is told."""
+def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
+    """Tells how many layers are done."""
     done = 0
 
-    def follow(record: LayerRecord) -> tuple[AttentionSite, dict[str, np.ndarray]]:
+    def count() -> None:
         nonlocal done
-        found = visit(record)
         done += 1
         if progress is not None:
             progress(done, layers)
-        return found
 
-    return follow
+    return count
 
 
 def _counts(example: Encoded, tokenizer: Any) -> dict[str, int]:
     """Tokens, and those of them that the tokenizer does not know."""
     ids = (*example.ids, *example.target)
     return {"tokens": len(ids), "unknown": ids.count(unknown_id(tokenizer))}
-
-
-def _measured(record: LayerRecord, value_bias: ValueBias) -> dict[str, np.ndarray]:
-    """Every measure of the text for which the record holds what it needs."""
-    held = {
-        "input": record.input is not None,
-        "gradient": record.gradient is not None,
-        "attribution": record.attribution is not None,
-    }
-    scores = Scores(record, value_bias)
-    found: dict[str, np.ndarray] = {}
-    for row in measure_table():
-        if row.needs is None or held[row.needs]:
-            score = scores.of(row.name)[0]
-            score = score[0] if row.pairwise and not row.per_head else score
-            found[row.name] = score.detach().float().cpu().numpy()
-    return found
 
 
 Positions = dict[str, list[Any]]
@@ -445,31 +461,26 @@ def _sides(example: Encoded, kind: Kind, model: CapturedModel) -> tuple[Position
 
 
 def _dataset(
-    by_layer: Mapping[int, dict[str, np.ndarray]],
+    by_layer: Mapping[int, Measured],
+    part: Part,
     queries: Positions,
     keys: Positions,
     attributes: dict[str, Any],
 ) -> xarray.Dataset:
     layers, seen = list(by_layer), list(by_layer.values())
-    heads = max(each["vector_norm"].shape[0] for each in seen)
     variables = {
         row.name: (
             row.axes,
-            np.stack([_filled(each[row.name], row.axes, heads) for each in seen]),
+            np.stack([each[row.name] for each in seen]),
             {"long_name": row.title, "units": row.unit},
         )
         for row in measure_table()
         if all(row.name in each for each in seen)
     }
-    coordinates: dict[str, Any] = {"layer": layers, "head": list(range(heads))}
-    for side, positions in (("query", queries), ("key", keys)):
-        coordinates[side] = list(range(len(positions["token"])))
+    coordinates: dict[str, Any] = {"layer": layers, "head": part.heads}
+    everything = range(len(keys["token"]))
+    for side, positions, kept in (("query", queries, part.queries), ("key", keys, everything)):
+        coordinates[side] = list(kept)
         for name, values in positions.items():
-            coordinates[f"{side}_{name}"] = (side, values)
+            coordinates[f"{side}_{name}"] = (side, [values[at] for at in kept])
     return xarray.Dataset(variables, coords=coordinates, attrs=attributes)
-
-
-def _filled(array: np.ndarray, dims: tuple[str, ...], heads: int) -> np.ndarray:
-    """A layer with fewer heads than others is filled up with NaN."""
-    missing = heads - array.shape[0] if "head" in dims else 0
-    return np.pad(array, [(0, missing), *[(0, 0)] * (array.ndim - 1)], constant_values=np.nan)

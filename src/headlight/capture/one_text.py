@@ -50,6 +50,7 @@ def capture_one(
     example: Encoded,
     sites: Sequence[AttentionSite],
     visit: Callable[[LayerRecord], T],
+    query_block: int | None = 0,
 ) -> list[T]:
     """What `visit` makes of the attention of each layer, on one text alone.
 
@@ -60,6 +61,7 @@ def capture_one(
         example: what it reads.
         sites: which attention modules, in the order of the result.
         visit: is given a record of a batch of one text.
+        query_block: queries of a record: so many, 0 for all, None as many as memory is meant for.
 
     Raises:
         CaptureError: what the model computes is not finite, or memory does not suffice.
@@ -67,6 +69,7 @@ def capture_one(
     found: list[T] = []
     with model.capture(sites) as recorder:
         recorder.visit = lambda record: found.append(visit(record))
+        recorder.query_block = query_block
         try:
             model.run(model.collate([example]))
         except (RuntimeError, MemoryError) as problem:
@@ -75,6 +78,6 @@ def capture_one(
             tokens = len(example.ids) + len(example.target)
             raise CaptureError(
                 f"memory does not suffice for this text of {tokens} tokens; shorten it, or choose "
-                "some layers."
+                "some layers, heads or queries."
             ) from problem
     return found

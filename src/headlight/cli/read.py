@@ -50,12 +50,16 @@ class ReadingSettings(Settings):
     Attributes:
         kind: which attention; by default the first that the model has; ``all`` shows all of them.
         layers: layers to look at, from 0, such as 0,3-5; by default all.
+        heads: heads of each layer to keep, from 0, such as 0,3-5; by default all.
+        queries: positions of attending tokens to keep, from 0, such as 100-120; by default all.
         value_bias: whether T of effective attention has the value bias in it.
         attribution: how contributions are computed, if they are shown.
     """
 
     kind: Kinds | None = None
     layers: tuple[int, ...] | None = None
+    heads: tuple[int, ...] | None = None
+    queries: tuple[int, ...] | None = None
     value_bias: ValueBias = "include"
     attribution: AttributionSettings | None = None
 
@@ -120,6 +124,11 @@ def read(
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
     if compares and html is None:
         raise UsageError("two readings are compared on the page; say where it goes with --html.")
+    if html is not None and (settings.heads or settings.queries):
+        raise UsageError(
+            "--html shows all heads and tokens of a text; leave --heads and --queries out, or "
+            "write what is kept with --json or --netcdf."
+        )
     attribution = _attribution(measure, settings)
     text = _text(text)
 
@@ -134,6 +143,8 @@ def read(
             pair,
             kind=settings.kind,
             layers=settings.layers,
+            heads=settings.heads,
+            queries=settings.queries,
             value_bias=settings.value_bias,
             attribution=attribution,
             command=command_line(),

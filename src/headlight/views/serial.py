@@ -7,7 +7,7 @@ One object, without white space, numbers rounded to four significant digits::
     model, revision, kind, text, pair, created, command      strings
     versions      object: name -> version
     layers, heads     how many layers and heads there are
-    layer_numbers     list of the layers, as the model counts them from 0
+    layer_numbers, head_numbers, query_numbers     lists of those that were kept, from 0
     queries, keys     the attending and the attended tokens, each an object:
         tokens        list of strings
         categories    list of "cls", "sep", "punctuation" or "other"
@@ -59,6 +59,8 @@ def _of_one_kind(reading: xr.Dataset) -> str:
         "layers": reading.sizes["layer"],
         "layer_numbers": reading["layer"].values.tolist(),
         "heads": reading.sizes["head"],
+        "head_numbers": reading["head"].values.tolist(),
+        "query_numbers": reading["query"].values.tolist(),
         **token_sides(reading),
     }
     parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]]

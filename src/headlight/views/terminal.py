@@ -99,11 +99,13 @@ def _strongest(reading: xr.Dataset, measure: str, top: int) -> RenderableType:
     table.add_column(f"strongest links by {measure}: query → key, value", overflow="fold")
     queries = [printable(str(token)) for token in reading["query_token"].values]
     keys = [printable(str(token)) for token in reading["key_token"].values]
-    layers = reading["layer"].values.tolist()
+    layers, heads = reading["layer"].values.tolist(), reading["head"].values.tolist()
     for layer, *head in places:
         # A layer with fewer heads than others is filled up with what is no number.
         if np.isfinite(values[layer, *head]).any():
-            name = name_of(reading, layers[layer], *head) if head else str(layers[layer])
+            name = str(layers[layer])
+            if head:
+                name = name_of(reading, layers[layer], heads[head[0]])
             table.add_row(Text(name), _links(values[layer, *head], queries, keys, top))
     return table
 

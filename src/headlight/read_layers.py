@@ -1,0 +1,148 @@
+"""The measures of a text, layer by layer, of the heads and queries that are asked for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headlight.capture import AttentionSite, LayerRecord
+from headlight.errors import UsageError
+from headlight.measures import Scores
+from headlight.measures.vectors import Vectors
+from headlight.vocabulary import Kind, Measure, ValueBias, measure_table
+
+Measured = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which heads and queries of one kind of attention are kept."""
+
+    heads: list[int]
+    queries: list[int]
+
+
+def part_of(
+    sites: Sequence[AttentionSite],
+    tokens: int,
+    heads: Sequence[int] | None,
+    queries: Sequence[int] | None,
+) -> Part:
+    """What is kept of layers that a text runs through; None keeps all.
+
+    Args:
+        sites: the layers.
+        tokens: that attend.
+        heads: by number, from 0.
+        queries: by position, from 0.
+
+    Raises:
+        UsageError: there are none, or no such ones.
+    """
+    most = max(site.heads for site in sites)
+    return Part(_chosen("head", heads, most), _chosen("query", queries, tokens))
+
+
+def _chosen(what: str, asked: Sequence[int] | None, there: int) -> list[int]:
+    if asked is None:
+        return list(range(there))
+    chosen = sorted(set(asked))
+    wrong = [number for number in chosen if not 0 <= number < there]
+    if wrong or not chosen:
+        which = f"there is no {what} {wrong[0]}" if wrong else f"no {what} is asked for"
+        raise UsageError(f"{which}; choose from 0 to {there - 1}, or leave them out for all.")
+    return chosen
+
+
+class ReadLayers:
+    """Sees the layers while the model runs, whole or in blocks of queries; `seen` is what is kept.
+
+    Args:
+        parts: what is kept, by kind of attention.
+        value_bias: whether T of effective attention has the value bias in it.
+        contributions: of input tokens, by layer, where they are computed.
+        done: is told after each layer.
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[Kind, Part],
+        value_bias: ValueBias,
+        contributions: Float[Tensor, "layer batch query key"] | None,
+        done: Callable[[], None],
+    ) -> None:
+        self.seen: dict[AttentionSite, Measured] = {}
+        self._parts = parts
+        self._value_bias = value_bias
+        self._contributions = contributions
+        self._done = done
+        self._vectors: Vectors | None = None
+
+    def visit(self, record: LayerRecord) -> None:
+        """Keep what is asked for of some queries of a layer, or of all."""
+        if self._contributions is not None:
+            rows = self._contributions[record.site.layer][:, record.first :]
+            cut = rows[:, : record.weight.shape[2], : record.weight.shape[3]]
+            record = replace(record, attribution=cut)
+        scores = Scores(record, self._value_bias, vectors=self._vectors if record.first else None)
+        self._vectors = scores.vectors
+        found = self.seen.setdefault(record.site, {})
+        for row in measure_table():
+            if row.needs is None or getattr(record, row.needs) is not None:
+                self._keep(found, row, scores)
+        if record.ends:
+            self._vectors = None
+            self._done()
+
+    def _keep(self, found: Measured, row: Measure, scores: Scores) -> None:
+        """Put a measure of these queries where that of the layer is.
+
+        What has no queries is the largest of all blocks, which hold ever more keys.
+        """
+        axes, cuts = row.axes[1:], self._cuts(scores.record)
+        score = scores.of(row.name)[0]
+        score = score[0] if row.pairwise and not row.per_head else score
+        for dimension, axis in enumerate(axes):
+            score = cuts[axis].of(score, dimension)
+        if row.name not in found:
+            # What a query cannot see is 0; a head that a layer lacks is no number.
+            empty = 0.0 if "query" in axes else np.nan
+            sizes = [cuts[axis].size for axis in axes]
+            found[row.name] = np.full(sizes, empty, dtype=np.float32)
+            if "head" in axes:
+                found[row.name][len(cuts["head"].taken) :] = np.nan
+        target = found[row.name][tuple(cuts[axis].place for axis in axes)]
+        values = score.detach().float().cpu().numpy()
+        target[...] = values if "query" in axes else np.fmax(target, values)
+
+    def _cuts(self, record: LayerRecord) -> "dict[str, _Cut]":
+        part, (queries, keys) = self._parts[record.site.kind], record.weight.shape[2:]
+        all_keys = (record.value if record.block is None else record.block.value).shape[2]
+        heads = [head for head in part.heads if head < record.site.heads]
+        place = slice(*np.searchsorted(part.queries, (record.first, record.first + queries)))
+        inside = [query - record.first for query in part.queries[place]]
+        return {
+            "head": _Cut(len(part.heads), slice(len(heads)), heads),
+            "query": _Cut(len(part.queries), place, inside),
+            "key": _Cut(all_keys, slice(keys), range(keys)),
+        }
+
+
+class _Cut(NamedTuple):
+    """What is taken of an axis, and its place among the `size` numbers that are kept."""
+
+    size: int
+    place: slice
+    taken: Sequence[int]
+
+    def of(self, score: Tensor, dimension: int) -> Tensor:
+        """The score with what is taken of that dimension."""
+        if len(self.taken) == score.shape[dimension]:
+            return score
+        index = torch.tensor(self.taken, dtype=torch.long, device=score.device)
+        return score.index_select(dimension, index)
