@@ -22,8 +22,8 @@ lowest := $(VENV)-lowest
 pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-notebook test-lowest check check-format check-lint check-types check-layers docs fuzz bench \
-  soak pretrain pretrain-translator reproduction package release clean
+.PHONY: help demo test install-notebook test-notebook test-lowest check check-format check-lint \
+  check-types check-layers docs fuzz bench soak pretrain pretrain-translator reproduction package release clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -36,9 +36,11 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 test: $(VENV)/.installed-dev ## run all tests
 	OMP_NUM_THREADS=1 $(bin)/$(pytest)
 
-# Not part of `test`: JupyterLab is some sixty packages, and takes longer to start than the test.
-test-notebook: $(VENV)/.installed-dev ## install JupyterLab and test the widget in it
+# Not part of what is installed for `test`: JupyterLab is some sixty packages.
+install-notebook: $(VENV)/.installed-dev
 	$(pip) install --quiet --constraint constraints.txt --group notebook
+
+test-notebook: install-notebook ## install JupyterLab and test the widget in it
 	OMP_NUM_THREADS=1 $(bin)/python -m pytest tests/views/test_widget_jupyterlab.py
 
 # With TORCH_INDEX set, uv takes the small torch for processors from its own address.

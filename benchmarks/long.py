@@ -1,6 +1,6 @@
-"""Long texts: a survey by blocks of queries, each figure from a process of its own.
+"""Long texts, by blocks of queries; each figure is from a process of its own.
 
-python -m benchmarks.long TOKENS    MB above the model, seconds of the survey and of a plain pass
+python -m benchmarks.long WHAT TOKENS    MB above the model, seconds of it and of a plain pass
 """
 
 import subprocess
@@ -13,13 +13,22 @@ from transformers import LlamaConfig, LlamaModel
 
 from benchmarks.memory import peak
 from headlight.analysis.allocator import keep_freed_memory
+from headlight.analysis.batch_texts import Texts
 from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
+from headlight.read_layers import ReadLayers, part_of
+from headlight.reduce import Sample
 from headlight.studies.heads.observer import HeadsObserver
+from headlight.studies.identifiability.observer import POINT, IdentifiabilityObserver
 
 THREADS = 1
 LENGTHS = (1024, 4096, 8192)
+NAMES = {
+    "survey": "survey",
+    "identifiability": "identifiability",
+    "reading": "reading of 2 heads and 64 queries",
+}
 
 
 def subject() -> CapturedModel:
@@ -63,15 +72,42 @@ def survey(subject: CapturedModel, batch: Batch) -> None:
     observer.tally()
 
 
-def measure(tokens: int) -> tuple[float, float, float]:
-    """MB above the loaded model, seconds of the survey, seconds of the plain pass."""
+def identifiability(subject: CapturedModel, batch: Batch) -> None:
+    """Ranks, null spaces and the correlation with effective attention."""
+    queries, keys = Positions.for_kind(batch, "decoder")
+    texts = Texts(queries.category >= 0, keys.category, batch.input_ids.numpy(), (0,))
+    points = Sample(100, len(POINT), seed=0)
+    with subject.capture() as recorder:
+        observer = IdentifiabilityObserver(texts, "include", points, per_head=False)
+        recorder.query_block = None
+        recorder.visit = observer.visit
+        subject.run(batch)
+    observer.tally()
+
+
+def reading(subject: CapturedModel, batch: Batch) -> None:
+    """Every measure of two heads of each layer, of the last 64 queries."""
+    tokens = batch.input_ids.shape[1]
+    part = part_of(subject.sites, tokens, [0, 5], range(tokens - 64, tokens))
+    layers = ReadLayers({"decoder": part}, "include", None, lambda: None)
+    with subject.capture() as recorder:
+        recorder.query_block = None
+        recorder.visit = layers.visit
+        subject.run(batch)
+
+
+WORK = {"survey": survey, "identifiability": identifiability, "reading": reading}
+
+
+def measure(what: str, tokens: int) -> tuple[float, float, float]:
+    """MB above the loaded model, seconds of the work, seconds of the plain pass."""
     torch.set_num_threads(THREADS)
     keep_freed_memory()  # as the command line does
     model, batch = subject(), text(tokens)
     assert model.sites  # noqa: S101 - traced before the peak is taken
     before = peak()
     times = []
-    for run in (lambda: survey(model, batch), lambda: model.run(batch)):
+    for run in (lambda: WORK[what](model, batch), lambda: model.run(batch)):
         began = time.perf_counter()
         run()
         times.append(time.perf_counter() - began)
@@ -80,23 +116,28 @@ def measure(tokens: int) -> tuple[float, float, float]:
     return used, times[0], times[1]
 
 
-def measured(tokens: int) -> tuple[float, float, float]:
+def measured(what: str, tokens: int) -> tuple[float, float, float]:
     """The same in a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.long", str(tokens)]
+    command = [sys.executable, "-m", "benchmarks.long", what, str(tokens)]
     root = Path(__file__).parents[1]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root)
-    memory, survey, forward = map(float, done.stdout.split())
-    return memory, survey, forward
+    memory, work, forward = map(float, done.stdout.split())
+    return memory, work, forward
 
 
 def main() -> list[tuple[str, str, str, str]]:
     """Rows of the table."""
     rows = []
-    for tokens in LENGTHS:
-        memory, seconds, forward = measured(tokens)
-        aim = "≤ 1000 MB" if tokens == 8192 else ""
+    for what, tokens in [("survey", each) for each in LENGTHS] + [
+        ("identifiability", LENGTHS[-1]),
+        ("reading", LENGTHS[-1]),
+    ]:
+        memory, seconds, forward = measured(what, tokens)
+        aim = "≤ 1000 MB" if tokens == LENGTHS[-1] else ""
         each = 1000 * seconds / tokens
-        rows.append((f"survey, {tokens:,} tokens", f"{memory:.0f} MB", aim, "above the model"))
+        rows.append(
+            (f"{NAMES[what]}, {tokens:,} tokens", f"{memory:.0f} MB", aim, "above the model")
+        )
         rows.append(
             (
                 f"the same, time for a token, {tokens:,} tokens",
@@ -109,4 +150,4 @@ def main() -> list[tuple[str, str, str, str]]:
 
 
 if __name__ == "__main__":
-    print(*measure(int(sys.argv[1])))
+    print(*measure(sys.argv[1], int(sys.argv[2])))

@@ -1,4 +1,4 @@
-"""A survey by blocks of queries is the survey of all queries at once."""
+"""A study by blocks of queries is the study of all queries at once."""
 
 from dataclasses import replace
 from functools import cache
@@ -17,6 +17,8 @@ from headlight.reduce import Tally
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
+from headlight.studies.identifiability.settings import IdentifiabilitySettings
+from headlight.studies.identifiability.study import run as identifiability
 from studies.models import model, texts
 from studies.test_independence import assert_equal
 from tiny_models import VOCABULARY
@@ -115,6 +117,16 @@ def test_a_survey_by_blocks_is_the_survey(family, monkeypatch):
     # The layer that is left out keeps its fast attention.
     chosen = survey(corpus, found, SurveySettings(layers=(1,)), progress=False)
     assert_equal(chosen, last, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_identifiability_by_blocks_is_that_of_all_queries(family, monkeypatch):
+    found, corpus = model(family), texts(4, longest=30, seed=3)
+    whole = identifiability(corpus, found, IdentifiabilitySettings(query_block=0), progress=False)
+    monkeypatch.setitem(CELLS, "cpu", 1)
+    monkeypatch.setattr(query_blocks, "GRAIN", 4)
+    chosen = identifiability(corpus, found, progress=False)
+    assert_equal(chosen, whole, rtol=1e-5, atol=1e-6)
 
 
 def test_attention_that_counts_its_queries_is_found_out():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.attribution_settings import AttributionSettings
-from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Settings, require_distinct
+from headlight.settings import CHOSEN, NO_EFFECT, AtLeast0, AtLeast1, Settings, require_distinct
 from headlight.vocabulary import (
     MEASURES,
     Kind,
@@ -107,6 +107,19 @@ class TextSettings(ModelSettings):
     lone_units: Literal["join", "discard"] = "join"
     max_examples: AtLeast1 | None = None
     seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryBlockSettings(Settings):
+    """How much of a long text is in memory at a time.
+
+    Attributes:
+        query_block: compute attention for so many queries at a time, so that memory never holds all
+            weights of a layer; ``auto`` does so where it matters, 0 never.
+            With gradients or contributions all queries are one block.
+    """
+
+    query_block: Annotated[AtLeast0 | None, CHOSEN, NO_EFFECT] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from headlight.analysis.plan import (
     choose_length,
     choose_sites,
 )
-from headlight.analysis.settings import TextSettings
+from headlight.analysis.settings import QueryBlockSettings, TextSettings
 from headlight.capture import CapturedModel
 from headlight.corpora import (
     OF_TWO_TEXTS,
@@ -96,6 +96,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         options=options or {},
         if_empty=NO_PAIR if settings.pairs else StudyPlan.if_empty,
         all_kinds=settings.kind == ALL,
+        query_block=settings.query_block if isinstance(settings, QueryBlockSettings) else 0,
     )
 
 

@@ -73,10 +73,14 @@ def effective_of_rows(
     precision: torch.dtype = torch.float64,
 ) -> Effective:
     """The same from the rows of T in `compressed` coordinates, where they are known already."""
-    real = None
-    if visible is not None and visible.shape[1] == visible.shape[2]:
-        real = visible[:, -1]
-    return RowSpaces(rows, width, real).effective(weight, visible, precision)
+    return RowSpaces(rows, width, real_keys(visible)).effective(weight, visible, precision)
+
+
+def real_keys(visible: Visible | None) -> Bool[Tensor, "batch key"] | None:
+    """Which keys the last query sees, if there are as many queries as keys."""
+    if visible is None or visible.shape[1] != visible.shape[2]:
+        return None
+    return visible[:, -1]
 
 
 class RowSpaces:
@@ -89,7 +93,7 @@ class RowSpaces:
     """
 
     def __init__(self, rows: Rows, width: int, real: Bool[Tensor, "batch key"] | None) -> None:
-        self._rows = rows
+        self.rows = rows
         self._width = width
         self._real = None if real is None else real.to(rows.device).expand(len(rows), -1)
         self._shared_by: tuple[Tensor, Tensor, Tensor] | None = None
@@ -111,7 +115,7 @@ class RowSpaces:
                 The basis and the rank always come from float64.
             first: the number of the first query.
         """
-        rows = self._rows
+        rows = self.rows
         alpha = weight.cpu() if weight.device.type == "mps" else weight
         if visible is not None:
             visible = visible.to(rows.device).expand(rows.shape[0], -1, -1)
@@ -125,10 +129,25 @@ class RowSpaces:
             rank = _per_query(alpha, seen, visible, self._width, attention)
         return Effective(back_to(attention, weight.device), rank.to(weight.device))
 
+    def ranks(self, visible: Visible | None, first: int = 0) -> Int[Tensor, "batch head #query"]:
+        """The rank of T for some queries, or one for all where all see the same keys.
+
+        Args:
+            visible: as in `effective`.
+            first: as in `effective`.
+        """
+        if visible is None or visible.shape[1] == 1:
+            seen = None if visible is None else visible.to(self.rows.device)
+            keys = self.rows.shape[2] if seen is None else seen.shape[2]
+            return self._basis_of(seen, keys)[1][..., None]
+        shape = (self.rows.shape[0], self.rows.shape[1], *visible.shape[1:])
+        nothing = torch.zeros(shape, dtype=self.rows.dtype, device=self.rows.device)
+        return self.effective(nothing, visible, first=first).rank
+
     @cached_property
     def _causal(self) -> CausalSpaces:
         assert self._real is not None  # noqa: S101 - the caller has asked
-        return CausalSpaces(self._rows, self._real, self._width)
+        return CausalSpaces(self.rows, self._real, self._width)
 
     def _shared(self, alpha: Weight, visible: Visible | None, attention: Score) -> Tensor:
         """Every query sees the same keys: one T per head.  Fills `attention`, returns the rank."""
@@ -142,7 +161,7 @@ class RowSpaces:
 
     def _basis_of(self, visible: Visible | None, keys: int) -> tuple[Tensor, Tensor]:
         """Basis and rank of the keys that are seen; those of the latest queries are kept."""
-        rows = self._rows[:, :, :keys]
+        rows = self.rows[:, :, :keys]
         seen = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
         if visible is not None:
             seen, rows = visible, rows * visible[:, :, :, None]

@@ -11,8 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headlight.measures.effective import effective_of_rows
-from headlight.measures.row_space import row_space
+from headlight.measures.effective import RowSpaces, real_keys
 from headlight.shapes import Visible
 
 
@@ -68,11 +67,7 @@ def with_ones(
 
 
 def null_spaces(
-    rows: Float[Tensor, "batch head key head_dim"],
-    width: int,
-    visible: Visible | None = None,
-    *,
-    rank: Int[Tensor, "batch head #query"] | None = None,
+    rows: Float[Tensor, "batch head key head_dim"], width: int, visible: Visible | None = None
 ) -> NullSpaces:
     """Ranks and null spaces of T and [T, 1] for every head, on the keys that each query sees.
 
@@ -83,27 +78,39 @@ def null_spaces(
         rows: of T, as `headlight.measures.norm.compressed` gives them, float64.
         width: d_model, the number of columns of T.
         visible: which keys each query may attend to; None for all.
-        rank: of T, where it is known already.
 
     Source: Brunner et al. (2020), Sections 3.2 and 3.3, Eq. 6.
     """
+    real = real_keys(visible)
+    spaces = RowSpaces(rows, width, real), RowSpaces(with_ones(rows), width + 1, real)
+    return null_spaces_of(*spaces, visible)
+
+
+def null_spaces_of(
+    spaces: RowSpaces,
+    spaces_with_ones: RowSpaces,
+    visible: Visible | None,
+    *,
+    first: int = 0,
+    rank: Int[Tensor, "batch head #query"] | None = None,
+) -> NullSpaces:
+    """The same of some queries, from the spaces of a layer.
+
+    Args:
+        spaces: those that the rows of T span.
+        spaces_with_ones: those of [T, 1].
+        visible: which keys each of these queries may attend to, up to the last that one of them
+            sees; None for all.
+        first: the number of the first query.
+        rank: of T, where it is known already.
+    """
+    rows = spaces.rows
     seen = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
     if visible is not None:
         seen = visible.to(rows.device).expand(rows.shape[0], -1, -1)
     return NullSpaces(
         keys=seen.sum(-1),
-        rank=_ranks(rows, width, seen) if rank is None else rank.to(rows.device),
-        rank_with_ones=_ranks(with_ones(rows), width + 1, seen),
+        rank=spaces.ranks(visible, first) if rank is None else rank.to(rows.device),
+        rank_with_ones=spaces_with_ones.ranks(visible, first),
         head_dim=rows.shape[-1],
     )
-
-
-def _ranks(
-    rows: Float[Tensor, "batch head key columns"], width: int, seen: Visible
-) -> Int[Tensor, "batch head #query"]:
-    if seen.shape[1] > 1:
-        heads = rows.shape[1]
-        nothing = torch.zeros_like(seen[:, None], dtype=rows.dtype).repeat(1, heads, 1, 1)
-        return effective_of_rows(nothing, rows, width, seen).rank
-    here = seen[:, 0, None].expand(rows.shape[:3])
-    return row_space(rows * here[..., None], here, width)[1][..., None]

@@ -12,7 +12,7 @@ from headlight.errors import CaptureError, UnknownNameError
 from headlight.measures import norm as norms
 from headlight.measures.effective import Effective
 from headlight.measures.entropy import entropy
-from headlight.measures.null_space import NullSpaces, null_spaces
+from headlight.measures.null_space import NullSpaces, null_spaces_of
 from headlight.measures.precision import single
 from headlight.measures.vectors import Vectors
 from headlight.shapes import Score, Weight
@@ -160,9 +160,9 @@ class Scores:
     @cached_property
     def null_spaces(self) -> NullSpaces:
         """How many dimensions of attention change nothing in the output."""
-        width = self.record.site.projection.weight.shape[2]
+        spaces = self.vectors.spaces, self.vectors.spaces_with_ones
         known = self.rank if "_effective" in vars(self) else None
-        return null_spaces(self.rows, width, self.record.visible, rank=known)
+        return null_spaces_of(*spaces, self.record.visible, first=self.record.first, rank=known)
 
     @cached_property
     def _effective(self) -> Effective:

@@ -9,7 +9,8 @@ from torch import Tensor
 from headlight.capture import LayerRecord
 from headlight.errors import CaptureError
 from headlight.measures import norm as norms
-from headlight.measures.effective import RowSpaces
+from headlight.measures.effective import RowSpaces, real_keys
+from headlight.measures.null_space import with_ones
 from headlight.measures.precision import back_to, double
 from headlight.shapes import Value
 from headlight.vocabulary import ValueBias
@@ -59,6 +60,12 @@ class Vectors:
         """The spaces that the rows of T span."""
         return RowSpaces(self.rows, self._site.projection.weight.shape[2], self._real)
 
+    @cached_property
+    def spaces_with_ones(self) -> RowSpaces:
+        """The spaces that the rows of [T, 1] span."""
+        width = self._site.projection.weight.shape[2] + 1
+        return RowSpaces(with_ones(self.rows), width, self._real)
+
     def together(self, dtype: torch.dtype) -> norms.HeadsTogether:
         """The inner products of the vectors of all heads, for the merged norms."""
         if self._together is None:
@@ -81,6 +88,4 @@ def _real_keys(record: LayerRecord) -> Bool[Tensor, "batch key"] | None:
     block, visible = record.block, record.visible
     if block is not None:
         return block.real if block.queries == block.value.shape[2] else None
-    if visible is None or visible.shape[1] != visible.shape[2]:
-        return None
-    return visible[:, -1]
+    return real_keys(visible)

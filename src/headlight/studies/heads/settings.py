@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from headlight.analysis.settings import MeasureSettings, TextSettings
-from headlight.settings import CHOSEN, NO_EFFECT, AtLeast0
+from headlight.analysis.settings import MeasureSettings, QueryBlockSettings, TextSettings
+from headlight.settings import NO_EFFECT, AtLeast0
 
 
 @dataclass(frozen=True, kw_only=True)
-class SurveySettings(MeasureSettings, TextSettings):
+class SurveySettings(MeasureSettings, QueryBlockSettings, TextSettings):
     """How to survey; everything that the result depends on besides model and corpus.
 
     With ``gradient`` among the measures, all of them look at what the objective lets the model see,
@@ -19,11 +19,7 @@ class SurveySettings(MeasureSettings, TextSettings):
             the report; leave it out where texts are private.
         pages: write a page for so many of the texts that the report shows passages of, which opens
             at the head; the corpus is gone through once more, until they are found.
-        query_block: compute attention for so many queries at a time, so that memory never holds all
-            weights of a layer; ``auto`` does so where it matters, 0 never.
-            With gradients or contributions all queries are one block.
     """
 
     passages: bool = True
     pages: Annotated[AtLeast0, NO_EFFECT] = 0
-    query_block: Annotated[AtLeast0 | None, CHOSEN, NO_EFFECT] = None

@@ -1,7 +1,6 @@
 """The main job: read a corpus through a model, and say head by head what attention does."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import xarray
 
@@ -68,8 +67,6 @@ def run(
         passes=plan_passes(measures, objective, settings.attribution, together=True),
         measures=measures,
     )
-
-    plan = replace(plan, query_block=settings.query_block)
 
     def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
         def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> HeadsObserver:

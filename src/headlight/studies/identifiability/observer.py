@@ -1,5 +1,7 @@
 """Ranks, null spaces and effective attention, layer by layer, while a batch runs."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from jaxtyping import Float64, Int64
@@ -10,6 +12,7 @@ from headlight.analysis.positions import LENGTH_BIN, array, stacked
 from headlight.capture import LayerRecord
 from headlight.measures import Scores
 from headlight.measures.effective_correlation import comoments, correlation
+from headlight.measures.vectors import Vectors
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample, Tally
 from headlight.vocabulary import ValueBias
 
@@ -19,12 +22,19 @@ EQUAL = ("equal", "equal_with_ones")
 POINT = ("length", "correlation", "layer", "head")
 """Numbers of a point; the last two are NaN where a point is a whole text."""
 
+_TOGETHER: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "comoments": torch.add,
+    **dict.fromkeys((*RANKS, *BOUNDS), torch.maximum),
+    **dict.fromkeys(EQUAL, torch.minimum),
+}
+"""How the numbers of two blocks of queries become one."""
+
 
 class IdentifiabilityObserver:
     """Sees the attention of one batch; keeps some numbers of each text, layer and head.
 
     Under a causal mask ranks and null spaces are those of the query that sees most, and a bound
-    holds with equality if it does so for every query.
+    holds with equality if it does so for every query.  Layers may come in blocks of queries.
 
     Args:
         texts: the positions of the batch.
@@ -43,11 +53,25 @@ class IdentifiabilityObserver:
         self._present = texts.queries.float()
         self._key_counts = (texts.keys >= 0).sum(-1)
         self._seen: dict[int, dict[str, Tensor]] = {}
+        self._vectors: Vectors | None = None
 
     def visit(self, record: LayerRecord) -> None:
-        """Look at one layer."""
-        scores = Scores(record, self._value_bias, precision=torch.float32)
-        found = {"comoments": comoments(scores, self._present, self._key_counts)}
+        """Look at some queries of a layer, or at all."""
+        first, layer = record.first, record.site.layer
+        vectors = self._vectors if first else None
+        scores = Scores(record, self._value_bias, torch.float32, vectors)
+        self._vectors = None if record.ends else scores.vectors
+        found = self._look(scores)
+        if first:
+            before = self._seen[layer]
+            found = {name: _TOGETHER[name](before[name], each) for name, each in found.items()}
+        self._seen[layer] = found
+
+    def _look(self, scores: Scores) -> dict[str, Tensor]:
+        """The numbers of these queries."""
+        first = scores.record.first
+        present = self._present[:, first : first + scores.weight.shape[2]]
+        found = {"comoments": comoments(scores, present, self._key_counts)}
         spaces = scores.null_spaces
         for name in RANKS:
             found[name] = getattr(spaces, name).amax(-1).double()
@@ -56,7 +80,7 @@ class IdentifiabilityObserver:
         for dimension, bound, equal in zip(RANKS[2:], BOUNDS, EQUAL, strict=True):
             same = getattr(spaces, dimension) == getattr(spaces, bound)[:, None]
             found[equal] = same.all(-1).double()
-        self._seen[record.site.layer] = found
+        return found
 
     def tally(self) -> Tally:
         """The statistics of the batch, by length, and a sample of points."""

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from headlight.analysis.settings import TextSettings
+from headlight.analysis.settings import QueryBlockSettings, TextSettings
 from headlight.settings import AtLeast1
 from headlight.vocabulary import ValueBias
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdentifiabilitySettings(TextSettings):
+class IdentifiabilitySettings(QueryBlockSettings, TextSettings):
     """What a study of identifiability looks at; its result depends on all of it.
 
     Attributes:
