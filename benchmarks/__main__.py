@@ -7,7 +7,8 @@ The part encoders compares with other aligners: HEADLIGHT_ALIGNERS names the Pyt
 simalign and awesome-align are installed, HEADLIGHT_DATA the folder of the data.  Without these it
 is left out.  The part view needs Chromium; HEADLIGHT_VIEWERS names the Python in which bertviz,
 circuitsvis and inspectus are installed, HEADLIGHT_SCRIPTS a folder with the libraries that BertViz
-loads (require.min.js, d3.min.js, jquery.min.js).
+loads (require.min.js, d3.min.js, jquery.min.js).  The part readers compares with other libraries:
+HEADLIGHT_READERS names the Python in which transformer_lens and nnsight are installed.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from benchmarks import (
     long,
     memory,
     norms,
+    readers,
     startup,
     survey,
     view,
@@ -43,6 +45,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 PARTS: dict[str, tuple[str, ModuleType]] = {
     "survey": ("A survey and its measures", survey),
+    "readers": ("The same by other libraries", readers),
     "gradient": ("Gradient importance", gradient),
     "ablation": ("Heads removed", ablation),
     "dependency": ("Heads as parsers", dependency),
@@ -101,9 +104,17 @@ def kept() -> dict[str, str]:
     return {part.partition("\n")[0].removeprefix("## "): f"{part.strip()}\n" for part in parts}
 
 
+NEEDED = {
+    "encoders": f"{encoders.OTHERS} and {encoders.DATA}",
+    "readers": readers.OTHERS,
+    "view": "Chromium",
+}
+"""Other programs to compare with, or a browser: parts that are left out where these are missing."""
+
+
 def _runs(name: str) -> bool:
-    """Whether there is what a part needs: other programs to compare with, or a browser."""
-    return name not in ("encoders", "view") or bool(PARTS[name][1].runs())
+    """Whether there is what a part needs."""
+    return name not in NEEDED or bool(PARTS[name][1].runs())
 
 
 def main() -> None:
@@ -114,8 +125,7 @@ def main() -> None:
     if unknown := set(chosen) - set(PARTS):
         parser.error(f"there is no part {unknown.pop()}; there are {', '.join(PARTS)}")
     if unable := [name for name in chosen if not _runs(name)]:
-        needed = f"{encoders.OTHERS} and {encoders.DATA}" if unable[0] == "encoders" else "Chromium"
-        parser.error(f"{unable[0]} needs {needed}; see --help")
+        parser.error(f"{unable[0]} needs {NEEDED[unable[0]]}; see --help")
     sections = kept()
     for name in chosen:
         title = PARTS[name][0]
