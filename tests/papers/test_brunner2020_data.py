@@ -3,14 +3,22 @@
 from pathlib import Path
 
 import pytest
+import xarray
 
 from headlight.errors import ModelError, UnknownNameError, UsageError
 from headlight.papers.brunner2020 import PAPER
+from headlight.papers.brunner2020.identity.results import (
+    EPOCHS,
+    load_across_layers,
+    load_same_layer,
+)
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set, pair_sets
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.reproduction import Reproduction, open_reproduction
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
+from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
+from headlight.studies.token_identity.study import run as identify
 from papers.material import PAIRS, WORDS, folder_of_data, saved_model
 
 
@@ -104,3 +112,33 @@ def test_a_second_model_has_the_vocabulary_of_the_first(model, tmp_path):
         open_reproduction(model, Sources(), settings, tmp_path, compared=folder)
     with pytest.raises(ModelError, match="nowhere"):
         open_reproduction(model, Sources(), settings, tmp_path, compared=tmp_path / "nowhere")
+
+
+def test_maps_of_the_same_layer_are_not_trained_again_for_all_layers(reproduction, monkeypatch):
+    monkeypatch.setitem(EPOCHS, "linear", 2)
+    reproduction.settings = reproduction.settings.replace(folds=2)
+    pairs = find_pair_set(reproduction)
+    same = load_same_layer(reproduction, pairs, "linear")
+
+    def not_again(*given: object) -> None:
+        raise AssertionError("a map is trained again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("headlight.studies.token_identity.outcomes.fit", not_again)
+        across = load_across_layers(reproduction, pairs, "linear", "l2")
+    (rate,) = set(same["parameter"].sel(loss="l2").values.ravel().tolist())
+    training = MapTrainingSettings(epochs=EPOCHS["linear"], precision="medium", rates=(rate,))
+    settings = TokenIdentitySettings(
+        maps=("linear",), losses=("l2",), across=True, folds=1, training=training
+    )
+    examples = pairs.examples(reproduction.tokenizer)
+    alone = identify(examples, reproduction.model, settings, progress=False)
+    for name in ("rate", "rate_across", "train_rate", "epochs"):
+        xarray.testing.assert_equal(across[name], alone[name])
+    xarray.testing.assert_equal(across["rate"], same["rate"].sel(loss=["l2"]).isel(fold=[0]))
+
+
+def test_only_maps_of_the_first_set_are_tested_on_all_layers(reproduction):
+    reproduction.settings = reproduction.settings.replace(folds=1, solver="ridge")
+    found = load_same_layer(reproduction, find_pair_set(reproduction, "cola"), "linear")
+    assert "rate_across" not in found

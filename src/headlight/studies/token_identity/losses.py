@@ -33,8 +33,8 @@ def gradient_(predicted: Rows, targets: Targets, loss: Loss, count: int) -> Rows
     if loss == "l2":
         return predicted.sub_(targets).mul_(2 / (count * predicted.shape[-1]))
     length = torch.linalg.vector_norm(predicted, dim=-1, keepdim=True).clamp_(min=_SMALLEST)
-    # `torch.linalg.vecdot` would write all products to memory first.
-    along = torch.einsum("...d,...d->...", predicted, targets).unsqueeze(-1)
+    # `torch.einsum` would be a product of matrices for each row, and might round it to bfloat16.
+    along = torch.linalg.vecdot(predicted, targets).unsqueeze(-1)
     inverse = length.reciprocal_()
     return predicted.mul_(along * inverse**3 / count).addcmul_(targets, inverse, value=-1 / count)
 

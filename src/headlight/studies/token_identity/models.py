@@ -96,8 +96,8 @@ class Linear:
 class Mlp:
     """GELU(x W₁ + b₁) W₂ + b₂, with biases as in the feed-forward layers that it follows.
 
-    Autograd takes at most 1.3 times as long as a gradient written out, for which that is not worth
-    its lines.
+    Its gradient is written out: for one map, batches of 256 and 256 dimensions autograd takes 1.4
+    times as long, and gives gradients as transposed memory, which an update would have to copy.
     """
 
     def __init__(self, model: int, input: int, hidden: int) -> None:
@@ -110,17 +110,39 @@ class Mlp:
 
     def predict(self, weights: Weights, batch: Batch) -> Predictions:
         """See `MapFamily`."""
-        first, first_bias, second, second_bias = weights
-        repeated = batch.unsqueeze(1).expand(-1, first.shape[1], -1, -1)
-        inner = nn.functional.gelu(_times(repeated, first.mT) + first_bias.unsqueeze(2))
-        return _times(inner, second.mT) + second_bias.unsqueeze(2)
+        return self._outwards(weights, nn.functional.gelu(self._inwards(weights, batch)))
 
     def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: Loss) -> Weights:
         """See `MapFamily`."""
-        leaves = [tensor.detach().requires_grad_() for tensor in weights]
-        predicted = self.predict(leaves, batch)
-        towards = gradient_(predicted.detach(), goals.unsqueeze(1), loss, batch.shape[1])
-        return list(torch.autograd.grad(predicted, leaves, towards))
+        inner = self._inwards(weights, batch)
+        active = nn.functional.gelu(inner)
+        predicted = self._outwards(weights, active)
+        towards = gradient_(predicted, goals.unsqueeze(1), loss, batch.shape[1])
+        within = torch.ops.aten.gelu_backward(_times(towards, weights[2]), inner)
+        return [
+            _times(within.mT, _repeated(batch, within.shape[1])),
+            within.sum(-2),
+            _times(towards.mT, active),
+            towards.sum(-2),
+        ]
+
+    @staticmethod
+    def _inwards(weights: Weights, batch: Batch) -> Float[Tensor, "group rate token hidden"]:
+        """What the hidden units are given: x W₁ + b₁."""
+        repeated = _repeated(batch, weights[0].shape[1])
+        return _times(repeated, weights[0].mT).add_(weights[1].unsqueeze(2))
+
+    @staticmethod
+    def _outwards(
+        weights: Weights, active: Float[Tensor, "group rate token hidden"]
+    ) -> Predictions:
+        """The map of what the hidden units give out."""
+        return _times(active, weights[2].mT).add_(weights[3].unsqueeze(2))
+
+
+def _repeated(batch: Batch, rates: int) -> Float[Tensor, "group rate token model"]:
+    """The batch of each group for all of its rates."""
+    return batch.unsqueeze(1).expand(-1, rates, -1, -1)
 
 
 def _times(

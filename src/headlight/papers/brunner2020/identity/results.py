@@ -10,7 +10,7 @@ import xarray
 
 from headlight.capture import CapturedModel
 from headlight.papers.brunner2020 import published
-from headlight.papers.brunner2020.pair_sets import PairSet
+from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
 from headlight.papers.folder import RUNS
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
@@ -28,10 +28,15 @@ LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
 
 
 def load_same_layer(reproduction: Reproduction, pairs: PairSet, kind: str) -> xarray.Dataset:
-    """Maps of a kind, trained and tested on the same layer; the learning rate is searched."""
+    """Maps of a kind, trained and tested on the same layer; the learning rate is searched.
+
+    Those of the first set are tested on all other layers as well, so that none has to be trained
+    once more for `load_across_layers`, which finds what is known of each map in their folder.
+    """
     chosen = reproduction.settings
     folds = min(chosen.folds, chosen.mlp_folds) if kind == "mlp" else chosen.folds
-    return _load(reproduction, pairs, f"same-{kind}", kind, folds=folds)
+    across = kind != "naive" and pairs == find_pair_set(reproduction)
+    return _load(reproduction, pairs, f"same-{kind}", kind, folds=folds, across=across)
 
 
 def load_ridge(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
