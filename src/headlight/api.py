@@ -13,6 +13,7 @@ import headlight.accessor  # noqa: F401 - results can make their tables, picture
 from headlight.analysis.folder import JOIN, RESULT, RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.loading import EMBEDDED_MODELS, EMBEDDED_NAME
+from headlight.capture.tensor_parallel import processes_of
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location, location
 from headlight.passage_pages import check_can_be_read_again, write_pages
@@ -23,7 +24,7 @@ from headlight.studies.catalogue import Study, find_study
 from headlight.studies.heads.settings import SurveySettings
 from headlight.vocabulary import GRADIENT
 from headlight.word_alignment.settings import INPUT_MEASURES
-from headlight.workers import at_home, check_workers, local_workers, ray_workers
+from headlight.workers import at_home, check_workers, local_workers, of_process, ray_workers
 
 
 def run_study(
@@ -50,7 +51,10 @@ def run_study(
     objects = [name for name in options if name not in ("command", "progress")]
     check_workers(study, source, folder, objects)
     repeats = configuration(study, source, settings, model)
-    with folder.opened() as mine:
+    processes = processes_of(model.transformer)
+    if processes is not None and processes.rank():
+        options["progress"] = False
+    with of_process(study, folder, processes) as own, own.opened() as mine:
         surveys = settings if isinstance(settings, SurveySettings) and settings.pages else None
         if surveys is not None:
             check_can_be_read_again(source)

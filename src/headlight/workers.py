@@ -7,20 +7,26 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import yaml
+from torch import distributed
 
-from headlight.analysis.folder import JOIN, RunFolder
+from headlight.analysis.folder import JOIN, RESULT, RunFolder
 from headlight.errors import RunError, UsageError
-from headlight.files import remove_partials
+from headlight.files import Location, remove_partials
 from headlight.run import show_progress
 from headlight.run.blocks import blocks_done, plans
+from headlight.run.checkpoint import FILE as CHECKPOINT
 from headlight.run.ray_workers import work_on_ray
 from headlight.studies.catalogue import Study
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 PATIENCE = 10.0
 """Seconds that a process is given to end before it is killed."""
@@ -101,6 +107,61 @@ def local_workers(
                 RuntimeWarning,
                 stacklevel=2,
             )
+
+
+@contextmanager
+def of_process(
+    study: Study, folder: RunFolder, processes: "ProcessGroup | None"
+) -> Iterator[RunFolder]:
+    """The folder that this process works in, where several run one model together.
+
+    All of them do the same, as far as what they begin with is the same; what comes of it is kept
+    by the first, and forgotten by the others.
+
+    Args:
+        study: which.
+        folder: of the run.
+        processes: those that run the model; None for this one alone.
+
+    Raises:
+        UsageError: workers share the run too, or have begun it, or the study trains models.
+    """
+    if processes is None:
+        yield folder
+        return
+    _check_together(study, folder)
+    with TemporaryDirectory() as scratch:
+        own = folder
+        if folder.place is not None and processes.rank():
+            own = replace(folder, path=Path(scratch))
+            if folder.resume:
+                _copy_state(folder.place, Path(scratch))
+        distributed.barrier(group=processes)  # before the first changes what others have looked at
+        yield own
+        distributed.barrier(group=processes)  # after the first has written all
+
+
+def _check_together(study: Study, folder: RunFolder) -> None:
+    begun = folder.resume and folder.place is not None and any(plans(folder.place))
+    if folder.shared or begun:
+        raise UsageError(
+            "processes that run one model together (tensor parallelism) are one worker, which "
+            "cannot share its run yet; leave out workers, or begin in another folder."
+        )
+    if not study.on_shards:
+        raise UsageError(
+            f"{study.name} trains models, which is not supported where each process has some of "
+            "the heads (tensor parallelism); load the model with device_map (balanced)."
+        )
+
+
+def _copy_state(place: Location, to: Path) -> None:
+    """Everything that decides what is left to do."""
+    for found in (place / RESULT, *place.glob(CHECKPOINT), *place.glob(f"*/{CHECKPOINT}")):
+        if found.exists():
+            inner = to if found.parent == place else to / found.parent.name
+            inner.mkdir(exist_ok=True)
+            (inner / found.name).write_bytes(found.read_bytes())
 
 
 def device_of(device: torch.device, number: int) -> str:

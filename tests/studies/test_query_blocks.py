@@ -150,11 +150,11 @@ def test_attention_that_counts_its_queries_is_found_out():
 
 def test_blocks_are_as_large_as_memory_is_meant_for(monkeypatch):
     query, key = torch.zeros(2, 4, 100, 8), torch.zeros(2, 2, 100, 8)
-    assert block_size(0, query, key) is None
-    assert block_size(100, query, key) is None
-    assert block_size(7, query, key) == 7
-    assert block_size(None, query, key) is None
+    assert block_size(0, 4, query, key) is None
+    assert block_size(100, 4, query, key) is None
+    assert block_size(7, 4, query, key) == 7
+    assert block_size(None, 4, query, key) is None
     monkeypatch.setitem(CELLS, "cpu", 2 * 4 * 100 * 40)
-    assert block_size(None, query, key) == 2 * GRAIN
+    assert block_size(None, 4, query, key) == 2 * GRAIN
     monkeypatch.setitem(CELLS, "cpu", 1)
-    assert block_size(None, query, key) == GRAIN
+    assert block_size(None, 4, query, key) == GRAIN

@@ -15,6 +15,8 @@ from headlight.analysis.settings import BATCH_TOKENS
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute
+from headlight.capture.memory import out_of_memory
+from headlight.capture.tensor_parallel import processes_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import Tally
@@ -111,6 +113,13 @@ class BatchRunner(Generic[E]):
     def shard_size(self) -> int:
         """After so many examples, what was seen is worth keeping."""
         return SHARD if self._attribution is None else SLOW_SHARD
+
+    def can_do_less(self, error: BaseException) -> bool:
+        """Whether memory has run out, and a smaller batch may succeed.
+
+        Processes that share the heads would all have to take a smaller one, and only this knows.
+        """
+        return out_of_memory(error) and processes_of(self._model.transformer) is None
 
     def __enter__(self) -> "BatchRunner[E]":
         return self

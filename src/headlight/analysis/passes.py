@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import torch
 
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.capture.memory import out_of_memory
 from headlight.encode import Encoded, length_batches
 from headlight.files import Location
 from headlight.result import calculated_with
@@ -57,7 +56,7 @@ def observe(
             batches=partial(length_batches, token_budget=step.batch_tokens),
             length=_length,
             shard_size=step.shard_size,
-            out_of_memory=out_of_memory,
+            out_of_memory=step.can_do_less,
         )
         signature = {**signature, **calculated_with()}
         if mode == "share" and folder is not None:

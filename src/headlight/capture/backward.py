@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from headlight.capture.finite import require_finite
 from headlight.capture.record import LayerRecord
+from headlight.capture.tensor_parallel import require_all_heads
 from headlight.errors import CaptureError, UsageError
 
 
@@ -86,7 +87,9 @@ def check_differentiable(model: nn.Module, name: str) -> None:
 
     Raises:
         UsageError: they were made in inference mode.
+        UnsupportedModelError: each process has a part of them.
     """
+    require_all_heads(model, "gradients and contributions")
     if any(parameter.is_inference() for parameter in model.parameters()):
         raise UsageError(
             f"the weights of {name} were made under torch.inference_mode, so that nothing can be "

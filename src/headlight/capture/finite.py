@@ -6,6 +6,7 @@ A sum leaves out what is missing, and would leave such an example out without a 
 import torch
 from torch import Tensor, nn
 
+from headlight.capture.tensor_parallel import whole_weight
 from headlight.errors import CaptureError, HeadlightError, ModelError
 from headlight.shapes import Visible
 from headlight.vocabulary import Kind
@@ -95,7 +96,7 @@ def explained(
         texts: the names of the sequences in the batch, as far as they are known.
     """
     for parameter, values in network.named_parameters():
-        if not bool(values.isfinite().all()):
+        if not bool(whole_weight(values).isfinite().all()):
             return ModelError(
                 f"the weights of {name} hold NaN or infinity ({parameter}); copy them again, or "
                 "train the model anew."

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from headlight.capture.attention import own_implementation, replacer_of
+from headlight.capture.tensor_parallel import processes_of, whole_weight
 
 _ABOUT_FILES = frozenset(
     {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"}
@@ -33,6 +34,7 @@ def identity_of(network: nn.Module, tokenizer: Any, *, weights: str) -> dict[str
         weights: its `digest_of_weights` at this moment.
     """
     config: Any = network.config
+    processes = processes_of(network)
     replaced = any(replacer_of(module) is not None for module in network.modules())
     return {
         "dtype": str(network.dtype).removeprefix("torch."),
@@ -42,6 +44,7 @@ def identity_of(network: nn.Module, tokenizer: Any, *, weights: str) -> dict[str
         "attention_implementation": (
             f"replaced {secrets.token_hex(8)}" if replaced else str(own_implementation(config))
         ),
+        **({} if processes is None else {"processes": str(processes.size())}),
     }
 
 
@@ -59,7 +62,8 @@ def digest_of_weights(network: nn.Module) -> str:
     for name, weight in sorted(network.state_dict().items()):
         if not is_dispensable(name):
             digest.update(f"{name} {tuple(weight.shape)}".encode())
-            digest.update(weight.cpu().contiguous().flatten().view(torch.uint8).numpy())
+            whole: Any = whole_weight(weight)
+            digest.update(whole.cpu().contiguous().flatten().view(torch.uint8).numpy())
     return shortened(digest)
 
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.capture.backward import frozen
+from headlight.capture.backward import check_differentiable, frozen
 from headlight.capture.captured_model import CapturedModel
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
@@ -24,7 +24,7 @@ def input_times_gradient(
         score: of each text, from the output of the model; it depends on that text alone.
 
     Raises:
-        UsageError: the model has no table of embeddings.
+        UsageError: the model has no table of embeddings, or nothing of it can be differentiated.
     """
     network: Any = model.transformer
     reader = network.get_encoder() if model.reads_twice else network
@@ -34,6 +34,7 @@ def input_times_gradient(
             f"{model.name} has no input embeddings by which its answer could be differentiated; "
             "leave gradient_input out of the measures."
         )
+    check_differentiable(network, model.name)
     leaves: list[Tensor] = []
 
     def root(_: object, __: object, found: Tensor) -> Tensor:

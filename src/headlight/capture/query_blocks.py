@@ -132,15 +132,16 @@ def seen_in(mask: Tensor) -> Tensor:
     return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
 
 
-def block_size(asked: int | None, query: Tensor, key: Tensor) -> int | None:
+def block_size(asked: int | None, heads: int, query: Tensor, key: Tensor) -> int | None:
     """How many queries a block has; None for all at once.
 
     Args:
         asked: so many; 0 for all; None chooses by the number of weights.
+        heads: of the layer.
         query: ``batch head query head_dim``.
         key: ``batch kv_head key head_dim``.
     """
-    batch, heads, queries, _ = query.shape
+    batch, _, queries, _ = query.shape
     row = batch * heads * key.shape[2]
     if asked is None:
         cells = CELLS.get(query.device.type, MORE_CELLS)

@@ -2,14 +2,18 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from headlight.capture.tensor_parallel import gathered, whole_weight
 from headlight.shapes import Factor, OutputWeight, Overlap, Value, Visible, Weight
 from headlight.vocabulary import Kind
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 KEPT_WIDTH = 4096
 """Up to so many rows of W^O (64 MB a layer), the overlap of its heads is computed only once."""
@@ -51,7 +55,7 @@ class Projection:
         stored = getattr(self.module, name, None)
         if not isinstance(stored, Tensor):
             return None
-        detached: Tensor = stored.detach()
+        detached = whole_weight(stored)
         return detached if self.home is None else detached.to(self.home)
 
     @cached_property
@@ -105,6 +109,12 @@ class AttentionSite:
     """Relative error of Kobayashi's Eq. 3 in the traced pass."""
     blocks: bool = True
     """Whether its attention can be computed for some queries at a time."""
+    processes: "ProcessGroup | None" = None
+    """Those that share its heads; None where this one has all."""
+
+    def all_heads(self, part: Tensor, axis: int = 1) -> Tensor:
+        """What all heads made, of what those of this process did; heads are along `axis`."""
+        return gathered(part, self.processes, axis)
 
 
 @dataclass(frozen=True, eq=False)

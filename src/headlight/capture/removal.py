@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.hooks import Registration, hooked
 from headlight.capture.record import AttentionSite
+from headlight.capture.tensor_parallel import require_all_heads
 from headlight.errors import CaptureError, UsageError
 
 Heads = Collection[tuple[AttentionSite, int]]
@@ -40,6 +41,7 @@ def heads_removed(model: CapturedModel, removals: Sequence[Heads]) -> Iterator[N
         UsageError: a head is none of the model's; or a batch cannot be divided, when it runs.
         CaptureError: at the end of the block: a pass did not reach a layer that loses heads.
     """
+    require_all_heads(model.transformer, "models without some of their heads")
     remover = _Remover(model, removals)
     with hooked(remover.hooks(model.transformer)):
         yield

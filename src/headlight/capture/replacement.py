@@ -29,6 +29,7 @@ from headlight.capture.hooks import Registration, hooked
 from headlight.capture.query_blocks import AttentionFunction
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import configurations
+from headlight.capture.tensor_parallel import require_all_heads
 from headlight.errors import CaptureError, UsageError
 from headlight.shapes import Value, Weight
 from headlight.vocabulary import Kind
@@ -71,6 +72,7 @@ def attention_replaced(
             was run and some of the attention to be replaced was not part of it.
     """
     network = model.transformer
+    require_all_heads(network, "replaced attention weights")
     changes = _changes(model, replacements, kind or model.kinds[0])
     if has_listener(network):
         raise CaptureError(

@@ -154,7 +154,8 @@ class Recorder:
         assert weight is not None  # noqa: S101 - tracing has seen it
         record = self._record(self._sites[index], weight, arguments, options)
         place = (record.site.kind, record.site.layer)
-        require_finite_attention(place, context, weight, record.value, record.visible)
+        seen = record.site.all_heads(context, axis=2)
+        require_finite_attention(place, seen, record.weight, record.value, record.visible)
         if self._tape is None:
             self._visit(record)
         else:
@@ -165,14 +166,14 @@ class Recorder:
         """Gradients and replaced attention are those of all queries."""
         if self._tape is not None or not site.blocks or replacer_of(site.module) is not None:
             return None
-        return block_size(self.query_block, *arguments[:2])
+        return block_size(self.query_block, site.heads, *arguments[:2])
 
     def _attend_by_blocks(
         self, site: AttentionSite, size: int, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> Tensor:
         """The context, of which each block is recorded as it is computed."""
         function = self._function_of(site.module)
-        query, _, value = arguments[:3]
+        query, value = arguments[0], site.all_heads(arguments[2])
         given = self._input_of(site, len(value), value.shape[2])
         mask = mask_of(arguments, options)
         real, uniform = real_keys(mask, query.shape[2], value)
@@ -180,10 +181,10 @@ class Recorder:
         for block in blocks(size, arguments, options):
             context, weight = function(site.module, *block.arguments, **block.options)
             assert weight is not None  # noqa: S101 - tracing has seen it
-            part = block.arguments[2]
             visible = visible_keys(block.arguments, block.options, weight, collapse=uniform)
-            place = (site.kind, site.layer)
-            require_finite_attention(place, context, weight, part, visible)
+            weight, part = site.all_heads(weight), value[:, :, : weight.shape[3]]
+            place, all_contexts = (site.kind, site.layer), site.all_heads(context, axis=2)
+            require_finite_attention(place, all_contexts, weight, part, visible)
             whole = QueryBlock(block.first, query.shape[2], value, real, given)
             seen = None if given is None else given[:, : weight.shape[3]]
             self._visit(LayerRecord(site, weight, part, visible, seen, block=whole))
@@ -211,7 +212,8 @@ class Recorder:
     ) -> LayerRecord:
         given = self._input_of(site, weight.shape[0], weight.shape[3])
         visible = visible_keys(arguments, options, weight)
-        return LayerRecord(site, weight, arguments[2], visible, given)
+        weight, value = site.all_heads(weight), site.all_heads(arguments[2])
+        return LayerRecord(site, weight, value, visible, given)
 
 
 def recorder_of(model: nn.Module) -> Recorder:

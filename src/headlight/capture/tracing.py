@@ -8,7 +8,7 @@ then checked by Kobayashi's Eq. 3, and a model that breaks it is refused.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -20,9 +20,18 @@ from headlight.capture.hooks import hooked
 from headlight.capture.query_blocks import can_be_blocked
 from headlight.capture.record import AttentionSite, Projection
 from headlight.capture.session import home_of, interface_hook, visible_keys
+from headlight.capture.tensor_parallel import (
+    agreed,
+    check_split_by_heads,
+    gathered,
+    sharing_heads,
+)
 from headlight.errors import UnsupportedModelError
 from headlight.shapes import Visible
 from headlight.vocabulary import Kind
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
 
 Linear = nn.Linear | Conv1D
 
@@ -36,13 +45,16 @@ class Call:
 
     module: nn.Module
     context: Tensor
+    """Of the heads of this process, where each has some; the others are of all."""
+    all_contexts: Tensor
     weight: Tensor
     value: Tensor
     source: nn.Module | None
     visible: Visible | None
+    processes: "ProcessGroup | None"
+    blocks: bool
     projection: nn.Module | None = None
     projected: Tensor | None = None
-    blocks: bool = False
 
 
 class Tracer:
@@ -56,16 +68,24 @@ class Tracer:
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
         """Compute the attention and record the call."""
-        value = arguments[2]
-        context, weight = eager_function(module)(module, *arguments, **options)
+        function, value = eager_function(module), arguments[2]
+        context, weight = function(module, *arguments, **options)
         if weight is None:
             raise UnsupportedModelError(
                 f"the eager attention of {type(module).__name__} returns no weights."
             )
-        visible = visible_keys(arguments, options, weight)
-        call = Call(module, context, weight, value, self._source_of(value), visible)
-        call.blocks = can_be_blocked(
-            eager_function(module), module, arguments, options, (context, weight)
+        processes = sharing_heads(module, context)
+        blocks = can_be_blocked(function, module, arguments, options, (context, weight))
+        call = Call(
+            module=module,
+            context=context,
+            all_contexts=gathered(context, processes, 2),
+            weight=gathered(weight, processes),
+            value=gathered(value, processes),
+            source=self._source_of(value),
+            visible=visible_keys(arguments, options, weight),
+            processes=processes,
+            blocks=agreed(blocks, processes, value.device),
         )
         self.calls.append(call)
         self._outputs.clear()
@@ -137,7 +157,7 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         UnsupportedModelError: no attention passes the interface, fewer modules than the
             configuration promises, or one whose context does not reach a linear map unchanged.
     """
-    _check_not_split(model)
+    check_split_by_heads(model)
     with unreplaced(model):
         return _trace(model, inputs)
 
@@ -159,16 +179,6 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     _check_all_found(model, counts, both_sides="decoder_input_ids" in inputs)
     _check_nothing_beside(model, inputs, tracer.calls, sites, output)
     return _with_value_biases(model, inputs, sites)
-
-
-def _check_not_split(model: nn.Module) -> None:
-    """Before anything runs, so that all processes refuse, and none waits for another."""
-    split = next((name for name, each in model.named_parameters() if hasattr(each, "to_local")), "")
-    if split:
-        raise UnsupportedModelError(
-            f"{split} is split between processes by tensor parallelism, where each sees its own "
-            "heads only; load the model with device_map, which keeps layers whole (balanced)."
-        )
 
 
 def _site(
@@ -200,6 +210,7 @@ def _site(
         value_bias=None,
         error=error,
         blocks=call.blocks,
+        processes=call.processes,
     )
 
 
@@ -269,7 +280,7 @@ def _check_finite(calls: list[Call]) -> None:
     for call in calls:
         kind = _kind(call)
         require_finite_attention(
-            (kind, counts[kind]), call.context, call.weight, call.value, call.visible
+            (kind, counts[kind]), call.all_contexts, call.weight, call.value, call.visible
         )
         counts[kind] += 1
 

@@ -16,6 +16,7 @@ from headlight.capture.captured_model import CapturedModel
 from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.hooks import hooked
 from headlight.capture.record import AttentionSite, LayerRecord
+from headlight.capture.tensor_parallel import require_all_heads
 from headlight.errors import UnsupportedModelError
 
 BASE = 128
@@ -43,6 +44,7 @@ def value_map(model: CapturedModel, site: AttentionSite) -> ValueMap:
     Raises:
         UnsupportedModelError: the values are not an affine map of x, as far as can be found.
     """
+    require_all_heads(model.transformer, "maps from x to the values")
     if site.source is None:
         raise _refused(site, "it was not found where its values come from")
     stored: Any = site.source.weight
