@@ -12,11 +12,11 @@ from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_modul
 
 from claimed_devices import claimed_devices, place
 from headlight.analysis.folder import RunFolder
-from headlight.capture import CapturedModel
+from headlight.capture import CapturedModel, load_model
 from headlight.capture.value_map import value_map
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.studies.catalogue import STUDIES
-from studies.models import model, texts
+from studies.models import model, saved, texts
 
 STUDIED = {
     "survey": {"measures": ["weight", "norm", "merged_norm", "effective"]},
@@ -67,6 +67,23 @@ def test_layers_that_are_offloaded_are_refused() -> None:
     network = accelerate.cpu_offload(model("llama").transformer)
     with pytest.raises(UsageError, match=r"is offloaded to the CPU or to disk.* devices that hold"):
         CapturedModel(network)
+
+
+def test_what_is_loaded_balanced_is_captured_as_in_one_place(tmp_path: Path) -> None:
+    folder = saved("llama", tmp_path)
+    found, whole = load_model(folder, device="balanced"), load_model(folder, device="cpu")
+    assert [site.error for site in found.sites] == [site.error for site in whole.sites]
+    assert found.identity() == whole.identity()
+
+
+def test_what_does_not_fit_on_the_devices_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """accelerate then offloads layers to disk, as where GPUs are too small."""
+    memory = "transformers.integrations.accelerate.get_balanced_memory"
+    monkeypatch.setattr(memory, lambda *_, **__: {"cpu": 60_000, "disk": 10**9})
+    with pytest.raises(UsageError, match=r"layers.0.* is offloaded to the CPU or to disk"):
+        load_model(saved("llama", tmp_path), device="balanced")
 
 
 class Packed(nn.Linear):
