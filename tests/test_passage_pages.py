@@ -60,6 +60,21 @@ def test_a_run_that_has_ended_gets_its_pages(corpus, tmp_path):
     assert {address.partition("#")[0] for address in links(tmp_path / "run")} == {"pages/1.html"}
 
 
+def test_pages_stay_with_the_run_that_they_are_of(corpus, tmp_path):
+    run = tmp_path / "run"
+    survey(corpus, run, pages=2)
+    before = links(run)
+    (run / "pages" / "2.html").unlink()
+    survey(corpus, run, resume=True)
+    assert links(run) == [each for each in before if each.startswith("pages/1.")] != []
+    survey(corpus, run, resume=True, pages=1)
+    assert links(run) == [each for each in before if each.startswith("pages/1.")]
+    (run / "pages" / "mine.html").write_text("mine")
+    survey(corpus, run, overwrite=True)
+    assert links(run) == []
+    assert [each.name for each in (run / "pages").iterdir()] == ["mine.html"]
+
+
 def test_there_are_no_pages_of_texts_that_are_private(corpus, tmp_path):
     survey(corpus, tmp_path / "run", passages=False, pages=3)
     assert not (tmp_path / "run" / "pages").exists()

@@ -55,8 +55,8 @@ def run_study(
     if processes is not None and processes.rank():
         options["progress"] = False
     with of_process(study, folder, processes) as own, own.opened() as mine:
-        surveys = settings if isinstance(settings, SurveySettings) and settings.pages else None
-        if surveys is not None:
+        surveys = settings if isinstance(settings, SurveySettings) else None
+        if surveys is not None and surveys.pages:
             check_can_be_read_again(source)
         if mine.shared and mine.place is not None:  # for those who join or ask how far it is
             write_configuration(repeats, mine.place)

@@ -12,6 +12,7 @@ from typing import Any
 import xarray
 
 from headlight import files
+from headlight.analysis.folder import PAGES
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
@@ -28,7 +29,6 @@ from headlight.views import reading_page
 from headlight.views.in_corpus import InCorpus
 from headlight.views.passages import PassagePages, Shown
 
-FOLDER = "pages"
 REPORT = "../report.html"
 
 
@@ -55,6 +55,8 @@ def write_pages(
 ) -> PassagePages:
     """Write a page for each of the first passages that the report shows.
 
+    Pages of before, from a run that was resumed, are kept.
+
     Args:
         result: of the survey.
         source: what it read.
@@ -63,36 +65,36 @@ def write_pages(
         folder: of the run.
 
     Returns:
-        The address of each page, as seen from the folder.
+        The address of each page that is there, as seen from the folder.
 
     Raises:
         ResultError: the folder cannot be written.
     """
-    wanted = _wanted(result, settings.pages)
-    if not wanted:
-        return {}
-    plan = plan_text_study("survey", "Survey of attention", source, model, settings)
-    beneath = files.make_folder(folder / FOLDER)
-    pages: dict[Shown, str] = {}
-    for shown, example in _found(plan, list(wanted)):
-        name = f"{list(wanted).index(shown) + 1}.html"
-        page = _page(plan, example, shown[0], wanted[shown], result)
-        files.write(beneath / name, page.encode(), error=ResultError)
-        pages[shown] = f"{FOLDER}/{name}"
-    return pages
+    shown = _shown(result)
+    pages: dict[Shown, str] = {
+        each: f"{PAGES}/{number}.html" for number, each in enumerate(shown, 1)
+    }
+    wanted = list(shown)[: settings.pages]
+    if wanted:
+        files.make_folder(folder / PAGES)
+        plan = plan_text_study("survey", "Survey of attention", source, model, settings)
+        for each, example in _found(plan, wanted):
+            page = _page(plan, example, each[0], shown[each], result)
+            files.write(folder / pages[each], page.encode(), error=ResultError)
+    return {each: address for each, address in pages.items() if (folder / address).exists()}
 
 
-def _wanted(result: xarray.Dataset, most: int) -> dict[Shown, list[tuple[int, int]]]:
-    """The first texts that the report shows, each with the heads that it is shown for."""
-    wanted: dict[Shown, list[tuple[int, int]]] = {}
+def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:
+    """The texts that the report shows, each with the heads that it is shown for."""
+    shown: dict[Shown, list[tuple[int, int]]] = {}
     for kind, part in split_kinds(result).items():
         for each in highlights(part):
             if each.layer is None or each.head is None:
                 continue
             passage = passage_of(part, each.kind, each.layer, each.head)
             if passage is not None:
-                wanted.setdefault((kind, passage.rank), []).append((each.layer, each.head))
-    return dict(islice(wanted.items(), most))
+                shown.setdefault((kind, passage.rank), []).append((each.layer, each.head))
+    return shown
 
 
 def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[Shown, Encoded]]:

@@ -39,7 +39,7 @@ def documents(number: int = 10, seed: int = 5) -> list[CoreferenceDocument]:
 
 def found(corpus, family="bert", *, folder=None, objective=None, **settings) -> xarray.Dataset:
     made = model(family) if isinstance(family, str) else family
-    plain = {"max_length": 40, "bootstrap": 20, "measures": ("weight",)}
+    plain = {"max_length": 40, "bootstrap": 20, "measures": ("weight",), "sentences": False}
     return run(
         corpus, made, CoreferenceSettings(**plain | settings), objective=objective, folder=folder,
         progress=False,

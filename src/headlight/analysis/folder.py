@@ -15,6 +15,7 @@ from headlight.run.processes import Mode, usable_cores
 RESULT = "result.nc"
 REPORT = "report.html"
 TABLES = "tables"
+PAGES = "pages"
 RAY = "ray"
 JOIN = "join"
 """What a process is told that is one of any number which share a run."""
@@ -183,7 +184,17 @@ def _clear(folder: Location, holds: tuple[str, ...]) -> None:
             rmtree(place)
         else:
             place.unlink(missing_ok=True)
+    _remove_pages(folder / PAGES)
     _remove_checkpoints(folder)
+
+
+def _remove_pages(folder: Location) -> None:
+    """Those of texts, which have numbers as names, and the folder if it holds nothing else."""
+    if folder.is_dir():
+        for page in [each for each in folder.glob("*.html") if each.stem.isdecimal()]:
+            page.unlink()
+        with suppress(OSError):  # it holds something else, too
+            folder.rmdir()
 
 
 def _remove_checkpoints(folder: Location) -> None:

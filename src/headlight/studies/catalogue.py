@@ -30,6 +30,7 @@ class Study:
         source: paper and section.
         on_shards: whether it goes through its corpus once and is done, so that several processes
             can share a run.
+        no_sentence: why its report shows no text of the corpus, where it shows none.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Study:
     source: str
     folder: str = ""
     on_shards: bool = True
+    no_sentence: str = ""
 
     @property
     def package(self) -> str:
@@ -82,6 +84,10 @@ STUDIES: dict[str, Study] = {
             "text",
             "NormSettings",
             "Kobayashi et al. 2020, Section 4",
+            no_sentence=(
+                "it speaks of lengths over a whole corpus; what each head does with them, a "
+                "survey of the same texts shows"
+            ),
         ),
         Study(
             "contributions",
@@ -89,6 +95,9 @@ STUDIES: dict[str, Study] = {
             "text",
             "ContributionSettings",
             "Brunner et al. 2020, Section 5",
+            no_sentence=(
+                "it speaks of hidden tokens, into which all heads of a layer have gone together"
+            ),
         ),
         Study(
             "distances",
@@ -96,6 +105,10 @@ STUDIES: dict[str, Study] = {
             "text",
             "DistanceSettings",
             "Clark et al. 2019, Section 6",
+            no_sentence=(
+                "it compares each head with each other over all texts; what one does, a "
+                "survey of the same texts shows"
+            ),
         ),
         Study(
             "importance",
@@ -103,6 +116,10 @@ STUDIES: dict[str, Study] = {
             "text",
             "ImportanceSettings",
             "Clark et al. 2019, Section 3.2",
+            no_sentence=(
+                "gradients are summed by kind of token; those of one text are on the page of "
+                "a reading"
+            ),
         ),
         Study(
             "ablation",
@@ -110,6 +127,9 @@ STUDIES: dict[str, Study] = {
             "text_or_labelled",
             "AblationSettings",
             "Michel et al. 2019, Section 3; Kobayashi et al. 2020",
+            no_sentence=(
+                "what a removed head changes in one text is seen by `what_if`, and in the app"
+            ),
         ),
         Study(
             "identifiability",
@@ -117,6 +137,10 @@ STUDIES: dict[str, Study] = {
             "text",
             "IdentifiabilitySettings",
             "Brunner et al. 2020, Section 3",
+            no_sentence=(
+                "it speaks of ranks and null spaces, which depend on the length of a text and "
+                "not on its words"
+            ),
         ),
         Study(
             "token_identity",
@@ -125,6 +149,9 @@ STUDIES: dict[str, Study] = {
             "TokenIdentitySettings",
             "Brunner et al. 2020, Section 4",
             on_shards=False,
+            no_sentence=(
+                "its probes read hidden tokens, into which all heads of a layer have gone together"
+            ),
         ),
         Study(
             "dependency",
@@ -147,6 +174,10 @@ STUDIES: dict[str, Study] = {
             "ParserProbeSettings",
             "Clark et al. 2019, Section 5",
             on_shards=False,
+            no_sentence=(
+                "a probe weighs all heads together; sentences in which one of them parses are "
+                "in the report of `dependency`"
+            ),
         ),
         Study(
             "alignment",
@@ -154,6 +185,10 @@ STUDIES: dict[str, Study] = {
             "parallel",
             "AlignmentSettings",
             "Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
+            no_sentence=(
+                "links of any pair, right and wrong ones apart, are on the page that "
+                "`headlight align --html` writes"
+            ),
         ),
         Study(
             "permutation",
@@ -161,6 +196,7 @@ STUDIES: dict[str, Study] = {
             "labelled",
             "PermutationSettings",
             "Jain and Wallace 2019, Section 4.2.1; Wiegreffe and Pinter 2019, Section 3.1",
+            no_sentence="weights are exchanged at random, and no text stands for all the draws",
         ),
         Study(
             "faithfulness",
@@ -168,6 +204,9 @@ STUDIES: dict[str, Study] = {
             "labelled",
             "FaithfulnessSettings",
             "DeYoung et al. 2020; Serrano and Smith 2019",
+            no_sentence=(
+                "words are removed from texts whole shares at a time; heads have no part in it"
+            ),
         ),
         Study(
             "agreement",
@@ -175,6 +214,7 @@ STUDIES: dict[str, Study] = {
             "labelled",
             "AgreementSettings",
             "Jain and Wallace 2019, Section 4.1",
+            no_sentence="it compares orders of all words of a text, and not what a head looks at",
         ),
         Study(
             "instance_adversary",
@@ -182,6 +222,10 @@ STUDIES: dict[str, Study] = {
             "labelled",
             "InstanceAdversarySettings",
             "Jain and Wallace 2019, Section 4.2.2; Brunner et al. 2020, Section 3.3",
+            no_sentence=(
+                "the other weights of a text are found by a search; `what_if` reads a text "
+                "with other weights"
+            ),
         ),
         Study(
             "adversary",
@@ -190,6 +234,7 @@ STUDIES: dict[str, Study] = {
             "AdversarySettings",
             "Wiegreffe and Pinter 2019, Section 4; Yang, Section 4.2",
             on_shards=False,
+            no_sentence="it compares other models by their answers over a whole corpus",
         ),
         Study(
             "guided",
@@ -198,6 +243,7 @@ STUDIES: dict[str, Study] = {
             "GuidedSettings",
             "Wiegreffe and Pinter 2019, Section 3.4",
             on_shards=False,
+            no_sentence="it compares models without context by their answers over a whole corpus",
         ),
     )
 }

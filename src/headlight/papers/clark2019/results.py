@@ -76,6 +76,7 @@ def load_dependencies(reproduction: Reproduction, source: str) -> xarray.Dataset
 def load_antecedents(reproduction: Reproduction, source: str) -> xarray.Dataset:
     """Heads as resolvers of one corpus, by all measures asked for."""
     settings = CoreferenceSettings(
+        sentences=False,
         max_length=min(TOKENS, reproduction.model.longest or TOKENS),
         overlap=reproduction.settings.overlap,
         seed=reproduction.settings.seed,

@@ -73,10 +73,10 @@ def kind_members(task: AntecedentTask) -> Bool[np.ndarray, "mention kind"]:
     return kinds
 
 
-def answers_correctly(
+def picked_words(
     score: Float[Tensor, "batch head word word"], questions: Questions
-) -> Bool[Tensor, "mention head direction"]:
-    """Whether the candidate with the highest score is the head word of an antecedent.
+) -> Int64[Tensor, "mention head direction"]:
+    """The candidate with the highest score, −1 where there is none.
 
     A word that gets exactly nothing cannot be picked: that is what a mask leaves of a word out of
     sight.  Of equal scores the first word wins.
@@ -90,10 +90,23 @@ def answers_correctly(
     width = questions.candidate.shape[-1]
     rows = rows[..., :width]
     allowed = questions.candidate[:, None, None] & (rows != 0)
-    picked = rows.masked_fill(~allowed, -torch.inf).argmax(dim=-1)
-    antecedents = questions.antecedent[:, None, None].expand(rows.shape)
-    found = antecedents.gather(-1, picked[..., None])[..., 0]
-    return found & allowed.any(dim=-1)
+    picked: Tensor = rows.masked_fill(~allowed, -torch.inf).argmax(dim=-1)
+    return picked.masked_fill(~allowed.any(dim=-1), -1)
+
+
+def is_antecedent(
+    picked: Int64[Tensor, "mention head direction"], questions: Questions
+) -> Bool[Tensor, "mention head direction"]:
+    """Whether what is picked is the head word of an antecedent."""
+    mention = torch.arange(len(picked), device=picked.device)[:, None, None]
+    return questions.antecedent[mention, picked.clamp_min(0)] & (picked >= 0)
+
+
+def answers_correctly(
+    score: Float[Tensor, "batch head word word"], questions: Questions
+) -> Bool[Tensor, "mention head direction"]:
+    """Whether the candidate with the highest score is the head word of an antecedent."""
+    return is_antecedent(picked_words(score, questions), questions)
 
 
 class AntecedentObserver:
@@ -120,7 +133,7 @@ class AntecedentObserver:
         self._settings = settings
         self._layers = {site.layer: place for place, site in enumerate(sites)}
         self._words = Words.of(batch.word, queries=settings.queries)
-        self._questions = Questions.of(
+        self.questions = Questions.of(
             [example.task for example in examples],
             settings.candidates,
             preceding=settings.preceding,
@@ -132,12 +145,21 @@ class AntecedentObserver:
 
     def visit(self, record: LayerRecord) -> None:
         """Count the right answers of one layer."""
-        scores = Scores(record, self._settings.value_bias, precision=torch.float32)
         layer = self._layers[record.site.layer]
-        for place, measure in enumerate(self._measures):
-            score = word_score(scores, measure, self._words, pooling=self._settings.pooling)
-            correct = self._count_by_kind(answers_correctly(score, self._questions))
+        for place, picked in enumerate(self.picked(record).values()):
+            correct = self._count_by_kind(is_antecedent(picked, self.questions))
             self._correct[:, place, layer, : correct.shape[1]] = correct.cpu().numpy()
+
+    def picked(self, record: LayerRecord) -> dict[str, Int64[Tensor, "mention head direction"]]:
+        """The word that each head picks for each mention, by each measure."""
+        scores = Scores(record, self._settings.value_bias, precision=torch.float32)
+        return {
+            measure: picked_words(
+                word_score(scores, measure, self._words, pooling=self._settings.pooling),
+                self.questions,
+            )
+            for measure in self._measures
+        }
 
     def tally(self) -> Tally:
         """Right answers of heads and baselines, and the number of questions, by document."""
@@ -156,9 +178,9 @@ class AntecedentObserver:
         self, correct: Bool[Tensor, "mention head direction"]
     ) -> Int64[Tensor, "batch head direction kind"]:
         """Right answers of each example, by the kind of the mention."""
-        by_kind = correct[..., None] & self._questions.kind[:, None, None]
+        by_kind = correct[..., None] & self.questions.kind[:, None, None]
         sums = by_kind.new_zeros((len(self._examples), *by_kind.shape[1:]), dtype=torch.int64)
-        return sums.index_add_(0, self._questions.example, by_kind.long())
+        return sums.index_add_(0, self.questions.example, by_kind.long())
 
 
 def _baseline_counts(

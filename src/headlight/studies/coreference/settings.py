@@ -56,6 +56,8 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
         candidates: what a head may pick: the head words of other mentions (``mentions``, which puts
             it on a par with the baselines), or all other ``words`` of the window.
         preceding: pick only among what comes before the mention.
+        sentences: keep for each kind of mention a stretch of text in which the best head finds
+            antecedents, for the report; leave it out where texts are private.
     """
 
     kind: Literal["encoder", "decoder"] | None = None
@@ -64,3 +66,4 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
     overlap: AtLeast0 | None = None
     candidates: Candidates = "mentions"
     preceding: bool = True
+    sentences: bool = True

@@ -25,6 +25,7 @@ from headlight.encode.batch import Batch
 from headlight.run import State
 from headlight.studies.coreference.observer import AntecedentObserver
 from headlight.studies.coreference.result import to_dataset
+from headlight.studies.coreference.sentences import best_sentences, no_sentences
 from headlight.studies.coreference.settings import CoreferenceSettings
 from headlight.studies.coreference.task import AntecedentExample, AntecedentExamples
 
@@ -106,7 +107,13 @@ def run(
         return AntecedentObserver(batch, examples, sites, settings, one.measures)
 
     def describe(one: Pass, state: State) -> xarray.Dataset:
+        attributes = {"documents": examples.counts.documents, "invalid": corpus.skipped}
         found = to_dataset(state.tally, sites, one.measures)
-        return found.assign_attrs(documents=examples.counts.documents, invalid=corpus.skipped)
+        if settings.sentences:
+            forward_alone = one.objective is None and one.attribution is None
+            found = found.merge(
+                best_sentences(found, plan, settings) if forward_alone else no_sentences(found)
+            )
+        return found.assign_attrs(attributes)
 
     return run_study(plan, observer, describe, folder=folder, command=command, progress=progress)

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray
 
 from headlight.analysis.plan import StudyPlan
+from headlight.analysis.sentences import LONGEST, Shown, sentences_dataset
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.capture.one_text import capture_one
 from headlight.encode import EncodedSentence
 from headlight.findings.dependency import best_heads
-from headlight.result import describe
 from headlight.studies.dependency.observer import DependencyObserver
 from headlight.studies.dependency.predictions import DIRECTIONS, is_correct
 from headlight.studies.dependency.settings import DependencySettings
@@ -20,34 +20,12 @@ from headlight.studies.dependency.settings import DependencySettings
 READ, LOOKED_AT = 40, 400
 """Short sentences that are read once more, and sentences among which they are looked for."""
 
-LONGEST = 20
-"""Words of a short sentence."""
-
 VARIABLES = {
     "sentence_word": ("word of a sentence in which the best head finds the relation", "1"),
     "sentence_found": ("place of the governor that it predicts for a word of the relation", "1"),
     "sentence_right": ("whether that is the governor", "1"),
 }
 """Long name and unit of every variable."""
-
-
-class Shown(NamedTuple):
-    """What a head predicts in a sentence; better ones are larger.
-
-    Attributes:
-        balance: Words of the relation that are right, less those that are wrong.
-        shortness: Of sentences that are as good, the shorter one is shown.
-        words: Of the sentence.
-        found: The place of the governor that is predicted for each word, NaN where the word is not
-            of the relation.
-        right: Whether it is right, 0 or 1; NaN likewise.
-    """
-
-    balance: int
-    shortness: int
-    words: tuple[str, ...]
-    found: tuple[float, ...]
-    right: tuple[float, ...]
 
 
 def best_sentences(
@@ -74,17 +52,14 @@ def best_sentences(
     for example in _short(plan) if best else ():
         for row, shown in _seen(example, plan, sites, settings, codes, best):
             at = row["measure"], row["relation"]
-            if shown.balance > 0 and shown[:2] > kept.get(at, _NONE)[:2]:
+            if shown.better_than(kept.get(at)):
                 kept[at] = shown
-    return _dataset(kept, result)
-
-
-_NONE = Shown(0, 0, (), (), ())
+    return sentences_dataset(kept, result, "relation", VARIABLES)
 
 
 def no_sentences(result: xarray.Dataset) -> xarray.Dataset:
     """The same variables without any sentence, for what does not run forward alone."""
-    return _dataset({}, result)
+    return sentences_dataset({}, result, "relation", VARIABLES)
 
 
 def _short(plan: StudyPlan[EncodedSentence]) -> Iterator[EncodedSentence]:
@@ -120,30 +95,4 @@ def _seen(
         if asked.any():
             at = row["head"], DIRECTIONS.index(row["direction"])
             found, right = (part[at] for part in by_layer[row["layer"]][row["measure"]])
-            yield (
-                row,
-                Shown(
-                    int(right[asked].sum() - (~right[asked]).sum()),
-                    -len(example.sentence),
-                    example.sentence.words[: example.kept],
-                    tuple(np.where(asked, found, np.nan).tolist()),
-                    tuple(np.where(asked, right, np.nan).tolist()),
-                ),
-            )
-
-
-def _dataset(kept: Mapping[tuple[str, str], Shown], result: xarray.Dataset) -> xarray.Dataset:
-    dims = ("measure", "relation", "place")
-    labels = [list(map(str, result[name].values)) for name in dims[:2]]
-    shape = (*map(len, labels), LONGEST)
-    words = np.full(shape, "", dtype=object)
-    found, right = np.full(shape, np.nan), np.full(shape, np.nan)
-    for (measure, relation), shown in kept.items():
-        row = labels[0].index(measure), labels[1].index(relation)
-        words[row][: len(shown.words)] = shown.words
-        found[row][: len(shown.words)] = shown.found
-        right[row][: len(shown.words)] = shown.right
-    arrays = {"sentence_word": words, "sentence_found": found, "sentence_right": right}
-    variables = {name: (dims, values) for name, values in arrays.items()}
-    coordinates = {name: result[name] for name in dims[:2]}
-    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
+            yield row, Shown.of(example.sentence.words[: example.kept], asked, found, right)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headlight.findings.coreference import ALL, best_heads
 from headlight.views.exhibits import Table
-from headlight.views.pictures import BarRow, Mark, bars, head_map
+from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars, head_map
 from headlight.views.studies.parts import (
     Drawing,
     Figure,
@@ -17,6 +17,7 @@ from headlight.views.studies.parts import (
     map_of_heads,
     percentages,
     rounded,
+    sentence_links,
 )
 from headlight.vocabulary import head_name
 
@@ -83,6 +84,18 @@ def sections(result: xr.Dataset) -> list[Section]:
         ]
         return head_map(maps)
 
+    def draw_sentences() -> Figure:
+        return attention_lines(sentences, columns=3)
+
+    sentences = _sentences(result, frame)
+    shown = Drawing(
+        "sentences",
+        "Stretches of the corpus in which the best head of a measure finds antecedents, for each "
+        "kind of mention: a line goes from the head word of a mention to the word that is picked "
+        "for it, red where that is the head word of an antecedent.",
+        "Stretches of text in which heads find antecedents.",
+        draw_sentences,
+    )
     formats = percentages(frame, *kinds, "low", "high")
     section = Section(
         "coreference",
@@ -93,8 +106,25 @@ def sections(result: xr.Dataset) -> list[Section]:
         "Clark et al. (2019), Table 2",
         [
             Drawing("accuracy", "", "Accuracy of baselines and best heads.", draw),
+            *([shown] if sentences else []),
             Drawing("heads", "The better direction of each head.", "All heads.", draw_heads),
         ],
         [Table("best", "Baselines, and the best head of each measure", frame, formats)],
     )
     return [section]
+
+
+def _sentences(result: xr.Dataset, frame: pd.DataFrame) -> list[LinkDrawing]:
+    """What the best head of each measure says of each kind of mention, where it is right."""
+    kinds = [kind for kind in map(str, result["mention_kind"].values) if kind != ALL]
+    drawings = [
+        sentence_links(
+            result.sel(measure=row["who"], mention_kind=kind),
+            f"{kind}: {row['head']} by {row['who']}",
+            f"the {row['attending']} attends",
+        )
+        for row in frame.to_dict("records")
+        if row["head"]
+        for kind in kinds
+    ]
+    return [drawing for drawing in drawings if drawing]

@@ -1,6 +1,5 @@
 """The study of dependency: heads as parsers."""
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -15,6 +14,7 @@ from headlight.views.studies.parts import (
     map_of_heads,
     percentages,
     rounded,
+    sentence_links,
 )
 from headlight.vocabulary import head_name
 
@@ -123,20 +123,12 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
 
 def _sentences(result: xr.Dataset, frame: pd.DataFrame) -> list[LinkDrawing]:
     """The sentences of the most frequent relations that have one, with what the head says there."""
-    if "sentence_word" not in result:
-        return []
-    drawings = []
-    for row in frame.to_dict("records"):
-        here = result.sel(relation=row["relation"])
-        words = [str(word) for word in here["sentence_word"].values if word]
-        found, right = (here[f"sentence_{name}"].values for name in ("found", "right"))
-        asked = np.flatnonzero(found >= 0)
-        weights = np.zeros((len(words), len(words)))
-        weights[asked, found[asked].astype(int)] = 1
-        links = [(int(word), int(found[word])) for word in asked if right[word]]
-        if words:
-            title, note = f"{row['relation']}: {row['head']}", f"the {row['attending']} attends"
-            drawings.append(
-                LinkDrawing(title, words, words, weights, [note], links=links, darkest=1.0)
-            )
-    return drawings[:SHOWN]
+    drawings = [
+        sentence_links(
+            result.sel(relation=row["relation"]),
+            f"{row['relation']}: {row['head']}",
+            f"the {row['attending']} attends",
+        )
+        for row in frame.to_dict("records")
+    ]
+    return [drawing for drawing in drawings if drawing][:SHOWN]

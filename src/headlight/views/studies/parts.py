@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headlight.findings import category_label, occurs
 from headlight.views.exhibits import Table
-from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries
+from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries, LinkDrawing
 
 Figure = Any
 Summary = dict[str, float | int | str]
@@ -119,6 +119,29 @@ def map_of_heads(title: str, values: xr.DataArray, **settings: Any) -> HeadMap:
     """
     rows, columns = ([str(n) for n in values[name].values] for name in ("layer", "head"))
     return HeadMap(title, values.transpose("layer", "head").values, rows, columns, **settings)
+
+
+def sentence_links(here: xr.Dataset, title: str, note: str) -> LinkDrawing | None:
+    """The sentence that a result keeps, as lines from words to what a head says of them.
+
+    Those that are right are red; None where there is no sentence.
+
+    Args:
+        here: The result, of one measure and one of what was asked.
+        title: Over the drawing.
+        note: Under the title.
+    """
+    if "sentence_word" not in here:
+        return None
+    words = [str(word) for word in here["sentence_word"].values if word]
+    if not words:
+        return None
+    found, right = (here[f"sentence_{name}"].values for name in ("found", "right"))
+    asked = np.flatnonzero(found >= 0)
+    weights = np.zeros((len(words), len(words)))
+    weights[asked, found[asked].astype(int)] = 1
+    links = [(int(word), int(found[word])) for word in asked if right[word]]
+    return LinkDrawing(title, words, words, weights, [note], links=links, darkest=1.0)
 
 
 def frame_of(

@@ -1,0 +1,86 @@
+"""Sentences of a corpus in which the best heads do what they are best at, for the report."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import xarray
+from jaxtyping import Bool, Int64
+
+from headlight.result import describe
+
+LONGEST = 20
+"""Words of a sentence that is shown."""
+
+NAMES = ("sentence_word", "sentence_found", "sentence_right")
+"""Of the variables: the words, what is predicted for each, and whether that is right."""
+
+
+class Shown(NamedTuple):
+    """What a head predicts in a sentence; better ones are larger.
+
+    Attributes:
+        balance: Words asked about that are right, less those that are wrong.
+        shortness: Of sentences that are as good, the shorter one is shown.
+        words: Of the sentence.
+        found: The place of the word that is predicted for each word, NaN where the word is not
+            asked about.
+        right: Whether it is right, 0 or 1; NaN likewise.
+    """
+
+    balance: int
+    shortness: int
+    words: tuple[str, ...]
+    found: tuple[float, ...]
+    right: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        words: tuple[str, ...],
+        asked: Bool[np.ndarray, " word"],
+        found: Int64[np.ndarray, " word"],
+        right: Bool[np.ndarray, " word"],
+    ) -> "Shown":
+        """A whole sentence, of which some words are asked about."""
+        return cls(
+            int(right[asked].sum() - (~right[asked]).sum()),
+            -len(words),
+            words,
+            tuple(np.where(asked, found, np.nan).tolist()),
+            tuple(np.where(asked, right, np.nan).tolist()),
+        )
+
+    def better_than(self, other: "Shown | None") -> bool:
+        """Whether it is to be shown in the other's place; what is mostly wrong never is."""
+        return self.balance > 0 and (other is None or self[:2] > other[:2])
+
+
+def sentences_dataset(
+    kept: Mapping[tuple[str, str], Shown],
+    result: xarray.Dataset,
+    asked: str,
+    described: Mapping[str, tuple[str, str]],
+) -> xarray.Dataset:
+    """The variables of the sentences; empty words where there is none.
+
+    Args:
+        kept: By measure and label of what is asked.
+        result: Of the study, without them.
+        asked: Its dimension that says what is asked.
+        described: Long name and unit of each of `NAMES`.
+    """
+    dims = ("measure", asked, "place")
+    labels = [list(map(str, result[name].values)) for name in dims[:2]]
+    shape = (*map(len, labels), LONGEST)
+    words = np.full(shape, "", dtype=object)
+    found, right = np.full(shape, np.nan), np.full(shape, np.nan)
+    for (measure, label), shown in kept.items():
+        row = labels[0].index(measure), labels[1].index(label)
+        words[row][: len(shown.words)] = shown.words
+        found[row][: len(shown.words)] = shown.found
+        right[row][: len(shown.words)] = shown.right
+    arrays = dict(zip(NAMES, (words, found, right), strict=True))
+    variables = {name: (dims, values) for name, values in arrays.items()}
+    coordinates = {name: result[name] for name in dims[:2]}
+    return describe(xarray.Dataset(variables, coords=coordinates), described)
