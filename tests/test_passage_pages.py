@@ -62,13 +62,12 @@ def test_a_run_that_has_ended_gets_its_pages(corpus, tmp_path):
 
 def test_pages_stay_with_the_run_that_they_are_of(corpus, tmp_path):
     run = tmp_path / "run"
-    survey(corpus, run, pages=2)
+    survey(corpus, run, pages=1)
     before = links(run)
-    (run / "pages" / "2.html").unlink()
     survey(corpus, run, resume=True)
-    assert links(run) == [each for each in before if each.startswith("pages/1.")] != []
+    assert links(run) == before != []
     survey(corpus, run, resume=True, pages=1)
-    assert links(run) == [each for each in before if each.startswith("pages/1.")]
+    assert links(run) == before
     (run / "pages" / "mine.html").write_text("mine")
     survey(corpus, run, overwrite=True)
     assert links(run) == []

@@ -113,6 +113,7 @@ class Exhibit:
         comparisons: The published numbers beside ours.
         notes: Where model or data differ from the paper's, a sentence each.
         files: Names relative to the page, e.g. ``figure-2.csv``.
+        group: Heads of one name are the same in exhibits of one group.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Exhibit:
     comparisons: Sequence[Comparison] = ()
     notes: Sequence[str] = ()
     files: Sequence[str] = ()
+    group: str = ""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -169,8 +171,9 @@ class ExhibitsPage:
 def exhibits_page(page: ExhibitsPage) -> str:
     """All exhibits as one self-contained HTML page.
 
-    It loads nothing from anywhere and works without scripts (which add sorting and the choice of
-    colours); all text from the outside is escaped, and pictures are images, in which nothing runs.
+    It loads nothing from anywhere and works without scripts (which add sorting, the choice of
+    colours, rings around the same head in all pictures, and pictures as files); all text from the
+    outside is escaped, and pictures are images, in which nothing runs.
     """
     return render(
         "exhibits.html",
@@ -197,8 +200,14 @@ def _shown(exhibit: Exhibit) -> dict[str, Any]:
         "title": exhibit.title,
         "source": exhibit.source,
         "explanation": exhibit.explanation,
+        "group": exhibit.group,
         "pictures": [
-            (picture.caption, picture.alternative, b64encode(picture.svg.encode()).decode())
+            (
+                picture.name,
+                picture.caption,
+                picture.alternative,
+                b64encode(picture.svg.encode()).decode(),
+            )
             for picture in exhibit.pictures
         ],
         "comparisons": rows,

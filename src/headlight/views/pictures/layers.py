@@ -17,6 +17,7 @@ from headlight.views.pictures.canvas import (
     share_range,
     values_up,
 )
+from headlight.views.pictures.heads import heads_id
 from headlight.views.pictures.legends import name_lines
 from headlight.views.pictures.theme import (
     INK,
@@ -98,7 +99,7 @@ def points_by_layer(
     for axes, panel in zip(all_axes, panels, strict=True):
         seen = [one for one in panel.series if np.isfinite(one.heads).any()]
         drawn = [
-            _draw(axes, one, panel.first_layer, _lane(lane, len(seen)), labels.index(one.label))
+            _draw(axes, one, panel, _lane(lane, len(seen)), labels.index(one.label))
             for lane, one in enumerate(seen)
         ]
         refer_to(axes, panel.references)
@@ -119,13 +120,13 @@ def _lane(index: int, lanes: int) -> float:
     return (index - (lanes - 1) / 2) * min(0.16, 0.7 / lanes)
 
 
-def _draw(axes: Axes, one: LayerSeries, first: int, lane: float, place: int) -> Any:
+def _draw(axes: Axes, one: LayerSeries, panel: LayerPanel, lane: float, place: int) -> Any:
     """The dots and the line of a series; returns the line."""
     values, colour = one.heads, colour_of(one.colour, place)
-    layers = np.arange(len(values)) + first
+    layers = np.arange(len(values)) + panel.first_layer
     if values.shape[1] > 1:
         layer, head = np.nonzero(np.isfinite(values))
-        axes.plot(
+        (dots,) = axes.plot(
             layers[layer] + lane,
             values[layer, head],
             linestyle="none",
@@ -137,6 +138,9 @@ def _draw(axes: Axes, one: LayerSeries, first: int, lane: float, place: int) -> 
             clip_on=False,
             zorder=2,
         )
+        if panel.named:
+            names = map(head_name, layers[layer].tolist(), head.tolist())
+            dots.set_gid(heads_id(axes, names, place))
     means = average(values, axis=1)
     seen = np.isfinite(means)
     (line,) = axes.plot(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from headlight.errors import UsageError
 from headlight.views.colour import text_colour
 from headlight.views.pictures.canvas import entitle, finish, panels_on
+from headlight.views.pictures.heads import heads_id
 from headlight.views.pictures.map_layout import (
     MapLayout,
     cell_texts,
@@ -30,6 +31,7 @@ from headlight.views.pictures.theme import (
 )
 from headlight.views.scale import Number, round_domain
 from headlight.views.words import shortened
+from headlight.vocabulary import head_name
 
 _AS_IMAGE = 1500
 """Cells above which a map is one image in an SVG, and not a shape for each cell."""
@@ -55,6 +57,7 @@ class HeadMap:
         format: Python's format of the numbers in the cells, e.g. ``.0%``.
         framed: Cells (row, column) with a frame.
         unit: Beside the scale of colours.
+        named: Whether rows and columns are numbers of layers and heads, counted from 0.
     """
 
     title: str
@@ -68,6 +71,7 @@ class HeadMap:
     format: str = ""
     framed: Collection[tuple[int, int]] = ()
     unit: str = ""
+    named: bool = False
 
     def __post_init__(self) -> None:
         labels = (self.rows, self.columns)
@@ -173,6 +177,8 @@ def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
     else:
         edges = (np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5)
         mesh = axes.pcolormesh(*edges, values, edgecolors=PAPER, linewidth=0.6, **settings)
+    if one.named:
+        mesh.set_gid(heads_id(axes, _heads(one)))
     for row, column in one.framed:
         frame: dict[str, Any] = {"fill": False, "edgecolor": STRONG, "linewidth": 1.4}
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **frame))
@@ -180,6 +186,15 @@ def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
     for spine in axes.spines.values():
         spine.set_visible(False)
     return mesh
+
+
+def _heads(one: HeadMap) -> list[str]:
+    """The head of each cell, row by row; empty where there is no value."""
+    rows, columns = one.labels
+    return [
+        head_name(int(rows[row]), int(columns[column])) if np.isfinite(value) else ""
+        for (row, column), value in np.ndenumerate(one.values)
+    ]
 
 
 def _labels(axes: Axes, one: HeadMap, layout: MapLayout) -> None:

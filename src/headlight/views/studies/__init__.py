@@ -152,6 +152,7 @@ def _of_kind(section: Section, kind: str) -> Section:
         title=f"{ATTENTION[kind]}: {section.title[0].lower()}{section.title[1:]}",
         drawings=[named(drawing) for drawing in section.drawings],
         tables=[named(table) for table in section.tables],
+        group=kind,
     )
 
 
@@ -170,6 +171,7 @@ def _exhibit(section: Section) -> Exhibit:
         section.explanation,
         list(_drawn(section.drawings)),
         section.tables,
+        group=section.group,
     )
 
 

@@ -56,6 +56,7 @@ class Section:
         source: The paper that it follows.
         drawings: Drawn in this order.
         tables: Shown in this order.
+        group: The kind of attention, where a page has several; only heads of one are the same.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Section:
     source: str = ""
     drawings: Sequence[Drawing] = ()
     tables: Sequence[Table] = ()
+    group: str = ""
 
 
 def categories(result: xr.Dataset, dim: str = "key_category") -> dict[str, str]:
@@ -118,7 +120,8 @@ def map_of_heads(title: str, values: xr.DataArray, **settings: Any) -> HeadMap:
         settings: Of the map; see `HeadMap`.
     """
     rows, columns = ([str(n) for n in values[name].values] for name in ("layer", "head"))
-    return HeadMap(title, values.transpose("layer", "head").values, rows, columns, **settings)
+    shown = values.transpose("layer", "head").values
+    return HeadMap(title, shown, rows, columns, named=True, **settings)
 
 
 def sentence_links(here: xr.Dataset, title: str, note: str) -> LinkDrawing | None:
