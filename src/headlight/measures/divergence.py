@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.errors import UsageError
+from headlight.measures.divergence_loop import compiled_for
 from headlight.measures.precision import single
 
 SMOOTHING = 0.001
@@ -19,7 +20,7 @@ SMOOTHING = 0.001
 CELLS = 1024
 """Cells (query, key) that are looked at together; sums over so many are taken in float32."""
 
-IN_CACHE, ON_GPU = 1 << 18, 1 << 25
+IN_CACHE, ON_GPU = 1 << 17, 1 << 25
 """Numbers in a block of pairs: what the cache of a core holds, and what keeps a GPU busy."""
 
 TINY = 1e-30
@@ -149,18 +150,26 @@ def divergence(
     """
     if not 0 <= smoothing < 1:
         raise UsageError(f"smoothing must be at least 0 and below 1, not {smoothing}.")
-    heads = rows.shape[0]
-    ratio, reference = _by_reference(single(rows), smoothing)
-    room = ON_GPU if rows.device.type == "cuda" else IN_CACHE
+    with torch.no_grad():
+        ratio, reference = _by_reference(single(rows), smoothing)
+        compiled = compiled_for(ratio)
+        return _differences(compiled(ratio, reference) if compiled else _sums(ratio, reference))
+
+
+def _sums(
+    ratio: Float[Tensor, "head cell"], reference: Float[Tensor, " cell"]
+) -> Float64[Tensor, "head head"]:
+    """Σ_cells g t ln t for the sums t of each pair of heads, where the second is not the first."""
+    heads = len(ratio)
+    room = ON_GPU if ratio.device.type == "cuda" else IN_CACHE
     width = max(1, min(CELLS, room // heads))
     scratch = ratio.new_empty(2, max(room, heads * width))
     total = torch.zeros(heads, heads, dtype=torch.float64)
-    with torch.no_grad():
-        for first in range(0, len(reference), width):
-            cells = slice(first, first + width)
-            block = ratio[:, cells].contiguous()
-            total += _of_pairs(block, reference[cells], scratch).cpu().double()
-    return _differences(total)
+    for first in range(0, len(reference), width):
+        cells = slice(first, first + width)
+        block = ratio[:, cells].contiguous()
+        total += _of_pairs(block, reference[cells], scratch).cpu().double()
+    return total
 
 
 def _by_reference(
@@ -181,7 +190,7 @@ def _by_reference(
 def _of_pairs(
     block: Float[Tensor, "head cell"], share: Float[Tensor, " cell"], scratch: Tensor
 ) -> Float[Tensor, "head head"]:
-    """Σ_cells g t ln t for the sums t of each pair of heads, where the second is not the first.
+    """What `_sums` gives, of a block of cells.
 
     Many pairs at once, few enough that sums and logarithms stay in the cache: `scratch` holds both.
     """
