@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -95,8 +96,12 @@ def hardware_of(device: torch.device) -> dict[str, str | int]:
         return {"device": torch.cuda.get_device_name(device)}
     if device.type != "cpu":
         return {"device": device.type}
-    kernels = torch.backends.cpu.get_cpu_capability()
-    return {"device": "cpu", "instructions": kernels, "threads": torch.get_num_threads()}
+    return {
+        "device": "cpu",
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "numba": "no" if find_spec("numba") is None else "yes",
+    }
 
 
 def _length(example: Encoded) -> int:
