@@ -149,14 +149,14 @@ def tiny_classifier(folder: Path, layers: int = 2) -> Path:
     return folder
 
 
-def tiny_model(folder: Path, layers: int = 2) -> Path:
+def tiny_model(folder: Path, layers: int = 2, seed: int = 0) -> Path:
     """A BERT with random weights and a handful of words, saved in `folder`."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     known = sorted({word for words in WORDS.values() for word in words})
     words = [*special, *known, "sat", "ran", "miller", "he", "it", ".", ","]
     (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
     transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     config = transformers.BertConfig(
         vocab_size=len(words),
         hidden_size=16,

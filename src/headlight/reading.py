@@ -145,20 +145,25 @@ class Reading:
         self,
         *,
         height: int = FRAME_HEIGHT,
+        compare: "Reading | None" = None,
         functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
     ) -> Any:
         """The view as a widget: the kernel gives all cells of each layer, also of long texts.
 
         Args:
             height: in pixels.
+            compare: another reading, of another text or by another model; the view then shows
+                both, and head by head how they differ.
             functions: of a model, that the view may ask for; `headlight.model.Model.explore` gives
                 those of its own, so that the view has *What if*.
 
         Raises:
-            UsageError: the library anywidget is not installed, or only some heads or queries were
-                kept.
+            UsageError: the library anywidget is not installed, only some heads or queries were
+                kept, or the other reading is of other kinds of attention.
         """
-        self._require_whole()
+        for each in (self, compare):
+            if each is not None:
+                each._require_whole()
         try:
             from headlight.views.widget import ReadingWidget
         except ImportError as problem:
@@ -166,7 +171,8 @@ class Reading:
                 "the widget needs anywidget; install it with: "
                 "pip install 'headlight-attention[widget]'"
             ) from problem
-        return ReadingWidget(self.dataset, height=height, functions=functions)
+        second = None if compare is None else compare.dataset
+        return ReadingWidget(self.dataset, second=second, height=height, functions=functions)
 
     def save(
         self,

@@ -11,6 +11,7 @@ import threading
 from base64 import b64encode
 from hashlib import sha256
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -30,6 +31,8 @@ from views.sample_results import reading_sample
 TOKEN = "a-token-of-the-tests"
 OWN = {"Origin": "http://127.0.0.1:8000", "Authorization": f"Bearer {TOKEN}"}
 TEXT = "the cat sees a dog"
+BY_BOTH = {"text": TEXT, "compare_model": True}
+NAME, PARTS = "encoder/weight-second", ("scale", "codes")
 
 
 @pytest.fixture(scope="module")
@@ -264,6 +267,25 @@ def test_a_cancelled_reading_leaves_the_model_as_it_was(client, model, monkeypat
     work.close()
 
 
+def test_a_second_model_is_compared_where_the_app_was_started_with_one(client, model, tmp_path):
+    refused = steps(client.post("/functions/read", json={"request": "a", **BY_BOTH}))[-1]
+    assert "start it with --compare-model" in refused["refused"]
+    other = headlight.load(example_data.tiny_model(tmp_path, seed=5))
+    desk = Desk(model, 16, other)
+    for compare, expected in ((None, TEXT), ("the dog", "the dog")):
+        result = FUNCTIONS["read"](desk, BY_BOTH | {"compare": compare}, lambda *_: None)
+        header = desk.readings[result["reading"]].view.header
+        assert header["second"]["text"] == expected
+    alike = desk.readings[FUNCTIONS["read"](desk, BY_BOTH, lambda *_: None)["reading"]]
+    weight = other.read(TEXT).weight.isel(layer=1).values
+    scale, codes = (gzip.decompress(alike.view.blob(f"{NAME}/1/{part}")) for part in PARTS)
+    largest = np.frombuffer(scale, "<f4").reshape(weight.shape[:2])
+    first = model.read(TEXT).weight.isel(layer=1).values
+    assert largest == pytest.approx(weight.max(-1), rel=1e-3)  # as the format rounds
+    assert largest != pytest.approx(first.max(-1), rel=1e-3)
+    assert len(codes) == weight.size
+
+
 def test_too_many_requests_are_refused():
     work, go_on = Work(), threading.Event()
 
@@ -319,7 +341,7 @@ def test_a_port_that_is_taken_is_refused_before_the_model_is_loaded():
     with listening(HERE, 0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"port {port}"):
-            serve(lambda: None, port=port, say=print)
+            serve(lambda: (None, None), port=port, say=print)
 
 
 async def write_to_one_who_left():
@@ -341,7 +363,7 @@ def test_a_page_that_is_closed_amid_an_answer_is_no_news(model, monkeypatch, cap
 
     if quiet:
         monkeypatch.setattr("headlight.serve.server._Server.run", act)
-        serve(lambda: model, say=lambda _: None)
+        serve(lambda: (model, None), say=lambda _: None)
     else:
         act()
     assert bool(caplog.records) is not quiet

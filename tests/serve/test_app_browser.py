@@ -233,6 +233,30 @@ def test_two_texts_are_compared(page, address, model):
     assert float(shown.group(1)) == pytest.approx(expected, abs=2.0)
 
 
+def test_two_models_are_compared(page, model, tmp_path):
+    other = example_data.tiny_model(tmp_path, seed=5)
+    with served("--model", str(model), "--compare-model", str(other)) as address:
+        view = typed(page, address)
+        drawn(view)
+        view.locator("#text button").nth(2).click()
+        said = view.locator("#readout", has_text="weight, difference").inner_text()
+        layer, head = (int(view.locator(f"#{name}").input_value()) for name in ("layer", "head"))
+        key = int(re.search(r"k=(\d+)", page.url).group(1))
+        first, second = (
+            float(headlight.load(each).read(TEXT).weight.sel(layer=layer, head=head)[2, key])
+            for each in (model, other)
+        )
+        shown = float(re.search(r"difference ([-+−]?\d+(\.\d)?)%", said).group(1))
+        assert shown == pytest.approx(100 * (second - first), abs=2.0)
+        # What is not ticked is not compared.
+        page.get_by_label("Compare with the model").uncheck()
+        before = page.locator("body").get_attribute("data-reading")
+        page.press("#text", "Control+Enter")
+        page.locator(f"body:not([data-reading={before!r}])").wait_for()
+        drawn(view)
+        assert view.locator("input[value=weight-second]").count() == 0
+
+
 def test_an_encoder_decoder_has_all_kinds_of_attention(page):
     source, target = "Das Haus ist alt.", "The house is old."
     with served("--model", "headlight-translator") as address:

@@ -103,6 +103,18 @@ def test_a_reading_explores_itself():
     assert widget.height == 321
 
 
+def test_two_readings_are_explored_together():
+    first, second = (Reading(reading_sample(1, 2, tuple(tokens))) for tokens in ("abc", "abd"))
+    widget = first.explore(compare=second)
+    header = json.loads(re.search(r'id="header">(.*?)</script>', widget.page).group(1))
+    assert {"weight", "weight-second", "weight-difference"} <= set(
+        header["kinds"]["encoder"]["measures"]
+    )
+    part = Reading(second.dataset.isel(head=[1]).assign_coords(head=[1]))
+    with pytest.raises(UsageError, match="head"):
+        first.explore(compare=part)
+
+
 def test_without_the_extra_it_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "headlight.views.widget", None)
     with pytest.raises(UsageError, match=r"needs anywidget; .*\[widget\]"):

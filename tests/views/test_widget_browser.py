@@ -74,5 +74,24 @@ def test_what_if_in_a_notebook(model):
         assert complaints == []
 
 
+def test_two_readings_in_a_notebook(model):
+    other = "the cat sees a cat"
+    widget = model.read(TEXT).explore(compare=model.read(other))
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1440, "height": 1000})
+        complaints = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.set_content("<div id=place></div>")
+        page.expose_function("kernel", kernel_of(widget))
+        page.evaluate(RENDER, widget._esm)
+        view = page.frame_locator("#place iframe")
+        view.locator("#maps:not([aria-busy]) .panel").first.wait_for()
+        view.locator("#text button").nth(2).click()
+        said = view.locator("#readout", has_text="weight, difference").inner_text()
+        assert "weight, second" in said
+        assert view.locator("#text button[data-of=second]").count() == 1
+        assert complaints == []
+
+
 def test_without_a_model_there_is_no_what_if(model):
     assert model.read(TEXT).explore().can == []

@@ -21,6 +21,8 @@ SERVE_EXAMPLES = """
   headlight serve --model gpt2 --port 8700  [dim]such as behind ssh -L 8700:localhost:8700[/dim]
 
   headlight serve --model ./my-model --max-tokens 1024
+
+  headlight serve --model ./my-model --compare-model ./checkpoint-9000
 """
 
 
@@ -40,6 +42,13 @@ def serve(
             help="Let other machines reach it, if the host is none that only this one can reach.",
         ),
     ] = False,
+    compare_model: Annotated[
+        str | None,
+        typer.Option(help="Another model or checkpoint, which the page can compare it with."),
+    ] = None,
+    compare_revision: Annotated[
+        str | None, typer.Option(help="Revision of that model; of the same model without one.")
+    ] = None,
     model: ModelName = None,
     revision: Revision = None,
     device: Device = "auto",
@@ -59,8 +68,16 @@ def serve(
         except MissingHeadError:
             return load(*options)
 
+    def models() -> "tuple[CapturedModel, CapturedModel | None]":
+        first = model_with_head()
+        if compare_model is None and compare_revision is None:
+            return first, None
+        own = revision if compare_model is None else None
+        name, at = compare_model or model, compare_revision or own
+        return first, load(name, at, device, dtype, trust_remote_code, tokenizer)
+
     run(
-        model_with_head,
+        models,
         host=host,
         port=port,
         allow_remote=allow_remote,

@@ -33,23 +33,30 @@ def make_app(
     model: CapturedModel,
     *,
     token: str,
+    other: CapturedModel | None = None,
     longest: int = LONGEST,
     names: Collection[str] = ("localhost",),
     any_address: bool = False,
     work: Work | None = None,
 ) -> Guard:
-    """The app of one model.
+    """The app of one model, or of two.
 
     Args:
         model: what reads.
         token: that requests have to bring.
+        other: a second model, which the page can compare the first with.
         longest: tokens that a text may have, on either side.
         names: by which the app may be asked for; see `headlight.serve.guard.Guard`.
         any_address: whether it may be asked for by all addresses in numbers.
         work: where the model works; by default a thread of its own.
     """
-    page = app_page(model.name, can=functions_of_view(), decoder=model.has_decoder_inputs)
-    desk = Desk(model, longest)
+    page = app_page(
+        model.name,
+        other=None if other is None else other.name,
+        can=functions_of_view(),
+        decoder=model.has_decoder_inputs,
+    )
+    desk = Desk(model, longest, other)
     addresses = _Addresses(page, desk, work or Work())
     app = Starlette(
         routes=[

@@ -34,13 +34,16 @@ class Desk:
     """What functions work with.
 
     Attributes:
-        model: the one model of the app.
+        model: the model of the app.
         longest: tokens that a text may have, on either side.
+        other: a second model, or checkpoint, that is compared with the first where that is asked
+            for.
         readings: those that are held.
     """
 
     model: CapturedModel
     longest: int
+    other: CapturedModel | None = None
     readings: Readings = field(default_factory=Readings)
 
 
@@ -51,41 +54,62 @@ Function = Callable[[Desk, Given, Told], dict[str, Any]]
 def read_text(desk: Desk, given: Given, told: Told) -> dict[str, Any]:
     """Read ``text`` and ``pair``; gives the name of the ``reading``.
 
-    With ``compare``, a text that takes the place of the first, it is a reading of both.
+    With ``compare``, a text that takes the place of the first, or ``compare_model``, which is true
+    for the other model of the app, or both, it is a reading of two.
     """
     pair = text_of(given, "pair") if given.get("pair") else None
-    texts = [
-        text_of(given, name) for name in ("text", "compare") if name == "text" or given.get(name)
-    ]
-    kind: Kinds | None = ALL if desk.model.has_decoder_inputs and pair is not None else None
-    for text in texts:
-        require_short(desk, text, pair, kind)
+    asked = [(desk.model, text_of(given, "text"))]
+    if given.get("compare") or given.get("compare_model"):
+        text = text_of(given, "compare" if given.get("compare") else "text")
+        asked.append((_other_of(desk) if given.get("compare_model") else desk.model, text))
+    kinds = [_kind_of(model, pair) for model, _ in asked]
+    for (model, text), kind in zip(asked, kinds, strict=True):
+        require_short(model, desk.longest, text, pair, kind)
     first, *others = (
         read(
-            desk.model,
+            model,
             text,
             pair,
             kind=kind,
             command="headlight serve",
             progress=lambda done, of: told("layers", done, of),
         ).dataset
-        for text in texts
+        for (model, text), kind in zip(asked, kinds, strict=True)
     )
     second = others[0] if others else None
     return {"reading": desk.readings.keep(Kept.of(first, told, second))}
 
 
-def require_short(desk: Desk, text: str, pair: str | None, kind: Kinds | None) -> None:
+def _other_of(desk: Desk) -> CapturedModel:
+    """The model to compare with; the browser cannot say which.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if desk.other is None:
+        raise UsageError(
+            "this app has one model; start it with --compare-model to compare it with another."
+        )
+    return desk.other
+
+
+def _kind_of(model: CapturedModel, pair: str | None) -> Kinds | None:
+    return ALL if model.has_decoder_inputs and pair is not None else None
+
+
+def require_short(
+    model: CapturedModel, longest: int, text: str, pair: str | None, kind: Kinds | None
+) -> None:
     """Refuse a text with more tokens than the app takes, before the model runs.
 
     Raises:
         UsageError: it has.
     """
-    _, example = one_text(desk.model, text, pair, kind, purpose="the app needs text")
+    _, example = one_text(model, text, pair, kind, purpose="the app needs text")
     tokens = max(len(example.ids), len(example.target))
-    if tokens > desk.longest:
+    if tokens > longest:
         raise UsageError(
-            f"the text has {tokens} tokens, and this app takes {desk.longest}; shorten it, or "
+            f"the text has {tokens} tokens, and this app takes {longest}; shorten it, or "
             "start the app with more --max-tokens."
         )
 

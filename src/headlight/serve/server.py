@@ -22,7 +22,7 @@ HERE = "127.0.0.1"
 
 
 def serve(
-    load: Callable[[], CapturedModel],
+    load: Callable[[], tuple[CapturedModel, CapturedModel | None]],
     *,
     host: str = HERE,
     port: int = 0,
@@ -34,7 +34,8 @@ def serve(
     """Run the app until Ctrl-C.
 
     Args:
-        load: gives the model, once it is clear that the app can run.
+        load: gives the model, once it is clear that the app can run, and a second one that it can
+            be compared with, if any.
         host: an address of this machine.
         port: 0 for a free one.
         allow_remote: whether other machines may be able to reach it.
@@ -53,11 +54,12 @@ def serve(
             "port by ssh."
         )
     with listening(host, port) as listener:
-        model = load()
+        model, other = load()
         token, work = secrets.token_urlsafe(24), Work()
         app = make_app(
             model,
             token=token,
+            other=other,
             longest=longest,
             names=("localhost",) if is_loopback(host) else own_names(host),
             any_address=not is_loopback(host),

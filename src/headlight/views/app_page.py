@@ -10,17 +10,26 @@ from headlight.views.template import render, script_hashes
 MODULES = ("frame", "app")
 
 
-def app_page(model: str, *, can: Iterable[str], decoder: bool) -> str:
+def app_page(model: str, *, other: str | None = None, can: Iterable[str], decoder: bool) -> str:
     """The page on which a text is typed; it holds nothing that is secret.
 
     Args:
         model: its name.
+        other: the name of the model that it can be compared with, if there is one.
         can: functions that the view may ask for.
         decoder: whether the second text is that of a decoder.
     """
     script = Markup(joined_script(MODULES))
     title = "Read a text"
-    return render("app.html", title=title, model=model, can=can, decoder=decoder, script=script)
+    return render(
+        "app.html",
+        title=title,
+        model=model,
+        other=other,
+        can=can,
+        decoder=decoder,
+        script=script,
+    )
 
 
 def app_policy(page: str) -> str:

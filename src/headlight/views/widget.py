@@ -32,6 +32,7 @@ class ReadingWidget(anywidget.AnyWidget):
 
     Args:
         reading: of one kind of attention, or of several.
+        second: another reading, of the same kinds, that it is compared with.
         height: in pixels.
         functions: that the view may ask for, by name: of what the browser gives, steps, of which
             the last is the ``result``.
@@ -46,10 +47,11 @@ class ReadingWidget(anywidget.AnyWidget):
         self,
         reading: xr.Dataset,
         *,
+        second: xr.Dataset | None = None,
         height: int,
         functions: Mapping[str, Function] = MappingProxyType({}),
     ) -> None:
-        self._view = LiveView(reading)
+        self._view = LiveView(reading, second=second)
         self._functions = functions
         self._running: dict[str, Iterator[dict[str, Any]]] = {}
         page = live_page(reading, self._view)

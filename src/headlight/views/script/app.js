@@ -86,7 +86,7 @@ async function attempt(act) {
 const read = () => attempt(async () => {
   running = newName();
   show({ what: "waiting" });
-  const { reading } = await ask("read", { text: byId("text").value, pair: byId("pair").value || null, compare: byId("compare").value || null }, show, running);
+  const { reading } = await ask("read", { text: byId("text").value, pair: byId("pair").value || null, compare: byId("compare").value || null, compare_model: byId("compare-model")?.checked ?? false }, show, running);
   history.replaceState(null, "", `#reading=${reading}`);
   await open(reading);
   said.textContent = "";
