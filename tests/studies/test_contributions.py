@@ -13,6 +13,7 @@ from headlight.capture.attribution import Attribution, attribute
 from headlight.corpora import Sentence
 from headlight.encode import Encoded, Examples, encode_one, sentences
 from headlight.encode.batch import collate
+from headlight.encode.examples import Recipe
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
 from headlight.studies.contributions.settings import ContributionSettings
@@ -77,7 +78,7 @@ def pairs_of(found, number: int = 7, longest: int = 14) -> list[Encoded]:
 
 
 def examples_of(encoded) -> Examples:
-    return Examples(lambda counts: iter(encoded))
+    return Examples(Recipe(encoded, lambda _: (), lambda group, _: group))
 
 
 def study(encoded, found=None, settings=SETTINGS, method=EXACT, **more):

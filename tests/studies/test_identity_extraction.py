@@ -9,6 +9,7 @@ import torch
 
 from headlight.analysis.folder import RESULT, RunFolder
 from headlight.encode import Encoded, Examples
+from headlight.encode.examples import Recipe
 from headlight.errors import ResultError, RunError, UsageError
 from headlight.studies.token_identity import outcomes
 from headlight.studies.token_identity.extraction import extract_vectors
@@ -37,7 +38,7 @@ def examples(lengths=LENGTHS, seed: int = 0) -> list[Encoded]:
 
 def listed(known: list[Encoded]) -> Examples:
     """Examples as a study reads them."""
-    return Examples(lambda _: iter(known))
+    return Examples(Recipe(known, lambda _: (), lambda group, _: group))
 
 
 def alone(model, example) -> list[torch.Tensor]:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from importlib.util import find_spec
-from itertools import islice
 from typing import Any, TypeVar
 
 import torch
@@ -15,6 +14,7 @@ from headlight.encode import Encoded, length_batches
 from headlight.files import Location
 from headlight.result import calculated_with
 from headlight.run import BatchJob, State, run, run_shared, show_progress
+from headlight.run.example import Seekable, place_in
 from headlight.run.processes import Mode
 
 E = TypeVar("E", bound=Encoded)
@@ -60,9 +60,10 @@ def observe(
             out_of_memory=step.can_do_less,
         )
         signature = {**signature, **calculated_with()}
+        first = _First(examples, max_examples)
         if mode == "share" and folder is not None:
             return run_shared(
-                _First(examples, max_examples),
+                first,
                 work,
                 folder=folder,
                 signature=signature,
@@ -70,7 +71,7 @@ def observe(
                 progress=bar,
             )
         return run(
-            islice(examples, max_examples),
+            first,
             work,
             folder=folder,
             signature=signature,
@@ -86,8 +87,33 @@ class _First(Iterable[E]):
         self._examples = examples
         self._number = number
 
-    def __iter__(self) -> Iterator[E]:
-        return islice(self._examples, self._number)
+    def __iter__(self) -> "_FirstReader[E]":
+        return _FirstReader(iter(self._examples), self._number)
+
+
+class _FirstReader(Iterator[E]):
+    """One iteration over them, which can pass over some if that of all examples can."""
+
+    def __init__(self, examples: Iterator[E], number: int | None) -> None:
+        self._examples = examples
+        self._number = number
+        self._passed = 0
+
+    def __next__(self) -> E:
+        if self._passed == self._number:
+            raise StopIteration
+        example = next(self._examples)
+        self._passed += 1
+        return example
+
+    def place(self) -> Mapping[str, Any] | None:
+        """See `headlight.run.example.Seekable`."""
+        return place_in(self._examples)
+
+    def go_to(self, place: Mapping[str, Any]) -> bool:
+        """See `headlight.run.example.Seekable`."""
+        self._passed = place["examples"]
+        return isinstance(self._examples, Seekable) and self._examples.go_to(place)
 
 
 def hardware_of(device: torch.device) -> dict[str, str | int]:

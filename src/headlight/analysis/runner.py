@@ -217,16 +217,15 @@ def _run_pass(
 
 
 class _Watched(Iterable[E]):
-    """Examples of which it is known whether any was asked for."""
+    """Examples of which it is known whether anybody began to read them."""
 
     def __init__(self, examples: Iterable[E]) -> None:
         self._examples = examples
         self.begun = False
 
     def __iter__(self) -> Iterator[E]:
-        for example in self._examples:
-            self.begun = True
-            yield example
+        self.begun = True
+        return iter(self._examples)
 
 
 def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from headlight.corpora import Document
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, groups, paragraphs
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe, paragraphs
 from headlight.encode.pieces import Pieces, Tokenizer, tokenise
 from headlight.errors import UsageError
 from headlight.settings import Range, require_choice, require_range
@@ -89,15 +89,14 @@ def adjacent_segments(
 
     chunking = Chunking(room, at_least=2 if lone_units == "join" else 1, seed=seed)
 
-    def make(counts: Counts) -> Iterator[Encoded]:
-        for group in groups(documents, paragraphs):
-            units = _tokenise_units(group, tokenizer)
-            pairs = chunking.pairs(group, units, counts)
-            for pair, first, second in _segments(pairs, units, tokenizer, decoder_start is None):
-                fitted = _fit(first, second, room, pair.generator, counts)
-                yield assembly.two(pair.name, *fitted)
+    def encode(group: list[Document], counts: Counts) -> Iterator[Encoded]:
+        units = _tokenise_units(group, tokenizer)
+        pairs = chunking.pairs(group, units, counts)
+        for pair, first, second in _segments(pairs, units, tokenizer, decoder_start is None):
+            fitted = _fit(first, second, room, pair.generator, counts)
+            yield assembly.two(pair.name, *fitted)
 
-    return Examples(make, assembly.unknown)
+    return Examples(Recipe(documents, paragraphs, encode, assembly.unknown))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,10 @@
 """Examples: one, a stream that keeps count of what was left out, and batches of similar length."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+import hashlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import islice
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
@@ -102,56 +105,136 @@ class Counts:
     unknown: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Recipe(Generic[Item, Example]):
+    """How elements of a corpus become examples.
+
+    Attributes:
+        items: The elements; they can be iterated again.
+        texts: What of an element is tokenised.
+        encode: Makes the examples of some elements that follow each other, and counts what becomes
+            of them.
+        unknown: The id that stands for what the tokenizer does not know.
+    """
+
+    items: Iterable[Item]
+    texts: Callable[[Item], Sequence[str]]
+    encode: Callable[[list[Item], Counts], Iterable[Example]]
+    unknown: int | None = None
+
+
 class Examples(Generic[Example]):
     """Examples in the order of their documents; made while one iterates, and again every time.
 
     Args:
-        make: Makes them, and counts what becomes of the documents.
-        unknown: The id that stands for what the tokenizer does not know.
+        recipe: How they are made.
 
     Attributes:
         counts: What the latest iteration has seen so far.
     """
 
-    def __init__(
-        self, make: Callable[[Counts], Iterator[Example]], unknown: int | None = None
-    ) -> None:
+    def __init__(self, recipe: Recipe[Any, Example]) -> None:
         self.counts = Counts()
-        self._make = make
-        self._unknown = unknown
+        self._recipe = recipe
 
-    def __iter__(self) -> Iterator[Example]:
+    def __iter__(self) -> "ExampleReader[Example]":
         self.counts = Counts()
-        return self._count(self.counts)
+        return ExampleReader(self._recipe, self.counts)
 
-    def _count(self, counts: Counts) -> Iterator[Example]:
-        for example in self._make(counts):
-            counts.examples += 1
-            counts.unknown += (example.ids + example.target).count(self._unknown)
-            yield example
+
+class ExampleReader(Iterator[Example]):
+    """One iteration over examples, which can pass over what was looked at before.
+
+    Elements become examples in groups that are large enough to be tokenised at once and small
+    enough to hold: of `GROUP_TEXTS` texts or `GROUP_CHARACTERS` characters.  A place is the
+    beginning of a group, and a number of examples of it; what lies before the group is read to get
+    there, but not tokenised.
+
+    Args:
+        recipe: How examples are made.
+        counts: What was seen so far, which is kept up to date.
+    """
+
+    def __init__(self, recipe: Recipe[Any, Example], counts: Counts) -> None:
+        self._recipe = recipe
+        self._counts = counts
+        self._items = iter(recipe.items)
+        self._group: list[Any] = []
+        self._examples: Iterator[Example] = iter(())
+        self._read = hashlib.sha256()  # the texts before the group
+        self._passed = 0  # elements before the group
+        self._begin()
+
+    def __next__(self) -> Example:
+        while True:
+            for example in self._examples:
+                ids = example.ids + example.target
+                self._counts.examples += 1
+                self._counts.unknown += ids.count(self._recipe.unknown)
+                self._made.update(array("q", ids).tobytes())
+                return example
+            self._leave()
+            self._group = self._next_group()
+            self._begin()
+            if not self._group:
+                raise StopIteration
+
+    def place(self) -> dict[str, Any]:
+        """Where the next example is, as JSON, and a digest of what is before it."""
+        return {
+            "examples": self._counts.examples,
+            "elements": self._passed,
+            "counts": self._before,
+            "digest": self._made.hexdigest(),
+        }
+
+    def go_to(self, place: Mapping[str, Any]) -> bool:
+        """Pass over what is before a place; whether it is what it was when the place was noted."""
+        if place["elements"] != self._passed:
+            self._leave()
+            for item in islice(self._items, max(place["elements"] - self._passed, 0)):
+                self._note(item)
+            for name, count in place["counts"].items():
+                setattr(self._counts, name, count)
+            self._begin()
+        for _ in islice(self, place["examples"] - self._counts.examples):
+            pass
+        return self.place() == dict(place)
+
+    def _begin(self) -> None:
+        """Be at the first example of the group."""
+        self._before = asdict(self._counts)
+        self._made = self._read.copy()
+        self._examples = iter(self._recipe.encode(self._group, self._counts) if self._group else ())
+
+    def _leave(self) -> None:
+        """Be behind the group."""
+        for item in self._group:
+            self._note(item)
+        self._group = []
+
+    def _note(self, item: Any) -> None:
+        self._passed += 1
+        for text in self._recipe.texts(item):
+            raw = text.encode("utf-8", "surrogatepass")
+            self._read.update(len(raw).to_bytes(8, "little") + raw)
+
+    def _next_group(self) -> list[Any]:
+        group: list[Any] = []
+        count = characters = 0
+        for item in self._items:
+            group.append(item)
+            texts = self._recipe.texts(item)
+            count += len(texts)
+            characters += sum(map(len, texts))
+            if count >= GROUP_TEXTS or characters >= GROUP_CHARACTERS:
+                break
+        return group
 
 
 def paragraphs(document: Document) -> Sequence[str]:
     """The texts of a document."""
     return document.paragraphs
-
-
-def groups(items: Iterable[Item], texts: Callable[[Item], Sequence[str]]) -> Iterator[list[Item]]:
-    """Items in groups that are large enough to be tokenised at once and small enough to hold.
-
-    A group is closed when it has `GROUP_TEXTS` texts or `GROUP_CHARACTERS` characters.
-    """
-    group: list[Item] = []
-    count = characters = 0
-    for item in items:
-        group.append(item)
-        count += len(texts(item))
-        characters += sum(map(len, texts(item)))
-        if count >= GROUP_TEXTS or characters >= GROUP_CHARACTERS:
-            yield group
-            group, count, characters = [], 0, 0
-    if group:
-        yield group
 
 
 def length_batches(examples: Sequence[Encoded], token_budget: int) -> list[list[int]]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from headlight.corpora import SentencePair
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, annotate, groups
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import Pieces, Tokenizer, tokenise
 from headlight.errors import CorpusError, UsageError
 from headlight.settings import require_choice
@@ -58,18 +58,17 @@ def sentence_pairs(
     require_choice("way of dealing with long pairs", overflow, Overflow)
     encoder = _PairEncoder.of(Assembly.of(tokenizer, decoder_start), max_length, overflow)
 
-    def make(counts: Counts) -> Iterator[EncodedPair]:
-        for group in groups(pairs, _texts):
-            firsts = tokenise(tokenizer, [pair.first for pair in group])
-            given = [pair.second for pair in group if pair.second is not None]
-            seconds = iter(tokenise(tokenizer, given, target=decoder_start is not None))
-            for pair, first in zip(group, firsts, strict=True):
-                second = None if pair.second is None else next(seconds)
-                counts.documents += 1
-                for example in encoder.examples(pair.name, first, second, counts):
-                    yield annotate(example, EncodedPair, label=pair.label)
+    def encode(group: list[SentencePair], counts: Counts) -> Iterator[EncodedPair]:
+        firsts = tokenise(tokenizer, [pair.first for pair in group])
+        given = [pair.second for pair in group if pair.second is not None]
+        seconds = iter(tokenise(tokenizer, given, target=decoder_start is not None))
+        for pair, first in zip(group, firsts, strict=True):
+            second = None if pair.second is None else next(seconds)
+            counts.documents += 1
+            for example in encoder.examples(pair.name, first, second, counts):
+                yield annotate(example, EncodedPair, label=pair.label)
 
-    return Examples(make, encoder.assembly.unknown)
+    return Examples(Recipe(pairs, _texts, encode, encoder.assembly.unknown))
 
 
 def _texts(pair: SentencePair) -> list[str]:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from headlight.corpora import Sentence
+from headlight.corpora import CoreferenceDocument, Sentence
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, annotate, groups
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
 from headlight.errors import CorpusError
 from headlight.settings import require_choice
@@ -73,15 +73,18 @@ def sentences(
     assembly = Assembly.of(tokenizer)
     encoder = _SentenceEncoder(assembly, assembly.room(max_length), overflow, unencodable)
 
-    def make(counts: Counts) -> Iterator[EncodedSentence]:
-        lines = ((sentence, Line.of(sentence.words)) for sentence in sentences)
-        for group in groups(lines, lambda pair: (pair[1].text,)):
-            found = pieces_of_lines(tokenizer, [line for _, line in group])
-            for (sentence, _), pieces in zip(group, found, strict=True):
-                counts.documents += 1
-                yield from encoder.examples(sentence, pieces, counts)
+    def encode(group: list[Sentence], counts: Counts) -> Iterator[EncodedSentence]:
+        found = pieces_of_lines(tokenizer, [Line.of(sentence.words) for sentence in group])
+        for sentence, pieces in zip(group, found, strict=True):
+            counts.documents += 1
+            yield from encoder.examples(sentence, pieces, counts)
 
-    return Examples(make, assembly.unknown)
+    return Examples(Recipe(sentences, text_of_words, encode, assembly.unknown))
+
+
+def text_of_words(annotated: Sentence | CoreferenceDocument) -> tuple[str]:
+    """What of it is tokenised."""
+    return (" ".join(annotated.words),)
 
 
 def word_error(sentence: Sentence, number: int, reason: str) -> CorpusError:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from headlight.corpora import CoreferenceDocument
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, annotate, groups
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
-from headlight.encode.sentences import Unencodable, word_error
+from headlight.encode.sentences import Unencodable, text_of_words, word_error
 from headlight.errors import CorpusError
 from headlight.settings import Range, require_choice, require_range
 
@@ -86,23 +86,21 @@ def documents(
     assembly = Assembly.of(tokenizer)
     room = assembly.room(max_length)
 
-    def make(counts: Counts) -> Iterator[EncodedSpan]:
-        lines = ((document, Line.of(document.words)) for document in documents)
-        for group in groups(lines, lambda pair: (pair[1].text,)):
-            found = pieces_of_lines(tokenizer, [line for _, line in group])
-            for (document, _), pieces in zip(group, found, strict=True):
-                counts.documents += 1
-                stretches = list(_stretches(pieces, room, overlap))
-                fault = _fault(pieces, stretches)
-                if fault and unencodable == "error":
-                    raise _word_error(document, *fault)
-                if fault:
-                    counts.unencodable += 1
-                else:
-                    _count(pieces, stretches, counts)
-                    yield from _examples(document, pieces, stretches, assembly)
+    def encode(group: list[CoreferenceDocument], counts: Counts) -> Iterator[EncodedSpan]:
+        found = pieces_of_lines(tokenizer, [Line.of(document.words) for document in group])
+        for document, pieces in zip(group, found, strict=True):
+            counts.documents += 1
+            stretches = list(_stretches(pieces, room, overlap))
+            fault = _fault(pieces, stretches)
+            if fault and unencodable == "error":
+                raise _word_error(document, *fault)
+            if fault:
+                counts.unencodable += 1
+            else:
+                _count(pieces, stretches, counts)
+                yield from _examples(document, pieces, stretches, assembly)
 
-    return Examples(make, assembly.unknown)
+    return Examples(Recipe(documents, text_of_words, encode, assembly.unknown))
 
 
 def _stretches(pieces: WordPieces, room: int, overlap: int | None) -> Iterator[tuple[int, int]]:

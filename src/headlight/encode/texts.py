@@ -1,11 +1,11 @@
 """One text per example."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from headlight.corpora import Document
 from headlight.encode.assembly import Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, groups, paragraphs
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe, paragraphs
 from headlight.encode.pieces import Pieces, Tokenizer, tokenise
 from headlight.errors import CorpusError, UsageError
 from headlight.settings import require_choice
@@ -42,8 +42,8 @@ def texts(
     assembly = Assembly.of(tokenizer)
     room = assembly.room(max_length)
 
-    def make(counts: Counts) -> Iterator[Encoded]:
-        for name, text in _pieces(documents, tokenizer, counts):
+    def encode(group: list[Document], counts: Counts) -> Iterator[Encoded]:
+        for name, text in _pieces(group, tokenizer, counts):
             if overflow == "error" and len(text) > room:
                 raise CorpusError(
                     f"{name}: the document has {len(text) + assembly.single.size} tokens, more "
@@ -51,20 +51,19 @@ def texts(
                 )
             yield from _windows(name, text, room, overflow, assembly, counts)
 
-    return Examples(make, assembly.unknown)
+    return Examples(Recipe(documents, paragraphs, encode, assembly.unknown))
 
 
 def _pieces(
-    documents: Iterable[Document], tokenizer: Tokenizer, counts: Counts
+    group: Sequence[Document], tokenizer: Tokenizer, counts: Counts
 ) -> Iterator[tuple[str, Pieces]]:
-    for group in groups(documents, paragraphs):
-        joined = [" ".join(document.paragraphs) for document in group]
-        for document, text in zip(group, tokenise(tokenizer, joined), strict=True):
-            counts.documents += 1
-            if len(text):
-                yield document.name, text
-            else:
-                counts.empty += 1
+    joined = [" ".join(document.paragraphs) for document in group]
+    for document, text in zip(group, tokenise(tokenizer, joined), strict=True):
+        counts.documents += 1
+        if len(text):
+            yield document.name, text
+        else:
+            counts.empty += 1
 
 
 def _windows(

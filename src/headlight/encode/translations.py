@@ -6,7 +6,7 @@ from typing import Literal
 
 from headlight.corpora import TranslationPair
 from headlight.encode.assembly import SPECIAL_WORD, Assembly
-from headlight.encode.examples import Counts, Encoded, Examples, annotate, groups
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import Tokenizer, tokenise
 from headlight.errors import CorpusError
 from headlight.settings import require_choice
@@ -66,30 +66,31 @@ def translations(
         assembly.room(max_length)
     lead = len(prefix.split())
 
-    def make(counts: Counts) -> Iterator[EncodedTranslation]:
-        numbered = enumerate(pairs)
-        for group in groups(numbered, lambda item: (item[1].source, item[1].target)):
-            texts = [pair for _, pair in group]
-            sources = tokenise(tokenizer, [_led(prefix, pair.source) for pair in texts])
-            targets = tokenise(tokenizer, [pair.target for pair in texts], target=True)
-            for (index, pair), source, target in zip(group, sources, targets, strict=True):
-                counts.documents += 1
-                if not (pair.source.strip() and len(source) and len(target)):
-                    counts.empty += 1
-                    continue
-                example = together(pair.name, source, target)
-                if _is_too_long(example, max_length, overflow):
-                    counts.too_long += 1
-                    continue
-                yield annotate(
-                    example if not lead else _without_prefix(example, lead),
-                    EncodedTranslation,
-                    index=index,
-                    source_text=tuple(pair.source.split()),
-                    target_text=tuple(pair.target.split()),
-                )
+    def encode(group: list[TranslationPair], counts: Counts) -> Iterator[EncodedTranslation]:
+        sources = tokenise(tokenizer, [_led(prefix, pair.source) for pair in group])
+        targets = tokenise(tokenizer, [pair.target for pair in group], target=True)
+        for pair, source, target in zip(group, sources, targets, strict=True):
+            counts.documents += 1
+            if not (pair.source.strip() and len(source) and len(target)):
+                counts.empty += 1
+                continue
+            example = together(pair.name, source, target)
+            if _is_too_long(example, max_length, overflow):
+                counts.too_long += 1
+                continue
+            yield annotate(
+                example if not lead else _without_prefix(example, lead),
+                EncodedTranslation,
+                index=counts.documents - 1,
+                source_text=tuple(pair.source.split()),
+                target_text=tuple(pair.target.split()),
+            )
 
-    return Examples(make, assembly.unknown)
+    return Examples(Recipe(pairs, _both, encode, assembly.unknown))
+
+
+def _both(pair: TranslationPair) -> tuple[str, str]:
+    return pair.source, pair.target
 
 
 def _led(prefix: str, text: str) -> str:

@@ -13,11 +13,19 @@ from typing import Any
 from headlight import files
 from headlight.errors import ResultError, RunError
 from headlight.files import Location
-from headlight.run.checkpoint import State, check_signature, load_state, save_state
+from headlight.run.checkpoint import (
+    State,
+    check_signature,
+    counters_of,
+    load_state,
+    save_state,
+    state_of,
+)
 
 PLAN = "plan.json"
 BLOCKS = "blocks"
 CLAIMS = "claims"
+INDEX = "index"
 STALE = 120.0
 """Seconds after which somebody who gave no sign of life is taken to be gone."""
 BEAT = 20.0
@@ -77,7 +85,7 @@ class BlockFolder:
         self, folder: Location, signature: Mapping[str, Any], hardware: Mapping[str, Any]
     ) -> None:
         self.folder = folder
-        for each in (folder, folder / BLOCKS, folder / CLAIMS):
+        for each in (folder, folder / BLOCKS, folder / CLAIMS, folder / INDEX):
             files.make_folder(each, error=RunError)
         wanted = json.loads(json.dumps({"signature": dict(signature), "hardware": dict(hardware)}))
         content = json.dumps(wanted, indent=1).encode()
@@ -96,20 +104,38 @@ class BlockFolder:
             )
 
     def is_done(self, block: Block) -> bool:
-        """Whether it is measured.
+        """Whether it is measured."""
+        return self._path(block).exists()
+
+    def check_corpus(self, block: Block) -> None:
+        """Notice workers with another corpus.
 
         Raises:
-            RunError: somebody measured one that begins here, of another corpus.
+            RunError: somebody measured a block that begins here, of another corpus.
         """
-        if self._path(block).exists():
-            return True
-        others = list((self.folder / BLOCKS).glob(f"{block.first:09d}-*"))
-        if others and not self._path(block).exists():
+        found = (self.folder / BLOCKS).glob(f"{block.first:09d}-*.safetensors")
+        if any(path.stem != block.name for path in found):
             raise RunError(
                 f"the corpus has changed since the run in {self.folder} began, or differs between "
                 "its workers; give all of them the same, or begin anew with --overwrite."
             )
-        return bool(others)
+
+    def end_of(self, block: Block) -> State | None:
+        """How far the corpus has come behind a block, if anybody has read it; found is nothing."""
+        try:
+            return state_of(json.loads((self.folder / INDEX / f"{block.name}.json").read_bytes()))
+        except (OSError, KeyError, TypeError, ValueError):  # nobody, or not whole
+            return None
+
+    def note_end(self, block: Block, state: State, *, measured: bool) -> None:
+        """Let others pass over a block without making its examples, where they can.
+
+        Who has measured it knows best, in case that somebody came by with another corpus.
+        """
+        if state.place is not None:
+            write = files.write if measured else files.write_new
+            path = self.folder / INDEX / f"{block.name}.json"
+            write(path, json.dumps(counters_of(state)).encode(), error=RunError)
 
     def keep(self, block: Block, state: State) -> None:
         """Store what was measured: the state of the block's examples alone."""
@@ -213,9 +239,10 @@ def workers_in(place: Location) -> int:
 def remove_blocks(folder: Location) -> None:
     """Remove what is there only so that a shared run can go on."""
     for place in list(plans(folder)):
-        for path in (*(place / BLOCKS).glob("*"), *(place / CLAIMS).glob("*"), place / PLAN):
+        inside = [place / name for name in (BLOCKS, CLAIMS, INDEX)]
+        for path in (*(each for folder in inside for each in folder.glob("*")), place / PLAN):
             path.unlink(missing_ok=True)
-        for inner in (place / BLOCKS, place / CLAIMS):
+        for inner in inside:
             with suppress(OSError):
                 inner.rmdir()
 

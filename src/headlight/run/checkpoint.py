@@ -35,15 +35,16 @@ class State:
     """Of the examples so far, see `digest_with`."""
     finished: bool = False
     """Whether the corpus is at its end."""
+    place: Mapping[str, Any] | None = None
+    """Where the next example is, see `headlight.run.example.Seekable`."""
 
-    def with_shard(self, tally: Tally, examples: int, tokens: int, digest: str) -> "State":
-        """The state after one more shard, of which all this is known; an empty one adds nothing."""
+    def joined(self, following: "State") -> "State":
+        """The state after what comes next, of which the following one was made alone."""
         return replace(
-            self,
-            tree=self.tree.push(tally) if examples else self.tree,
-            examples=self.examples + examples,
-            tokens=self.tokens + tokens,
-            digest=digest,
+            following,
+            tree=self.tree.join(following.tree),
+            examples=self.examples + following.examples,
+            tokens=self.tokens + following.tokens,
         )
 
     def merged(self) -> "State":
@@ -109,10 +110,9 @@ def save_state(path: Location, state: State, notes: Mapping[str, Any]) -> None:
     Raises:
         RunError: if the disk is full, the folder is read-only, and so on.
     """
-    counters = {name: getattr(state, name) for name in _COUNTERS}
     levels = [level for level, _ in state.tree.nodes]
     parts = Tally({**state.tree.flat(), **{f"{_WHOLE}/{k}": v for k, v in state.tally.items()}})
-    parts.save(path, {**notes, "state": counters, "levels": levels}, error=RunError)
+    parts.save(path, {**notes, "state": counters_of(state), "levels": levels}, error=RunError)
 
 
 def load_state(path: Location) -> tuple[State, dict[str, Any]]:
@@ -123,7 +123,7 @@ def load_state(path: Location) -> tuple[State, dict[str, Any]]:
         ResultError: if it is missing, damaged, or something else.
     """
     tally, notes = Tally.load(path)
-    counters = {name: notes["state"][name] for name in _COUNTERS}
+    counted = state_of(notes["state"])
     if "levels" not in notes:
         raise RunError(
             f"{path} is of an earlier version of Headlight, which merged shards in another order; "
@@ -135,7 +135,23 @@ def load_state(path: Location) -> tuple[State, dict[str, Any]]:
         Tally({k: v for k, v in tally.items() if k not in whole}), notes["levels"]
     )
     everything = Tally({name.removeprefix(start): each for name, each in whole.items()})
-    return State(tally=everything, tree=tree, **counters), notes
+    return replace(counted, tally=everything, tree=tree), notes
+
+
+def counters_of(state: State) -> dict[str, Any]:
+    """How far a state has come, without what it has found, as JSON."""
+    return {name: getattr(state, name) for name in _COUNTERS}
+
+
+def state_of(counters: Mapping[str, Any]) -> State:
+    """A state that has come so far, and found nothing.
+
+    Raises:
+        KeyError: something is missing.
+    """
+    place = counters.get("place")  # which earlier versions did not know
+    known = {name: counters[name] for name in _COUNTERS if name != "place"}
+    return State(**known, place=place)
 
 
 def check_signature(folder: Location, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -1,14 +1,14 @@
 """One pass over a corpus, in shards, that survives interruptions."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from headlight.errors import RunError, RunInterruptedError
 from headlight.files import Location, make_folder
+from headlight.reduce import Tree
 from headlight.run.checkpoint import Checkpoint, State
-from headlight.run.example import NOTHING_SEEN, Example, digest_with
+from headlight.run.example import NOTHING_SEEN, Example, Seekable, digest_with, place_in
 from headlight.run.progress import Progress
 from headlight.run.shards import BatchJob, ShardRunner
 
@@ -31,7 +31,8 @@ def run(
     with the same bits as one that was not. Memory holds a shard or two, never the corpus.
 
     Args:
-        examples: The corpus; when resuming, from its beginning again.
+        examples: The corpus; when resuming, from its beginning again.  Where iterating gives a
+            `headlight.run.example.Seekable`, what is done is passed over, and else made again.
         work: What to do with it.
         folder: Where to keep the state, made if need be; None keeps it in memory only. Its lock is
             the caller's, see `headlight.run.checkpoint.locked`.
@@ -100,26 +101,45 @@ def measure_shard(shards: ShardRunner[E], state: State, examples: Iterator[E]) -
     digest = state.digest
     for example in shard:
         digest = digest_with(digest, example)
-    full = len(shard) == shards.work.shard_size
-    after = state.with_shard(shards.measure(shard), len(shard), shards.tokens(shard), digest)
-    return replace(after, finished=not full)
+    tally = shards.measure(shard)
+    found = State(
+        tree=Tree().push(tally) if shard else Tree(),
+        examples=len(shard),
+        tokens=shards.tokens(shard),
+        digest=digest,
+        finished=len(shard) < shards.work.shard_size,
+        place=place_in(examples),
+    )
+    return state.joined(found)
 
 
 def skip_done(examples: Iterator[E], state: State) -> None:
     """Pass over what is done, and make sure that it is what was done.
 
+    Args:
+        examples: from the beginning of the corpus; where they can be passed over without being
+            made, from anywhere before.
+        state: behind what is done.
+
     Raises:
         RunError: the corpus begins with other examples.
     """
+    if state.place is not None and isinstance(examples, Seekable):
+        if not examples.go_to(state.place):
+            raise _changed(state)
+        return
     digest, passed = NOTHING_SEEN, 0
     for example in islice(examples, state.examples):
         digest, passed = digest_with(digest, example), passed + 1
     if digest != state.digest:
-        shorter = f", which has only {passed} now" if passed < state.examples else ""
-        raise RunError(
-            f"the corpus has changed since this run began: its first {state.examples} examples are "
-            f"no longer the same{shorter}. Restore it, or begin anew in another folder with --out."
-        )
+        raise _changed(state, f", which has only {passed} now" if passed < state.examples else "")
+
+
+def _changed(state: State, shorter: str = "") -> RunError:
+    return RunError(
+        f"the corpus has changed since this run began: its first {state.examples} examples are "
+        f"no longer the same{shorter}. Restore it, or begin anew in another folder with --out."
+    )
 
 
 def _how_to_go_on(state: State, folder: Location | None) -> str:

@@ -1,8 +1,8 @@
 """What a run needs to know of an example, and the digest of many."""
 
 import hashlib
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -29,6 +29,22 @@ class Example(Protocol):
     @property
     def target(self) -> Sequence[int]:
         """Ids for the decoder, if there is one."""
+
+
+@runtime_checkable
+class Seekable(Protocol):
+    """An iterator over examples that can pass over many without making them."""
+
+    def place(self) -> Mapping[str, Any] | None:
+        """Where the next example is, as JSON; None where examples cannot be passed over."""
+
+    def go_to(self, place: Mapping[str, Any]) -> bool:
+        """Go forward to a place; whether what is before it is what it was when it was noted."""
+
+
+def place_in(examples: object) -> Mapping[str, Any] | None:
+    """Where the next example is, if the iterator knows."""
+    return examples.place() if isinstance(examples, Seekable) else None
 
 
 def digest_with(digest: str, example: Example) -> str:

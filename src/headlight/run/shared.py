@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeVar
 
 from headlight.errors import RunInterruptedError
 from headlight.files import Location
-from headlight.reduce import Tally
+from headlight.reduce import Tally, Tree
 from headlight.run.blocks import Block, BlockFolder
 from headlight.run.checkpoint import Checkpoint, State
 from headlight.run.engine import measure_shard, skip_done
-from headlight.run.example import Example, digest_with
+from headlight.run.example import Example, digest_with, place_in
 from headlight.run.progress import Progress
 from headlight.run.shards import BatchJob, ShardRunner
 
@@ -39,7 +39,8 @@ def run_shared(
 
     Args:
         examples: The corpus, from its beginning; it is read to its end, and again if another
-            process did not finish what it had begun.
+            process did not finish what it had begun.  Where iterating gives a
+            `headlight.run.example.Seekable`, blocks of others are passed over.
         work: What to do with it.
         folder: Where blocks are kept; all processes see it.
         signature: All settings that the result depends on, as JSON.
@@ -84,39 +85,62 @@ class _Worker(Generic[E]):
                 return self._merged(begun, blocks)
 
     def _pass(self, examples: Iterator[E], begun: State) -> list[Block]:
-        """Go through the corpus once, and measure what nobody is at: all blocks that there are."""
-        skip_done(examples, begun)
+        """Go through the corpus once, and measure what nobody is at: all blocks that there are.
+
+        What others have read is not read here, until a block behind it is measured.
+        """
         if begun.examples and self.progress is not None:
             self.progress.skip(begun.examples, begun.tokens)
-        first, digest, ended = begun.examples // self.work.shard_size, begun.digest, False
+        behind, reached = begun, State()  # of what is passed over; of what was read
+        first = begun.examples // self.work.shard_size
         blocks: list[Block] = []
-        while not ended:
-            block = Block(first, digest)
+        while not behind.finished:
+            block = Block(first, behind.digest)
             blocks.append(block)
-            if self.blocks.is_done(block) or not self.blocks.claim(block.name):
-                digest, ended = self._pass_over(examples, block)
-            else:
-                digest, ended = self._measure(examples, block)
+            mine = not self.blocks.is_done(block) and self.blocks.claim(block.name)
+            known = None if mine else self.blocks.end_of(block)
+            if known is None:
+                if behind is not reached:
+                    skip_done(examples, behind)
+                reached = known = behind.joined(self._read(examples, block, mine=mine))
+                self.blocks.note_end(block, known, measured=mine)
+            elif self.progress is not None:
+                self.progress.advance(known.examples - behind.examples, 0)
+            behind = known
             first += block.shards
+        if behind is not reached:
+            skip_done(examples, behind)
         return blocks
 
-    def _pass_over(self, examples: Iterator[E], block: Block) -> tuple[str, bool]:
-        """Leave a block to others: the digest behind it, and whether the corpus ends in it."""
-        digest, passed = block.digest, 0
+    def _read(self, examples: Iterator[E], block: Block, *, mine: bool) -> State:
+        """Measure a block, or leave it to others; what is known behind it, of it alone."""
+        found = self._measure(examples, block) if mine else self._pass_over(examples, block)
+        return replace(found, tree=Tree())
+
+    def _pass_over(self, examples: Iterator[E], block: Block) -> State:
+        digest, passed, tokens = block.digest, 0, 0
         wanted = block.shards * self.work.shard_size
         for example in islice(examples, wanted):
             digest, passed = digest_with(digest, example), passed + 1
+            tokens += self.work.length(example)
         if self.progress is not None:
             self.progress.advance(passed, 0)
-        return digest, passed < wanted
+        return State(
+            examples=passed,
+            tokens=tokens,
+            digest=digest,
+            finished=passed < wanted,
+            place=place_in(examples),
+        )
 
-    def _measure(self, examples: Iterator[E], block: Block) -> tuple[str, bool]:
-        """Measure a block and keep it: the digest behind it, and whether the corpus ends in it."""
+    def _measure(self, examples: Iterator[E], block: Block) -> State:
+        """Measure a block and keep it."""
         alive = partial(self.blocks.beat, block.name)
         work = replace(self.work, measure=_with_beats(self.work.measure, alive))
         shards = ShardRunner(work, self.progress)
         state = State(digest=block.digest)
         try:
+            self.blocks.check_corpus(block)
             for _ in range(block.shards):
                 state = measure_shard(shards, state, examples)
                 if state.finished:
@@ -124,7 +148,7 @@ class _Worker(Generic[E]):
             self.blocks.keep(block, state)
         finally:
             self.blocks.release(block.name)
-        return state.digest, state.finished
+        return state
 
     def _wait(self, waiting: list[Block]) -> bool:
         """Wait for what others are at; whether one of them has given up, so that work is left."""
@@ -142,14 +166,7 @@ class _Worker(Generic[E]):
         """All blocks in the order of the corpus."""
         state = begun
         for block in blocks:
-            found = self.blocks.read(block)
-            state = replace(
-                state,
-                tree=state.tree.join(found.tree),
-                examples=state.examples + found.examples,
-                tokens=state.tokens + found.tokens,
-                digest=found.digest,
-            )
+            state = state.joined(self.blocks.read(block))
         return state.merged()
 
 

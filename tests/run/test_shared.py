@@ -1,0 +1,130 @@
+"""Shared runs without a model: workers that are killed, and what they need not make again."""
+
+import multiprocessing
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from headlight.encode import Counts, Encoded, Examples
+from headlight.encode.examples import Recipe
+from headlight.errors import RunError
+from headlight.reduce import Tally
+from headlight.run import State, run, run_shared
+from headlight.run.blocks import CLAIMS, INDEX
+from random_moments import random_moments
+from run.corpus import bits, measure, texts, work
+
+NUMBER = 30
+"""Elements of a corpus: some ten shards of four examples."""
+KILLS = 20
+
+
+def corpus(changed: int | None = None) -> tuple[Examples, list[str]]:
+    """Examples, of which each element gives none, one or two; and which elements were encoded."""
+    encoded: list[str] = []
+
+    def encode(group: list, counts: Counts) -> Iterator[Encoded]:
+        for text in group:
+            encoded.append(text.name)
+            counts.documents += 1
+            for part in range(len(text.ids) % 3):
+                ids = (text.ids[part], *text.ids)
+                yield Encoded(text.name, ids, (), (), ())
+
+    elements = list(texts(NUMBER))
+    if changed is not None:
+        elements[changed] = list(texts(NUMBER + 1))[-1]
+    return Examples(Recipe(elements, lambda text: (str(text.ids),), encode)), encoded
+
+
+def shared(folder: Path, examples: Examples, measuring=measure) -> State:
+    return run_shared(examples, work(measuring), folder=folder, signature={}, hardware={})
+
+
+def expected() -> State:
+    return run(corpus()[0], work(), signature={})
+
+
+def slowly(batch: Sequence[Encoded]) -> Tally:
+    time.sleep(0.03)
+    return measure(batch)
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headlight.encode.examples.GROUP_TEXTS", 5)
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="processes are forked here"
+)
+def test_workers_killed_at_random_leave_the_same_bits(tmp_path: Path) -> None:
+    fork, generator = multiprocessing.get_context("fork"), random_moments()
+    workers: list = []
+    for _ in range(KILLS):
+        while len(workers) < 3:
+            workers.append(fork.Process(target=shared, args=(tmp_path, corpus()[0], slowly)))
+            workers[-1].start()
+        time.sleep(generator.uniform(0, 0.06))
+        lost = workers.pop(int(generator.integers(len(workers))))
+        lost.kill()
+        lost.join()
+    found = shared(tmp_path, corpus()[0])
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    assert bits(found.tally) == bits(expected().tally)
+    assert found.digest == expected().digest
+    assert found.examples == expected().examples
+
+
+def test_what_is_measured_is_not_encoded_again(tmp_path: Path) -> None:
+    whole = shared(tmp_path, corpus()[0])
+    examples, encoded = corpus()
+    again = shared(tmp_path, examples)
+    assert bits(again.tally) == bits(whole.tally) == bits(expected().tally)
+    assert not encoded
+    assert examples.counts == after(corpus()[0]).counts
+
+
+def after(examples: Examples) -> Examples:
+    """Examples, once they have been read."""
+    assert list(examples)
+    return examples
+
+
+def test_another_corpus_is_noticed_without_encoding_it(tmp_path: Path) -> None:
+    shared(tmp_path, corpus()[0])
+    examples, encoded = corpus(changed=3)
+    with pytest.raises(RunError, match="the corpus has changed"):
+        shared(tmp_path, examples)
+    assert not encoded
+
+
+def test_without_the_index_all_is_as_it_was(tmp_path: Path) -> None:
+    shared(tmp_path, corpus()[0])
+    for path in (tmp_path / INDEX).iterdir():
+        path.write_text("{")
+    assert bits(shared(tmp_path, corpus()[0]).tally) == bits(expected().tally)
+    assert not list((tmp_path / CLAIMS).iterdir())
+
+
+def test_a_run_goes_on_without_encoding_what_is_done(tmp_path: Path) -> None:
+    calls = 0
+
+    def stopped(batch: Sequence[Encoded]) -> Tally:
+        nonlocal calls
+        calls += 1
+        if calls > 8:
+            raise KeyboardInterrupt
+        return measure(batch)
+
+    with pytest.raises(RunError, match="interrupted"):
+        run(corpus()[0], work(stopped), folder=tmp_path, signature={})
+    examples, encoded = corpus()
+    found = run(examples, work(), folder=tmp_path, signature={}, resume=True)
+    assert bits(found.tally) == bits(expected().tally)
+    assert encoded[0] != "corpus.txt:1"
+    assert examples.counts == after(corpus()[0]).counts
