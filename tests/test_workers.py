@@ -1,6 +1,8 @@
 """Runs that several processes share: the bits of one process, and what is refused."""
 
 import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -8,16 +10,17 @@ import pytest
 import torch
 
 import headlight
-from headlight.analysis import passes
 from headlight.analysis.folder import RunFolder
 from headlight.cli.program import _run as command
 from headlight.errors import RunError, UsageError
 from headlight.files import location
 from headlight.run.blocks import PLAN
+from headlight.studies.catalogue import find_study
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.training import one_thread
-from headlight.workers import device_of
+from headlight.workers import device_of, local_workers
+from interruptions import interrupted_after
 from studies.models import model, texts
 
 SETTINGS = SurveySettings(max_length=16)
@@ -53,24 +56,12 @@ def test_a_store_can_be_shared(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_shards")
 @pytest.mark.parametrize("later", [{"resume": True}, {"workers": 1}])
-def test_what_one_began_others_go_on_with(
-    later: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_one_began_others_go_on_with(later: dict, tmp_path: Path) -> None:
     whole = alone(19)
-    measured, calls = passes.BatchRunner.__call__, 0
-
-    def interrupted(self, examples):
-        nonlocal calls
-        calls += 1
-        if calls > 2:
-            raise KeyboardInterrupt
-        return measured(self, examples)
-
     first = RunFolder(path=tmp_path, workers="join" if "resume" in later else None)
-    with monkeypatch.context() as patch, one_thread():
-        patch.setattr(passes.BatchRunner, "__call__", interrupted)
-        with pytest.raises(headlight.errors.RunInterruptedError, match="interrupted"):
-            survey(texts(19), model("bert"), SETTINGS, folder=first, progress=False)
+    stops = pytest.raises(headlight.errors.RunInterruptedError, match="interrupted")
+    with interrupted_after(2), one_thread(), stops:
+        survey(texts(19), model("bert"), SETTINGS, folder=first, progress=False)
     folder = RunFolder(path=tmp_path, **later)
     with one_thread():
         found = survey(texts(19), model("bert"), SETTINGS, folder=folder, progress=False)
@@ -89,6 +80,28 @@ def test_other_processes_of_this_machine_work_as_well(tmp_path: Path) -> None:
     assert found.drop_attrs().identical(expected.drop_attrs())
     assert (tmp_path / "run" / "report.html").exists()
     assert not (tmp_path / "run" / PLAN).exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "it was killed, as systems do when memory"),
+        ("raise SystemExit('error: the run holds other settings.')", "holds other settings"),
+    ],
+)
+def test_a_worker_that_ends_early_is_one_sentence(
+    code: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: object, errors) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-c", code], stderr=errors)
+        process.wait()
+        return process
+
+    monkeypatch.setattr("headlight.workers._start", start)
+    folder = RunFolder(path=tmp_path, workers=2)
+    working = local_workers(find_study("survey"), {}, folder, torch.device("cpu"))
+    with pytest.warns(RuntimeWarning, match=message), working:
+        pass
 
 
 @pytest.mark.usefixtures("small_shards")

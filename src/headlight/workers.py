@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from headlight.analysis.folder import JOIN, RESULT, RunFolder
 from headlight.errors import RunError, UsageError
 from headlight.files import Location, remove_partials
 from headlight.run import show_progress
-from headlight.run.blocks import blocks_done, plans
+from headlight.run.blocks import blocks_done, plans, release_claims
 from headlight.run.checkpoint import FILE as CHECKPOINT
 from headlight.run.ray_workers import work_on_ray
 from headlight.studies.catalogue import Study
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0
 """Seconds that a process is given to end before it is killed."""
+KILLED = -9
+"""How a process ends that the system kills; Windows does not."""
 
 
 def check_workers(study: Study, source: Any, folder: RunFolder, objects: Sequence[str]) -> None:
@@ -96,14 +99,17 @@ def local_workers(
         try:
             yield
         finally:
-            failed = [log for each, log in zip(started, logs, strict=True) if each.poll()]
+            failed = [
+                _why(log, code)
+                for each, log in zip(started, logs, strict=True)
+                if (code := each.poll())
+            ]
             _end(started)
             if isinstance(folder.place, Path):
                 remove_partials(folder.place)
-        for log in failed:
-            lines = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+        for reason in failed:
             warnings.warn(
-                f"a worker ended early, and others did its work: {lines[-1]}",
+                f"a worker ended early, and others did its work: {reason}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -164,6 +170,17 @@ def _copy_state(place: Location, to: Path) -> None:
             (inner / found.name).write_bytes(found.read_bytes())
 
 
+def _why(log: Path, code: int) -> str:
+    """Why a worker ended early: what it said last, or what is known of one that was killed."""
+    if code == KILLED:
+        return (
+            "it was killed, as systems do when memory is exhausted; start fewer workers, or allow "
+            "fewer tokens in a batch."
+        )
+    lines = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+    return lines[-1]
+
+
 def device_of(device: torch.device, number: int) -> str:
     """Where the model of a worker is: of several GPUs each in turn has one."""
     if device.type != "cuda":
@@ -220,7 +237,13 @@ def ray_workers(take_part: Callable[[], object], folder: RunFolder, *, show: boo
                 bar.advance(max(blocks() - done, 0), 0)
                 done, working = max(blocks(), done), workers
 
-        work_on_ray(take_part, str(folder.workers), done=blocks, look=look)
+        work_on_ray(
+            take_part,
+            str(folder.workers),
+            done=blocks,
+            look=look,
+            lose=partial(release_claims, place),
+        )
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from headlight.errors import RunError, RunInterruptedError, UsageError
 from headlight.result import load
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
+from interruptions import interrupted_after
 from studies.models import model, texts
 
 SETTINGS = SurveySettings(max_length=16)
@@ -41,19 +42,9 @@ def test_a_run_in_a_store_is_resumed_with_the_same_bits(
     monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
     found, corpus = model("bert"), texts(19)
     whole = survey(corpus, found, SETTINGS, progress=False)
-    measured, calls = passes.BatchRunner.__call__, 0
-
-    def interrupted(self, examples):
-        nonlocal calls
-        calls += 1
-        if calls > 2:
-            raise KeyboardInterrupt
-        return measured(self, examples)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(passes.BatchRunner, "__call__", interrupted)
-        with pytest.raises(RunInterruptedError, match=r"8 examples are done .*runs/one"):
-            survey(corpus, found, SETTINGS, folder=RunFolder(path=address), progress=False)
+    message = r"8 examples are done .*runs/one"
+    with interrupted_after(2), pytest.raises(RunInterruptedError, match=message):
+        survey(corpus, found, SETTINGS, folder=RunFolder(path=address), progress=False)
     folder = RunFolder(path=address, resume=True)
     resumed = survey(corpus, found, SETTINGS, folder=folder, progress=False)
     assert resumed.drop_attrs().identical(whole.drop_attrs())

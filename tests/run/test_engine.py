@@ -34,6 +34,9 @@ class Recorder:
     def note(self, sentence: str) -> None:
         self.notes.append(sentence)
 
+    def share(self, workers: int, blocks: int) -> None:
+        raise AssertionError("nobody else works")
+
 
 def stopping_after(calls: int, error: BaseException):
     """A measurement that fails in the call after so many."""

@@ -37,6 +37,14 @@ def test_it_counts_examples_and_tokens(clock: Clock) -> None:
     assert str(lines) == "20 of 100 examples, 500 tokens/s, 00:40 left"
 
 
+def test_it_says_who_works(clock: Clock) -> None:
+    bar = Bar(100, Terminal())
+    bar.share(1, 12)
+    clock.now += 10
+    bar.advance(20, 0)
+    assert str(bar).endswith("20 of 100 examples, 00:40 left; 1 worker, 12 blocks done")
+
+
 def test_the_speed_leaves_out_what_was_skipped(clock: Clock) -> None:
     lines = Lines(100, io.StringIO())
     clock.now += 1000  # it takes a while to pass over what is done

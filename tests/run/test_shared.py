@@ -12,7 +12,8 @@ from headlight.encode.examples import Recipe
 from headlight.errors import RunError
 from headlight.reduce import Tally
 from headlight.run import State, run, run_shared
-from headlight.run.blocks import CLAIMS, INDEX
+from headlight.run.blocks import CLAIMS, INDEX, PLAN, Block, BlockFolder, release_claims
+from headlight.run.example import NOTHING_SEEN
 from random_moments import random_moments
 from run.corpus import bits, measure, texts, work
 
@@ -95,12 +96,75 @@ def after(examples: Examples) -> Examples:
     return examples
 
 
+class Recorder:
+    """A progress that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.examples = 0
+        self.last = (0, 0)
+
+    def skip(self, examples: int, tokens: int) -> None:
+        self.examples += examples
+
+    def advance(self, examples: int, tokens: int) -> None:
+        self.examples += examples
+
+    def note(self, sentence: str) -> None:
+        pass
+
+    def share(self, workers: int, blocks: int) -> None:
+        self.last = (workers, blocks)
+
+
+def test_what_others_do_is_shown_once_it_is_done(tmp_path: Path) -> None:
+    told, blocks = Recorder(), BlockFolder(tmp_path, {"shard_size": 4}, {})
+    first = Block(0, NOTHING_SEEN)
+    assert blocks.claim(first.name)  # by somebody who gives up as soon as the third is measured
+    seen: list[int] = []
+
+    def watching(batch: Sequence[Encoded]) -> Tally:
+        seen.append(told.examples)
+        if len(seen) == 4:
+            blocks.release(first.name)
+        return measure(batch)
+
+    given = {"folder": tmp_path, "signature": {}, "hardware": {}, "progress": told}
+    found = run_shared(corpus()[0], work(watching), **given)
+    assert seen[0] == 0
+    assert told.examples == found.examples == expected().examples
+    assert told.last == (0, -(-found.examples // 4) + (found.examples % 4 == 0))
+
+
 def test_another_corpus_is_noticed_without_encoding_it(tmp_path: Path) -> None:
     shared(tmp_path, corpus()[0])
     examples, encoded = corpus(changed=3)
     with pytest.raises(RunError, match="the corpus has changed"):
         shared(tmp_path, examples)
     assert not encoded
+
+
+def test_a_worker_of_another_kind_is_refused(tmp_path: Path) -> None:
+    def join(**own: str) -> State:
+        given = {"torch": "2.13.0"}, {"device": "cpu", "instructions": "AVX2"}
+        signature, hardware = ({name: own.get(name, is_) for name, is_ in d.items()} for d in given)
+        return run_shared(
+            corpus()[0], work(), folder=tmp_path, signature=signature, hardware=hardware
+        )
+
+    join()
+    with pytest.raises(RunError, match=r'other settings: torch was "2.13.0" and is now "2.12.1"'):
+        join(torch="2.12.1")
+    with pytest.raises(RunError, match="instructions AVX512, which rounds otherwise"):
+        join(instructions="AVX512")
+
+
+def test_claims_of_lost_machines_are_freed(tmp_path: Path) -> None:
+    (tmp_path / "pass" / CLAIMS).mkdir(parents=True)
+    (tmp_path / "pass" / PLAN).write_text("{}")
+    for host in ("here", "lost"):
+        (tmp_path / "pass" / CLAIMS / f"{host}.json").write_text(f'{{"host": "{host}"}}')
+    release_claims(tmp_path, {"lost"})
+    assert [path.stem for path in (tmp_path / "pass" / CLAIMS).iterdir()] == ["here"]
 
 
 def test_without_the_index_all_is_as_it_was(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -234,6 +234,14 @@ def workers_at(folder: Location) -> int:
 def workers_in(place: Location) -> int:
     """The same of one pass."""
     return sum(not _is_stale(path) for path in (place / CLAIMS).glob("*.json"))
+
+
+def release_claims(folder: Location, hosts: Collection[str]) -> None:
+    """Free what is claimed by machines that are known to be gone, in all passes of a run."""
+    for path in [each for place in plans(folder) for each in (place / CLAIMS).glob("*.json")]:
+        with suppress(OSError, ValueError):  # it was freed, or is being replaced
+            if json.loads(path.read_bytes()).get("host") in hosts:
+                path.unlink(missing_ok=True)
 
 
 def remove_blocks(folder: Location) -> None:

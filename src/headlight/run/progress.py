@@ -38,6 +38,9 @@ class Progress(Protocol):
     def note(self, sentence: str) -> None:
         """Something worth knowing that is no error."""
 
+    def share(self, workers: int, blocks: int) -> None:
+        """So many are at work now, and so many blocks are done by all of them."""
+
 
 class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
     """A bar with examples, tokens per second and time left, on a terminal.
@@ -62,13 +65,14 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         **options: Any,
     ) -> None:
         self.tokens = 0
+        self.crew = ""
         of = "" if total is None else " of {total_fmt}"
         left = "" if total is None else ", {remaining} left"
         super().__init__(
             total=total,
             unit=unit,
             file=stream,
-            bar_format=f"{layout}{{n_fmt}}{of} {{unit}}{{speed}}{left}",
+            bar_format=f"{layout}{{n_fmt}}{of} {{unit}}{{speed}}{left}{{crew}}",
             # The mean speed of all of it: batches are long and short in turn.
             smoothing=0,
             leave=False,
@@ -85,6 +89,7 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         shown = super().format_dict
         speed = self.tokens / shown["elapsed"] if shown["elapsed"] else 0
         shown["speed"] = f", {speed:,.0f} tokens/s" if speed else ""
+        shown["crew"] = self.crew
         return shown
 
     def skip(self, examples: int, tokens: int) -> None:
@@ -100,6 +105,15 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
     def note(self, sentence: str) -> None:
         """Print a line above the bar."""
         self.write(sentence, file=self.fp)
+
+    def share(self, workers: int, blocks: int) -> None:
+        """Show it behind the counts."""
+        several = [
+            f"{number:,} {name}{'' if number == 1 else 's'}"
+            for number, name in ((workers, "worker"), (blocks, "block"))
+        ]
+        self.crew = f"; {several[0]}, {several[1]} done"
+        self.update(0)  # if the last time is some while ago
 
 
 class Lines(Bar):

@@ -1,6 +1,6 @@
 """Workers on a Ray cluster: processes that take part in a run, wherever there is room for them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ def work_on_ray(
     *,
     done: Callable[[], int],
     look: Callable[[int], None] = lambda workers: None,
+    lose: Callable[[Collection[str]], None] = lambda hosts: None,
 ) -> None:
     """Let a cluster do something on all its devices at once, until every worker has returned.
 
@@ -33,6 +34,7 @@ def work_on_ray(
             ``ray://HOST:PORT`` is another, see Ray Client.
         done: how much is finished, which is asked when workers are lost.
         look: called once in a while with the number of workers.
+        lose: called with the names of machines that the cluster has lost.
 
     Raises:
         UsageError: Ray is not installed, or there is no cluster at the address.
@@ -40,7 +42,7 @@ def work_on_ray(
         HeadlightError: what a worker raises.
     """
     with _connected(address) as ray:
-        _Crew(ray, take_part, done).work(look)
+        _Crew(ray, take_part, done).work(look, lose)
 
 
 class _Crew:
@@ -58,13 +60,15 @@ class _Crew:
         self._through = False
         self._lost = 0
         self._finished = done()
+        self._gone: set[str] = set()
 
-    def work(self, look: Callable[[int], None]) -> None:
+    def work(self, look: Callable[[int], None], lose: Callable[[Collection[str]], None]) -> None:
         """Keep as many at work as there is room for, until the first finds no work left."""
         try:
             while not self._through:
                 self._hire()
                 self._dismiss()
+                self._part_with_nodes(lose)
                 look(len(self._workers))
             while self._workers:  # they are about to return
                 self._dismiss()
@@ -94,6 +98,15 @@ class _Crew:
                 raise
             except self._ray.exceptions.RayError as error:
                 self._lose(error)
+
+    def _part_with_nodes(self, lose: Callable[[Collection[str]], None]) -> None:
+        """Tell once of each machine of which no node is left."""
+        nodes = self._ray.nodes()
+        there = {node["NodeManagerHostname"] for node in nodes if node["Alive"]}
+        gone = {node["NodeManagerHostname"] for node in nodes} - there
+        if gone - self._gone:
+            lose(gone - self._gone)
+        self._gone = gone
 
     def _lose(self, error: Exception) -> None:
         finished = self._done()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Generic, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from headlight.errors import RunInterruptedError
 from headlight.files import Location
 from headlight.reduce import Tally, Tree
-from headlight.run.blocks import Block, BlockFolder
+from headlight.run.blocks import Block, BlockFolder, blocks_done, workers_in
 from headlight.run.checkpoint import Checkpoint, State
 from headlight.run.engine import measure_shard, skip_done
 from headlight.run.example import Example, digest_with, place_in
@@ -75,13 +75,19 @@ class _Worker(Generic[E]):
     work: BatchJob[E]
     blocks: BlockFolder
     progress: Progress | None
+    others: dict[Block, int] = field(default_factory=dict)
+    """How many examples blocks have that others were at when they were looked at last."""
+    shown: set[Block] = field(default_factory=set)
+    """Blocks whose examples the progress knows."""
 
     def finish(self, examples: Iterable[E], begun: State) -> State:
         while True:
             self.blocks.check_there()
             blocks = self._pass(iter(examples), begun)
             waiting = [block for block in blocks if not self.blocks.is_done(block)]
-            if not self._wait(waiting):
+            left = self._wait(waiting)
+            self._look()
+            if not left:
                 return self._merged(begun, blocks)
 
     def _pass(self, examples: Iterator[E], begun: State) -> list[Block]:
@@ -104,8 +110,9 @@ class _Worker(Generic[E]):
                     skip_done(examples, behind)
                 reached = known = behind.joined(self._read(examples, block, mine=mine))
                 self.blocks.note_end(block, known, measured=mine)
-            elif self.progress is not None:
-                self.progress.advance(known.examples - behind.examples, 0)
+                self._look()
+            if block not in self.shown:
+                self.others[block] = known.examples - behind.examples
             behind = known
             first += block.shards
         if behind is not reached:
@@ -123,8 +130,6 @@ class _Worker(Generic[E]):
         for example in islice(examples, wanted):
             digest, passed = digest_with(digest, example), passed + 1
             tokens += self.work.length(example)
-        if self.progress is not None:
-            self.progress.advance(passed, 0)
         return State(
             examples=passed,
             tokens=tokens,
@@ -139,6 +144,8 @@ class _Worker(Generic[E]):
         work = replace(self.work, measure=_with_beats(self.work.measure, alive))
         shards = ShardRunner(work, self.progress)
         state = State(digest=block.digest)
+        self.shown.add(block)  # as its batches come
+        self.others.pop(block, None)
         try:
             self.blocks.check_corpus(block)
             for _ in range(block.shards):
@@ -150,6 +157,16 @@ class _Worker(Generic[E]):
             self.blocks.release(block.name)
         return state
 
+    def _look(self) -> None:
+        """Show how far all workers are."""
+        if self.progress is None:
+            return
+        for block in [each for each in self.others if self.blocks.is_done(each)]:
+            self.shown.add(block)
+            self.progress.advance(self.others.pop(block), 0)
+        folder = self.blocks.folder
+        self.progress.share(workers_in(folder), len(blocks_done(folder)))
+
     def _wait(self, waiting: list[Block]) -> bool:
         """Wait for what others are at; whether one of them has given up, so that work is left."""
         waited = 0.0
@@ -158,6 +175,7 @@ class _Worker(Generic[E]):
                 # It may have been finished between the two looks.
                 return not all(self.blocks.is_done(block) for block in waiting)
             pause = POLL if waited < 10 * POLL else 5 * POLL
+            self._look()
             time.sleep(pause)
             waited += pause
         return False
