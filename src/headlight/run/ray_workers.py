@@ -102,8 +102,8 @@ class _Crew:
     def _part_with_nodes(self, lose: Callable[[Collection[str]], None]) -> None:
         """Tell once of each machine of which no node is left."""
         nodes = self._ray.nodes()
-        there = {node["NodeManagerHostname"] for node in nodes if node["Alive"]}
-        gone = {node["NodeManagerHostname"] for node in nodes} - there
+        there = {node.get("NodeManagerHostname") for node in nodes if node["Alive"]}
+        gone = {node.get("NodeManagerHostname") for node in nodes} - there
         if gone - self._gone:
             lose(gone - self._gone)
         self._gone = gone
