@@ -117,8 +117,7 @@ STUDIES: dict[str, Study] = {
             "ImportanceSettings",
             "Clark et al. 2019, Section 3.2",
             no_sentence=(
-                "gradients are summed by kind of token; those of one text are on the page of "
-                "a reading"
+                "it sums gradients by kind of token over a whole corpus, and keeps none of a text"
             ),
         ),
         Study(
@@ -186,7 +185,7 @@ STUDIES: dict[str, Study] = {
             "AlignmentSettings",
             "Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
             no_sentence=(
-                "links of any pair, right and wrong ones apart, are on the page that "
+                "the links of any pair, beside those that people made, are on the page that "
                 "`headlight align --html` writes"
             ),
         ),
