@@ -1,6 +1,7 @@
 """The widget's script in a real browser, with its kernel in this process."""
 
 import base64
+from contextlib import contextmanager
 
 import pytest
 
@@ -51,8 +52,9 @@ def kernel_of(widget: ReadingWidget):
     return answer
 
 
-def test_what_if_in_a_notebook(model):
-    widget = model.explore(TEXT, height=700)
+@contextmanager
+def shown(widget):
+    """The view of a widget, drawn; at the end there must have been no complaint."""
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
         complaints = []
@@ -62,6 +64,13 @@ def test_what_if_in_a_notebook(model):
         page.evaluate(RENDER, widget._esm)
         view = page.frame_locator("#place iframe")
         view.locator("#maps:not([aria-busy]) .panel").first.wait_for()
+        yield view
+        assert complaints == []
+
+
+def test_what_if_in_a_notebook(model):
+    widget = model.explore(TEXT, height=700)
+    with shown(widget) as view:
         view.locator("#what-box summary").click()
         view.locator("#what-ask").click()
         view.locator("#what-tokens tbody tr").first.wait_for()
@@ -71,26 +80,16 @@ def test_what_if_in_a_notebook(model):
         both = "all => { for (const name of ['heads', 'stop']) all[`what-${name}`].click(); }"
         view.locator("body").evaluate(f"() => ({both})(document.all)")
         view.locator("#what-said", has_text="Stopped.").wait_for()
-        assert complaints == []
 
 
 def test_two_readings_in_a_notebook(model):
     other = "the cat sees a cat"
     widget = model.read(TEXT).explore(compare=model.read(other))
-    with chromium() as browser:
-        page = browser.new_page(viewport={"width": 1440, "height": 1000})
-        complaints = []
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.set_content("<div id=place></div>")
-        page.expose_function("kernel", kernel_of(widget))
-        page.evaluate(RENDER, widget._esm)
-        view = page.frame_locator("#place iframe")
-        view.locator("#maps:not([aria-busy]) .panel").first.wait_for()
+    with shown(widget) as view:
         view.locator("#text button").nth(2).click()
         said = view.locator("#readout", has_text="weight, difference").inner_text()
         assert "weight, second" in said
         assert view.locator("#text button[data-of=second]").count() == 1
-        assert complaints == []
 
 
 def test_without_a_model_there_is_no_what_if(model):
