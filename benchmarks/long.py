@@ -1,6 +1,6 @@
 """Long texts, by blocks of queries; each figure is from a process of its own.
 
-python -m benchmarks.long WHAT TOKENS    MB above the model, seconds of it and of a plain pass
+python -m benchmarks.long WHAT TOKENS    MB above the model, CPU seconds of it and of a plain pass
 """
 
 import subprocess
@@ -100,7 +100,7 @@ WORK = {"survey": survey, "identifiability": identifiability, "reading": reading
 
 
 def measure(what: str, tokens: int) -> tuple[float, float, float]:
-    """MB above the loaded model, seconds of the work, seconds of the plain pass."""
+    """MB above the loaded model, CPU seconds of the work, CPU seconds of the plain pass."""
     torch.set_num_threads(THREADS)
     keep_freed_memory()  # as the command line does
     model, batch = subject(), text(tokens)
@@ -108,9 +108,9 @@ def measure(what: str, tokens: int) -> tuple[float, float, float]:
     before = peak()
     times = []
     for run in (lambda: WORK[what](model, batch), lambda: model.run(batch)):
-        began = time.perf_counter()
+        began = time.process_time()
         run()
-        times.append(time.perf_counter() - began)
+        times.append(time.process_time() - began)
         if len(times) == 1:
             used = peak() - before
     return used, times[0], times[1]
