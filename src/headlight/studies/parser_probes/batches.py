@@ -92,14 +92,19 @@ class ParserData:
             heads[place, : lengths[place]] = self.index.heads[there]
             punctuation[place, : lengths[place]] = self.index.punctuation[there]
             word[place, : lengths[place]] = self.index.word[there]
-        maps = None if self.word_maps is None else self.word_maps.maps(numbers)
         return ParserBatch(
             lengths=torch.from_numpy(lengths).to(self.device),
             heads=torch.from_numpy(heads).to(self.device),
             punctuation=torch.from_numpy(punctuation).to(self.device),
-            maps=None if maps is None else maps.to(self.device).float(),
+            maps=None if self.word_maps is None else self._maps(self.word_maps, numbers),
             vectors=None if self._table is None else self._table[torch.from_numpy(word)],
         )
+
+    def _maps(self, word_maps: WordMaps, numbers: Sequence[int]) -> Maps:
+        """In float32; to another device they travel in float16, which is half as much."""
+        if torch.device(self.device).type == "cpu":
+            return word_maps.maps(numbers, torch.float32)
+        return word_maps.maps(numbers).to(self.device).float()
 
     def in_order(self, numbers: Sequence[int], sentences: int) -> Iterator[list[int]]:
         """These sentences as they come, so many in a batch, fewer where they are long."""

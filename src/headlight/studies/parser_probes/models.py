@@ -18,7 +18,9 @@ from headlight.errors import ResultError, UsageError
 from headlight.files import Location, load_tensors, save_tensors
 from headlight.settings import require_choice
 from headlight.studies.parser_probes.batches import Maps, ParserBatch, Vectors
+from headlight.studies.parser_probes.hidden_layer import pair_scores
 from headlight.studies.parser_probes.settings import Alignment
+from headlight.studies.parser_probes.weighted_maps import weighted_maps
 from headlight.studies.word_maps.store import SPECIALS
 
 Logits = Float[Tensor, "sentence dependent candidate"]
@@ -120,11 +122,10 @@ class AttentionAndWords(Parser):
             dependent = dependent + self.bias
         candidate = self._weights(position_vectors(vectors, self.align_root), 1)
         # A cell α_xy is part of two scores: y as the head of x, and x as the head of y.
-        of_query = torch.stack([dependent[:, :, 0], candidate[:, :, 1]], dim=-1)
-        of_key = torch.stack([candidate[:, :, 0], dependent[:, :, 1]], dim=-1)
-        both = torch.einsum("bxyk,bxkc->bxyc", maps, of_query)
-        both = both + torch.einsum("bxyk,bykc->bxyc", maps, of_key)
-        logits: Logits = self.root(both[..., 0] + both[..., 1].mT)
+        of_query = torch.stack([dependent[:, :, 0], candidate[:, :, 1]], dim=2)
+        of_key = torch.stack([candidate[:, :, 0], dependent[:, :, 1]], dim=2)
+        there, back = weighted_maps(maps, of_query, of_key)
+        logits: Logits = self.root(there + back.mT)
         return logits
 
     def _weights(
@@ -159,10 +160,8 @@ class DistancesAndWords(Parser):
         dependent = vectors @ self.words[0] + self.hidden_bias
         # Both special positions carry what the root has; one of them is enough.
         candidate = position_vectors(vectors, self.align_root)[:, 1:] @ self.words[1]
-        # In place: this one tensor, 256 numbers for each pair, is all the time this probe takes.
-        hidden = distance_features(batch) @ self.distances
-        hidden = hidden.add_(dependent[:, :, None]).add_(candidate[:, None]).tanh_()
-        return hidden @ self.out
+        features = distance_features(batch)
+        return pair_scores(features, self.distances, dependent, candidate, self.out)
 
 
 DISTANCES = 3 + len(NEAR)

@@ -111,14 +111,18 @@ class WordMaps:
         self.index = index
         self.signature = dict(signature)
         self.scale = scale
-        self._cells = np.memmap(path, dtype=np.float16, mode="r") if path.stat().st_size else None
+        # Copied on writing, since torch warns of memory that cannot be written, which nobody does.
+        empty = not path.stat().st_size
+        self._cells = None if empty else torch.from_numpy(np.memmap(path, np.float16, mode="c"))
 
     @property
     def heads(self) -> int:
         """Heads of all layers together, layer by layer."""
         return len(self.scale)
 
-    def maps(self, numbers: Sequence[int]) -> Float16[Tensor, "sentence position position head"]:
+    def maps(
+        self, numbers: Sequence[int], dtype: torch.dtype = torch.float16
+    ) -> Float[Tensor, "sentence position position head"]:
         """What each position (first axis) gives to each other, padded with zeros.
 
         Positions 0 and 1 are the special tokens that a sentence begins and ends with, all zero
@@ -126,15 +130,18 @@ class WordMaps:
         """
         sizes = (self.index.lengths[list(numbers)] + SPECIALS).tolist()
         longest = max(sizes, default=0)
-        padded = np.zeros((len(sizes), longest, longest, self.heads), dtype=np.float16)
+        padded = torch.empty(len(sizes), longest, longest, self.heads, dtype=dtype)
         for place, (number, size) in enumerate(zip(numbers, sizes, strict=True)):
             padded[place, :size, :size] = self._sentence(number, size)
-        return torch.from_numpy(padded)
+            if size < longest:
+                padded[place, size:] = 0
+                padded[place, :size, size:] = 0
+        return padded
 
-    def _sentence(self, number: int, size: int) -> np.ndarray:
+    def _sentence(self, number: int, size: int) -> Float16[Tensor, "position position head"]:
         assert self._cells is not None  # noqa: S101 - without cells there is no sentence
-        first, end = self.index.first_cell[number : number + 2] * self.heads
-        return self._cells[first:end].reshape(size, size, self.heads)
+        first, end = (self.index.first_cell[number : number + 2] * self.heads).tolist()
+        return self._cells[first:end].view(size, size, self.heads)
 
 
 def maps_path(folder: Path, measure: str) -> Path:
