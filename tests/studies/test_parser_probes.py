@@ -14,8 +14,9 @@ from headlight.studies.parser_probes.batches import ParserData, unknown_share, v
 from headlight.studies.parser_probes.evaluation import evaluate, share
 from headlight.studies.parser_probes.models import Attention, load_probe, save_probe
 from headlight.studies.parser_probes.result import probe_table
+from headlight.studies.parser_probes.rows import ProbeTrainer, TrainingData
 from headlight.studies.parser_probes.settings import BASELINES, PROBES, ParserProbeSettings
-from headlight.studies.parser_probes.study import TrainingData, run, split_treebank
+from headlight.studies.parser_probes.study import run, split_treebank
 from headlight.studies.parser_probes.training import TrainingSettings
 from headlight.studies.word_maps.plan import plan_word_maps
 from headlight.studies.word_maps.store import open_word_maps
@@ -143,6 +144,26 @@ def test_a_finished_result_is_used_again_and_so_are_the_maps_that_are_kept(
         run(TEST, made, ParserProbeSettings(seeds=(0, 1)), folder=resumed, **given)
     (folder / RESULT).unlink()
     assert run(TEST, made, settings, folder=resumed, **given).equals(result)
+
+
+def test_two_processes_give_the_same_numbers_and_what_is_finished_is_not_trained_again(
+    made, vectors, tmp_path, result, monkeypatch
+):
+    """The second time one row is missing, and one file of weights."""
+    settings = ParserProbeSettings(training=QUICK, seeds=(0, 1), processes=2)
+    place = RunFolder(path=tmp_path, resume=True)
+    given = {"train": TRAIN, "vectors": vectors, "folder": place, "progress": False}
+    assert run(TEST, made, settings, **given).equals(result)
+    (tmp_path / RESULT).unlink()
+    next(tmp_path.glob("rows/*/attention-norm.safetensors")).unlink()
+    (tmp_path / "weights" / "attention_and_words-weight-1.safetensors").unlink()
+    trained = []
+    really = ProbeTrainer.run
+    monkeypatch.setattr(
+        ProbeTrainer, "run", lambda self, job: trained.append(job.name) or really(self, job)
+    )
+    assert run(TEST, made, settings.replace(processes=1), **given).equals(result)
+    assert trained == ["attention-norm", "attention_and_words-weight"]
 
 
 def test_maps_of_something_else_are_removed_where_a_run_is_overwritten(made, tmp_path):

@@ -13,6 +13,7 @@ from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
+from headlight.run.processes import usable_cores
 from headlight.studies.parser_probes.result import probe_table
 from headlight.studies.parser_probes.settings import ParserProbeSettings
 from headlight.views.exhibits import Comparison
@@ -70,6 +71,7 @@ def load_probes(reproduction: Reproduction) -> xarray.Dataset:
         max_sentences=chosen.max_sentences,
         measures=reproduction.forward_measures,
         seeds=(chosen.seed,),
+        processes=_processes(reproduction),
     )
     evaluation, train = (
         source and open_treebank(source, invalid=chosen.invalid)
@@ -84,6 +86,12 @@ def load_probes(reproduction: Reproduction) -> xarray.Dataset:
         name="probes",
         train=train,
     )
+
+
+def _processes(reproduction: Reproduction) -> int:
+    """How many probes are trained at a time."""
+    on_cpu = reproduction.model.transformer.device.type == "cpu"
+    return (reproduction.settings.processes or usable_cores()) if on_cpu else 1
 
 
 def _readable(table: pandas.DataFrame) -> pandas.DataFrame:

@@ -5,7 +5,14 @@ from typing import Annotated, Literal
 
 from headlight.analysis.settings import SentenceSettings
 from headlight.errors import UsageError
-from headlight.settings import AtLeast1, Range, Settings, choices, require_choice
+from headlight.settings import (
+    NO_EFFECT,
+    AtLeast1,
+    Range,
+    Settings,
+    choices,
+    require_choice,
+)
 from headlight.vocabulary import MEASURES
 
 Probe = Literal[
@@ -76,6 +83,8 @@ class ParserProbeSettings(SentenceSettings):
         bias: a weight for each head that words do not change, as in the authors' code.
         symmetry: how UUAS joins the two directions of a pair.
         control_seed: of the random weights of the control.
+        processes: probes that are trained at a time, each in one thread; what comes out does not
+            depend on it.
     """
 
     train: str | None = None
@@ -89,6 +98,7 @@ class ParserProbeSettings(SentenceSettings):
     bias: bool = True
     symmetry: Symmetry = "max"
     control_seed: int = 0
+    processes: Annotated[AtLeast1, NO_EFFECT] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,10 +5,9 @@ Source: Clark et al. (2019), Section 5 and Table 3.
 
 import json
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,29 +30,23 @@ from headlight.corpora import (
 )
 from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.state import source_digest
-from headlight.errors import RunError
+from headlight.errors import RunError, UsageError
 from headlight.files import Location, make_folder
-from headlight.studies.parser_probes.batches import (
-    ParserData,
-    Table,
-    unknown_share,
-    vector_table,
-)
+from headlight.studies.parser_probes.batches import unknown_share, vector_table
 from headlight.studies.parser_probes.control import RandomControl, random_control
-from headlight.studies.parser_probes.evaluation import evaluate
-from headlight.studies.parser_probes.models import build, save_probe
-from headlight.studies.parser_probes.result import Row, dataset
+from headlight.studies.parser_probes.result import dataset
+from headlight.studies.parser_probes.rows import ProbeJob, ProbeTrainer, TrainingData
 from headlight.studies.parser_probes.settings import RANDOM, ParserProbeSettings
-from headlight.studies.parser_probes.training import TrainingHistory, train as train_probe
 from headlight.studies.word_maps.extraction import extract, missing_size
 from headlight.studies.word_maps.plan import TreebankSource, WordMapPlan, plan_word_maps
-from headlight.studies.word_maps.store import NO_HEAD, Index, WordMaps
+from headlight.studies.word_maps.store import NO_HEAD, WordMaps
+from headlight.training import begin_folder, run_stages
 
 EVERY = 10
 """Without a training treebank every tenth sentence is parsed, and the others are learned from."""
 
-TRAIN, EVALUATION, WEIGHTS = "train", "evaluation", "weights"
-"""Folders of the maps of both treebanks, and of trained probes."""
+TRAIN, EVALUATION, WEIGHTS, ROWS = "train", "evaluation", "weights", "rows"
+"""Folders of the maps of both treebanks, of trained probes, and of what they got right."""
 
 MODEL, CONTROL = "model", "random"
 """In the folder of a treebank, that of the maps of the model, and that of its random control."""
@@ -95,6 +88,11 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         RunError: the folder holds something else, or cannot be used.
     """
     settings = settings or ParserProbeSettings()
+    if settings.processes > 1 and model.transformer.device.type != "cpu":
+        raise UsageError(
+            f"processes is {settings.processes}, and {model.name} is on "
+            f"{model.transformer.device}, which one process uses; leave processes out."
+        )
     banks = _treebanks(source, settings.train if train is None else train, settings)
     learning, testing = (plan_word_maps(bank, model, settings.sentence_settings) for bank in banks)
     names = [bank.source for bank in banks]
@@ -114,11 +112,10 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
             if not isinstance(place, Path):  # a store cannot be memory-mapped
                 place = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
             elif folder and folder.overwrite:
-                for name in (TRAIN, EVALUATION, WEIGHTS):
+                for name in (TRAIN, EVALUATION, WEIGHTS, ROWS):
                     shutil.rmtree(place / name, ignore_errors=True)
             known = _vectors(vectors or settings.word_vectors, (learning, testing))
-            attributes = {"training_corpus": names[0], "vectors": signature["word_vectors"]}
-            return _probe(learning, testing, settings, known, place, attributes, progress)
+            return _probe(learning, testing, settings, known, place, signature, progress)
 
     origin = Origin(
         "parser_probes", "Parser probes", testing.model, signature, testing.kind, names[1]
@@ -126,31 +123,6 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
     return keep_result(
         origin, compute, folder=folder, command=command, digest=lambda: testing.digest
     )
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingData:
-    """All that probes may look at in one treebank.
-
-    Attributes:
-        index: Its sentences.
-        words: A vector for each entry of the vocabulary; None if no probe looks at words.
-        maps: Attention of the model by measure.
-        random_maps: Attention of the random control by measure.
-        device: Where probes are trained.
-    """
-
-    index: Index
-    words: Table | None
-    maps: Mapping[str, WordMaps]
-    random_maps: Mapping[str, WordMaps]
-    device: Any
-
-    def data(self, probe: str, measure: str) -> ParserData:
-        """What this probe sees."""
-        maps = self.random_maps if probe == RANDOM else self.maps
-        words = self.words if "words" in probe else None
-        return ParserData(self.index, maps.get(measure), words, self.device)
 
 
 def _treebanks(
@@ -206,7 +178,7 @@ def _probe(
     settings: ParserProbeSettings,
     vectors: WordVectors | CapturedModel,
     place: Path,
-    attributes: Mapping[str, Any],
+    signature: Mapping[str, Any],
     progress: bool,
 ) -> xarray.Dataset:
     """Read off the attention where it is not kept, and train and test every probe."""
@@ -220,17 +192,23 @@ def _probe(
         for side, plan in ((TRAIN, learning), (EVALUATION, testing))
     ]
     about = {
-        **attributes,
+        "training_corpus": signature["train"],
+        "vectors": signature["word_vectors"],
         **_attributes((learning, testing), control),
         "unknown_words": json.dumps([_unknown(each) for each in data]),
     }
     notes = {"model": testing.model.name, "revision": testing.model.revision, **about}
-    weights = make_folder(place / WEIGHTS, error=RunError)
-    rows = [
-        _train_row(probe, measure, data, settings, weights, notes)
-        for probe, measure in settings.rows()
-    ]
-    return dataset(rows, settings.seeds, about)
+    trainer = ProbeTrainer(
+        data[0],
+        data[1],
+        settings,
+        begin_folder(place / ROWS, {**signature, **about}),
+        make_folder(place / WEIGHTS, error=RunError),
+        notes,
+    )
+    jobs = [ProbeJob(probe, measure) for probe, measure in settings.rows()]
+    run_stages(trainer, [jobs], settings.processes, show=progress)
+    return dataset([trainer.row(job) for job in jobs], settings.seeds, about)
 
 
 def _maps_size(
@@ -296,57 +274,3 @@ def _root(plans: Sequence[WordMapPlan]) -> list[str]:
     """Which special tokens the root's score is made of; without any it is 0 throughout."""
     there = np.logical_and.reduce([plan.index.special for plan in plans])
     return [name for name, found in zip(("begin", "end"), there, strict=True) if found]
-
-
-def _train_row(
-    probe: str,
-    measure: str,
-    data: Sequence[TrainingData],
-    settings: ParserProbeSettings,
-    folder: Path,
-    notes: Mapping[str, Any],
-) -> Row:
-    """Train a probe once for each seed, parse the other treebank, and keep the weights.
-
-    Args:
-        probe: one of `headlight.studies.parser_probes.settings.PROBES`.
-        measure: what attention it looks at; empty for baselines.
-        data: the treebank to learn from, and the one to parse.
-        settings: see `ParserProbeSettings`.
-        folder: where the weights go; it exists.
-        notes: what is written down with the weights.
-    """
-    learning, testing = (each.data(probe, measure) for each in data)
-    kind, options = _options(probe, learning, settings)
-    row = Row(probe, measure)
-    for seed in settings.seeds:
-        model = build(kind, options, seed).to(learning.device)
-        row.parameters = model.size
-        began = time.perf_counter()
-        untrained = TrainingHistory((), 0)
-        row.histories.append(
-            train_probe(model, learning, settings.training, seed) if model.size else untrained
-        )
-        row.seconds += time.perf_counter() - began
-        row.counts.append(evaluate(model, testing, symmetry=settings.symmetry))
-        if model.size:
-            path = folder / f"{row.label.replace('/', '-')}-{seed}.safetensors"
-            save_probe(
-                model, path, options=options, notes={**notes, "row": row.label, "seed": seed}
-            )
-    return row
-
-
-def _options(
-    probe: str, data: ParserData, settings: ParserProbeSettings
-) -> tuple[str, dict[str, Any]]:
-    """What kind of model this is, and what it is built with."""
-    kind = "attention_and_words" if probe == RANDOM else probe
-    options: dict[str, Any] = {}
-    if data.word_maps is not None:
-        options["heads"] = data.word_maps.heads
-    if data.dimensions is not None:
-        options |= {"dimensions": data.dimensions, "align_root": settings.align_root}
-    if kind == "attention_and_words":
-        options["bias"] = settings.bias
-    return kind, options

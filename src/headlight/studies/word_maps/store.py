@@ -111,9 +111,12 @@ class WordMaps:
         self.index = index
         self.signature = dict(signature)
         self.scale = scale
-        # Copied on writing, since torch warns of memory that cannot be written, which nobody does.
-        empty = not path.stat().st_size
-        self._cells = None if empty else torch.from_numpy(np.memmap(path, np.float16, mode="c"))
+        self._path = path
+        self._cells = _mapped(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process reads the same file."""
+        return WordMaps, (self.index, self.signature, self.scale, self._path)
 
     @property
     def heads(self) -> int:
@@ -142,6 +145,14 @@ class WordMaps:
         assert self._cells is not None  # noqa: S101 - without cells there is no sentence
         first, end = (self.index.first_cell[number : number + 2] * self.heads).tolist()
         return self._cells[first:end].view(size, size, self.heads)
+
+
+def _mapped(path: Path) -> Float16[Tensor, " number"] | None:
+    """The file as a tensor; None where it is empty."""
+    if not path.stat().st_size:
+        return None
+    # Copied on writing, since torch warns of memory that cannot be written, which nobody does.
+    return torch.from_numpy(np.memmap(path, np.float16, mode="c"))
 
 
 def maps_path(folder: Path, measure: str) -> Path:
