@@ -23,7 +23,7 @@ pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test install-notebook test-notebook test-lowest check check-format check-lint \
-  check-types check-layers docs fuzz bench soak pretrain pretrain-translator reproduction package release clean
+  check-types check-layers docs fuzz bench scaling soak pretrain pretrain-translator reproduction package release clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -75,6 +75,9 @@ fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers: make fuzz N=
 
 bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
 	$(bin)/python -m benchmarks $(PARTS)
+
+scaling: $(VENV)/.installed-dev ## simulate runs of many workers, and write docs/scaling.md
+	$(bin)/python -m benchmarks.scaling
 
 soak: $(VENV)/.installed ## survey 50,000 texts, and fail if memory or open files grow
 	OMP_NUM_THREADS=1 $(bin)/python scripts/soak.py $(if $(EXAMPLES),--examples $(EXAMPLES)) $(if $(WHAT),--what $(WHAT))

@@ -116,7 +116,7 @@ def test_status_and_merge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert command(["status", str(run), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["finished"] is False
-    assert found["passes"] == [{"pass": "survey", "blocks": 3, "examples": 12, "workers": 0}]
+    assert found["passes"] == [{"pass": "survey", "blocks": 3, "examples": 10, "workers": 0}]
     assert command(["merge", str(run)]) == 0
     assert command(["status", str(run)]) == 0
     assert "finished" in capsys.readouterr().out
@@ -129,7 +129,7 @@ def stop_before_the_result(arguments: list[str]) -> None:
         def stop(*_: object) -> None:
             raise RunError("stopped here.")
 
-        patch.setattr("headlight.run.shared._Worker._merged", stop)
+        patch.setattr("headlight.run.shared._Worker._merge", stop)
         assert command(["survey", *arguments, "--workers", "join"]) == RunError.exit_code
 
 

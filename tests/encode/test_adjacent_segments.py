@@ -145,7 +145,7 @@ def test_an_example_does_not_depend_on_what_was_read_before(bert):
 def test_the_size_of_groups_changes_nothing(bert, monkeypatch):
     documents = [document(bert, 9, 30, 7, 8, 40, 3, name=str(i)) for i in range(20)]
     expected = list(adjacent_segments(documents, bert, length=32))
-    monkeypatch.setattr("headlight.encode.examples.GROUP_TEXTS", 1)
+    monkeypatch.setattr("headlight.encode.examples.AT_ONCE", 1)
     assert list(adjacent_segments(documents, bert, length=32)) == expected
 
 

@@ -217,7 +217,7 @@ def test_examples_can_be_made_again_and_in_any_groups(tokenizer, monkeypatch):
     examples = sentences(texts, tokenizer, max_length=LONG)
     once = list(examples)
     counts = examples.counts
-    monkeypatch.setattr("headlight.encode.examples.GROUP_TEXTS", 1)
+    monkeypatch.setattr("headlight.encode.examples.AT_ONCE", 1)
     assert list(examples) == once
     assert examples.counts == counts
     assert len(once) == 24

@@ -205,7 +205,7 @@ class TestResume:
 
     def test_with_other_shards_is_refused(self, tmp_path: Path) -> None:
         run(texts(5), work(), folder=tmp_path, signature=SIGNATURE)
-        with pytest.raises(RunError, match="shard_size was 4 and is now 5"):
+        with pytest.raises(RunError, match="shard_elements was 4 and is now 5"):
             run(texts(5), work(shard_size=5), folder=tmp_path, signature=SIGNATURE, resume=True)
 
     @pytest.mark.parametrize(
@@ -213,8 +213,8 @@ class TestResume:
         [
             (list(texts(11))[1:], "its first 8 examples are no longer the same"),
             (list(texts(11, seed=1)), "its first 8 examples are no longer the same"),
-            (list(texts(5)), "no longer the same, which has only 5 now"),
-            ([], "which has only 0 now"),
+            (list(texts(5)), "no longer the same"),
+            ([], "and it ends after 0 of 2 shards now"),
         ],
     )
     def test_with_a_changed_corpus_is_refused(self, corpus, message: str, tmp_path: Path) -> None:
@@ -239,6 +239,12 @@ class TestResume:
     def test_of_a_file_that_is_no_state_is_refused(self, tmp_path: Path) -> None:
         Tally({"a": Count()}).save(tmp_path / "checkpoint.safetensors")
         with pytest.raises(RunError, match=r"cannot be read .* remove it, or choose"):
+            run(texts(5), work(), folder=tmp_path, signature=SIGNATURE, resume=True)
+
+    def test_of_an_earlier_version_is_refused(self, tmp_path: Path) -> None:
+        notes = {"signature": SIGNATURE, "state": {"examples": 4, "tokens": 9}, "levels": [0]}
+        Tally({"0/a": Count()}).save(tmp_path / "checkpoint.safetensors", notes)
+        with pytest.raises(RunError, match=r"an earlier version .* --overwrite"):
             run(texts(5), work(), folder=tmp_path, signature=SIGNATURE, resume=True)
 
 

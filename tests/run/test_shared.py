@@ -1,6 +1,8 @@
 """Shared runs without a model: workers that are killed, and what they need not make again."""
 
+import json
 import multiprocessing
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,13 +14,14 @@ from headlight.encode.examples import Recipe
 from headlight.errors import RunError
 from headlight.reduce import Tally
 from headlight.run import State, run, run_shared
-from headlight.run.blocks import CLAIMS, INDEX, PLAN, Block, BlockFolder, release_claims
-from headlight.run.example import NOTHING_SEEN
+from headlight.run.blocks import BLOCKS, CLAIMS, COUNTS, PLAN, Block, BlockFolder, release_claims
+from headlight.run.checkpoint import FILE as CHECKPOINT
+from headlight.run.shared import MERGE
 from random_moments import random_moments
 from run.corpus import bits, measure, texts, work
 
-NUMBER = 30
-"""Elements of a corpus: some ten shards of four examples."""
+NUMBER = 42
+"""Elements of a corpus: ten shards of four elements, and one of two."""
 KILLS = 20
 
 
@@ -53,11 +56,6 @@ def slowly(batch: Sequence[Encoded]) -> Tally:
     return measure(batch)
 
 
-@pytest.fixture(autouse=True)
-def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headlight.encode.examples.GROUP_TEXTS", 5)
-
-
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="processes are forked here"
 )
@@ -83,17 +81,47 @@ def test_workers_killed_at_random_leave_the_same_bits(tmp_path: Path) -> None:
 
 def test_what_is_measured_is_not_encoded_again(tmp_path: Path) -> None:
     whole = shared(tmp_path, corpus()[0])
+    (tmp_path / CHECKPOINT).unlink()
     examples, encoded = corpus()
     again = shared(tmp_path, examples)
     assert bits(again.tally) == bits(whole.tally) == bits(expected().tally)
+    assert again.counts == whole.counts == expected().counts
     assert not encoded
-    assert examples.counts == after(corpus()[0]).counts
 
 
-def after(examples: Examples) -> Examples:
-    """Examples, once they have been read."""
-    assert list(examples)
-    return examples
+def test_what_others_are_at_is_passed_over_without_encoding_it(tmp_path: Path) -> None:
+    folder = BlockFolder(tmp_path, {"shard_elements": 4}, {})
+    nothing_read = corpus()[0].shards(4).digest
+    assert folder.claim(Block(0, nothing_read).name)
+    examples, encoded = corpus()
+
+    def watching(batch: Sequence[Encoded]) -> Tally:
+        if batch[0].name == "corpus.txt:40":  # of the last shard but one
+            assert encoded[0] == "corpus.txt:5"
+            folder.release(Block(0, nothing_read).name)
+        return measure(batch)
+
+    found = shared(tmp_path, examples, watching)
+    assert sorted(encoded) == sorted(text.name for text in texts(NUMBER))  # each of them once
+    assert bits(found.tally) == bits(expected().tally)
+
+
+def test_blocks_are_merged_by_one_process_for_all(tmp_path: Path) -> None:
+    whole = shared(tmp_path, corpus()[0])
+    for path in (tmp_path / BLOCKS).iterdir():
+        path.unlink()
+    again = shared(tmp_path, corpus()[0])
+    assert bits(again.tally) == bits(whole.tally)
+
+
+def test_who_dies_while_it_merges_is_replaced(tmp_path: Path) -> None:
+    BlockFolder(tmp_path, {"shard_elements": 4}, {})
+    gone = multiprocessing.Process()
+    gone.start()
+    gone.join()
+    owner = {"host": socket.gethostname(), "process": gone.pid, "token": "gone"}
+    (tmp_path / CLAIMS / f"{MERGE}.json").write_text(json.dumps(owner))
+    assert bits(shared(tmp_path, corpus()[0]).tally) == bits(expected().tally)
 
 
 class Recorder:
@@ -117,8 +145,8 @@ class Recorder:
 
 
 def test_what_others_do_is_shown_once_it_is_done(tmp_path: Path) -> None:
-    told, blocks = Recorder(), BlockFolder(tmp_path, {"shard_size": 4}, {})
-    first = Block(0, NOTHING_SEEN)
+    told, blocks = Recorder(), BlockFolder(tmp_path, {"shard_elements": 4}, {})
+    first = Block(0, corpus()[0].shards(4).digest)
     assert blocks.claim(first.name)  # by somebody who gives up as soon as the third is measured
     seen: list[int] = []
 
@@ -132,11 +160,12 @@ def test_what_others_do_is_shown_once_it_is_done(tmp_path: Path) -> None:
     found = run_shared(corpus()[0], work(watching), **given)
     assert seen[0] == 0
     assert told.examples == found.examples == expected().examples
-    assert told.last == (0, -(-found.examples // 4) + (found.examples % 4 == 0))
+    assert told.last == (0, -(-NUMBER // 4))
 
 
 def test_another_corpus_is_noticed_without_encoding_it(tmp_path: Path) -> None:
     shared(tmp_path, corpus()[0])
+    (tmp_path / CHECKPOINT).unlink()
     examples, encoded = corpus(changed=3)
     with pytest.raises(RunError, match="the corpus has changed"):
         shared(tmp_path, examples)
@@ -152,6 +181,7 @@ def test_a_worker_of_another_kind_is_refused(tmp_path: Path) -> None:
         )
 
     join()
+    (tmp_path / CHECKPOINT).unlink()
     with pytest.raises(RunError, match=r'other settings: torch was "2.13.0" and is now "2.12.1"'):
         join(torch="2.12.1")
     with pytest.raises(RunError, match="instructions AVX512, which rounds otherwise"):
@@ -167,9 +197,10 @@ def test_claims_of_lost_machines_are_freed(tmp_path: Path) -> None:
     assert [path.stem for path in (tmp_path / "pass" / CLAIMS).iterdir()] == ["here"]
 
 
-def test_without_the_index_all_is_as_it_was(tmp_path: Path) -> None:
+def test_without_the_counts_all_is_as_it_was(tmp_path: Path) -> None:
     shared(tmp_path, corpus()[0])
-    for path in (tmp_path / INDEX).iterdir():
+    (tmp_path / CHECKPOINT).unlink()
+    for path in (tmp_path / COUNTS).iterdir():
         path.write_text("{")
     assert bits(shared(tmp_path, corpus()[0]).tally) == bits(expected().tally)
     assert not list((tmp_path / CLAIMS).iterdir())
@@ -191,4 +222,4 @@ def test_a_run_goes_on_without_encoding_what_is_done(tmp_path: Path) -> None:
     found = run(examples, work(), folder=tmp_path, signature={}, resume=True)
     assert bits(found.tally) == bits(expected().tally)
     assert encoded[0] != "corpus.txt:1"
-    assert examples.counts == after(corpus()[0]).counts
+    assert found.counts == expected().counts

@@ -25,7 +25,7 @@ E = TypeVar("E", bound=Encoded)
 VERIFIED = 512
 """Tokens of the example on which Eq. 3 is verified: all layers of it are held at once."""
 SHARD, SLOW_SHARD = 256, 16
-"""Examples between two checkpoints; where contributions are computed, each may take seconds."""
+"""Elements of a corpus between two checkpoints; of contributions, each may take seconds."""
 
 
 @runtime_checkable
@@ -111,7 +111,7 @@ class BatchRunner(Generic[E]):
 
     @property
     def shard_size(self) -> int:
-        """After so many examples, what was seen is worth keeping."""
+        """After so many elements of a corpus, what was seen is worth keeping."""
         return SHARD if self._attribution is None else SLOW_SHARD
 
     def can_do_less(self, error: BaseException) -> bool:

@@ -1,11 +1,12 @@
 """One pass of a model over a stream of examples, in shards and batches, with progress."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from itertools import islice
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -14,7 +15,7 @@ from headlight.encode import Encoded, length_batches
 from headlight.files import Location
 from headlight.result import calculated_with
 from headlight.run import BatchJob, State, run, run_shared, show_progress
-from headlight.run.example import Seekable, place_in
+from headlight.run.example import ShardReader, read_shards
 from headlight.run.processes import Mode
 
 E = TypeVar("E", bound=Encoded)
@@ -60,7 +61,7 @@ def observe(
             out_of_memory=step.can_do_less,
         )
         signature = {**signature, **calculated_with()}
-        first = _First(examples, max_examples)
+        first = examples if max_examples is None else _First(examples, max_examples)
         if mode == "share" and folder is not None:
             return run_shared(
                 first,
@@ -83,37 +84,41 @@ def observe(
 class _First(Iterable[E]):
     """The first examples, which may be read several times."""
 
-    def __init__(self, examples: Iterable[E], number: int | None) -> None:
+    def __init__(self, examples: Iterable[E], number: int) -> None:
         self._examples = examples
         self._number = number
 
-    def __iter__(self) -> "_FirstReader[E]":
-        return _FirstReader(iter(self._examples), self._number)
+    def __iter__(self) -> Iterator[E]:
+        return islice(self._examples, self._number)
+
+    def shards(self, size: int) -> "_FirstShards[E]":
+        """See `headlight.run.example.Sharded`."""
+        return _FirstShards(read_shards(self._examples, size), self._number)
 
 
-class _FirstReader(Iterator[E]):
-    """One iteration over them, which can pass over some if that of all examples can."""
+class _FirstShards(Generic[E]):
+    """One iteration over them; to know where they end, what is passed over is made, too."""
 
-    def __init__(self, examples: Iterator[E], number: int | None) -> None:
-        self._examples = examples
-        self._number = number
-        self._passed = 0
+    def __init__(self, reader: ShardReader[E], number: int) -> None:
+        self._reader = reader
+        self._left = number
 
-    def __next__(self) -> E:
-        if self._passed == self._number:
-            raise StopIteration
-        example = next(self._examples)
-        self._passed += 1
-        return example
+    @property
+    def at_end(self) -> bool:
+        return not self._left or self._reader.at_end
 
-    def place(self) -> Mapping[str, Any] | None:
-        """See `headlight.run.example.Seekable`."""
-        return place_in(self._examples)
+    @property
+    def digest(self) -> str:
+        return self._reader.digest
 
-    def go_to(self, place: Mapping[str, Any]) -> bool:
-        """See `headlight.run.example.Seekable`."""
-        self._passed = place["examples"]
-        return isinstance(self._examples, Seekable) and self._examples.go_to(place)
+    def take(self, most: int | None = None) -> tuple[Sequence[E], Mapping[str, int]]:
+        most = self._left if most is None else min(most, self._left)
+        examples, counts = self._reader.take(most)
+        self._left -= len(examples)
+        return examples, counts
+
+    def skip(self) -> None:
+        self.take()
 
 
 def hardware_of(device: torch.device) -> dict[str, str | int]:

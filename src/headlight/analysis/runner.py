@@ -24,7 +24,13 @@ from headlight.kinds import ALL
 from headlight.result import FORMAT, joined, load, save, versions
 from headlight.run import State
 from headlight.run.checkpoint import FILE as CHECKPOINT
-from headlight.run.example import NOTHING_SEEN, digest_with
+from headlight.run.example import (
+    NOTHING_SEEN,
+    ShardReader,
+    digest_with,
+    is_digest,
+    read_shards,
+)
 from headlight.run.processes import Mode
 from headlight.training.jobs import one_thread
 from headlight.vocabulary import Kinds
@@ -227,10 +233,15 @@ class _Watched(Iterable[E]):
         self.begun = True
         return iter(self._examples)
 
+    def shards(self, size: int) -> ShardReader[E]:
+        """See `headlight.run.example.Sharded`."""
+        self.begun = True
+        return read_shards(self._examples, size)
+
 
 def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
     """What was read, and what was left out."""
-    counts = asdict(plan.examples.counts)
+    counts = state.counts or asdict(plan.examples.counts)
     return {
         **({} if plan.all_kinds else category_names(plan)),
         "corpus_digest": state.digest,
@@ -303,6 +314,12 @@ def _digest_of_corpus(plan: StudyPlan[Any]) -> str:
 
 
 def _check_same_corpus(now: str, before: str, folder: Location) -> None:
+    if is_digest(now) and not is_digest(before):
+        raise RunError(
+            f"{folder} was completed by an earlier version of Headlight, which can be told neither "
+            "that the corpus is still the same nor that it is not; open the result as it is, or "
+            "begin anew with --overwrite."
+        )
     if now != before:
         raise RunError(
             f"the corpus has changed since the run in {folder} was completed; restore it, begin "

@@ -35,7 +35,7 @@ def status(
 ) -> None:
     """Say how far a run has come, and how many processes are at it.
 
-    Reads the names of files only, wherever the workers are.
+    Reads names of files and some bytes for each block, wherever the workers are.
     """
     found = _status(_existing(run))
     if json:
@@ -44,7 +44,7 @@ def status(
     for each in found["passes"]:
         say(
             f"{each['pass']}: {each['blocks']:,} blocks measured "
-            f"(about {each['examples']:,} examples), {each['workers']} workers at others"
+            f"({each['examples']:,} examples), {each['workers']} workers at others"
         )
     if found["alone"]:
         say("begun by one process without workers")
@@ -89,20 +89,19 @@ def _existing(run: str) -> "Location":
 
 def _status(folder: "Location") -> dict[str, Any]:
     from headlight.analysis.folder import RESULT
-    from headlight.run.blocks import Block, blocks_done, plans, read_plan, workers_in
+    from headlight.run.blocks import blocks_done, examples_in, plans, read_plan, workers_in
     from headlight.run.checkpoint import FILE
 
     passes = []
     for place in plans(folder):
         signature, _ = read_plan(place)
         names = blocks_done(place)
-        shards = sum(Block(int(name.partition("-")[0]), "").shards for name in names)
         inner = "" if place == folder else f", {place.name}"
         passes.append(
             {
                 "pass": f"{signature.get('study', 'run')}{inner}",
                 "blocks": len(names),
-                "examples": shards * int(signature["shard_size"]),
+                "examples": sum(examples_in(place, name) for name in names),
                 "workers": workers_in(place),
             }
         )

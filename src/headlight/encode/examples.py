@@ -1,7 +1,6 @@
 """Examples: one, a stream that keeps count of what was left out, and batches of similar length."""
 
 import hashlib
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import islice
@@ -63,8 +62,10 @@ Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)
 Extended = TypeVar("Extended", bound=Encoded)
 
-GROUP_TEXTS = 512
-GROUP_CHARACTERS = 2**20
+AT_ONCE = 512
+"""Elements of a corpus that are tokenised together where nothing else is asked for."""
+CHARACTERS = 1024
+"""For each element that a shard may have, so many characters: a shard of long ones has fewer."""
 
 
 def annotate(example: Encoded, kind: type[Extended], **annotation: Any) -> Extended:
@@ -137,99 +138,91 @@ class Examples(Generic[Example]):
         self.counts = Counts()
         self._recipe = recipe
 
-    def __iter__(self) -> "ExampleReader[Example]":
+    def __iter__(self) -> Iterator[Example]:
+        return self._all(self.shards(AT_ONCE))
+
+    def shards(self, size: int) -> "ExampleShards[Example]":
+        """Begin to read them shard by shard, see `ExampleShards`.
+
+        Args:
+            size: Elements of the corpus in a shard at most.
+        """
         self.counts = Counts()
-        return ExampleReader(self._recipe, self.counts)
+        return ExampleShards(self._recipe, self.counts, size)
+
+    def _all(self, shards: "ExampleShards[Example]") -> Iterator[Example]:
+        while not shards.at_end:
+            yield from shards.made()
+            shards.skip()
 
 
-class ExampleReader(Iterator[Example]):
-    """One iteration over examples, which can pass over what was looked at before.
+class ExampleShards(Generic[Example]):
+    """One iteration over examples, by elements of the corpus that are tokenised together.
 
-    Elements become examples in groups that are large enough to be tokenised at once and small
-    enough to hold: of `GROUP_TEXTS` texts or `GROUP_CHARACTERS` characters.  A place is the
-    beginning of a group, and a number of examples of it; what lies before the group is read to get
-    there, but not tokenised.
+    Where a shard begins depends on the texts alone, so that it can be passed over by reading it,
+    and its examples depend on nothing before it but the number of elements.
 
     Args:
         recipe: How examples are made.
         counts: What was seen so far, which is kept up to date.
+        size: Elements in a shard at most; one with more than `CHARACTERS` times as many characters
+            ends earlier, so that shards of long documents are not much more work.
     """
 
-    def __init__(self, recipe: Recipe[Any, Example], counts: Counts) -> None:
+    def __init__(self, recipe: Recipe[Any, Example], counts: Counts, size: int) -> None:
         self._recipe = recipe
         self._counts = counts
+        self._size = size
         self._items = iter(recipe.items)
-        self._group: list[Any] = []
-        self._examples: Iterator[Example] = iter(())
-        self._read = hashlib.sha256()  # the texts before the group
-        self._passed = 0  # elements before the group
-        self._begin()
+        self._read = hashlib.sha256()  # the texts before the shard
+        self._passed = 0  # elements before the shard
+        self._elements = self._next_elements()
 
-    def __next__(self) -> Example:
-        while True:
-            for example in self._examples:
-                ids = example.ids + example.target
-                self._counts.examples += 1
-                self._counts.unknown += ids.count(self._recipe.unknown)
-                self._made.update(array("q", ids).tobytes())
-                return example
-            self._leave()
-            self._group = self._next_group()
-            self._begin()
-            if not self._group:
-                raise StopIteration
+    @property
+    def at_end(self) -> bool:
+        """Whether there is no shard any more."""
+        return not self._elements
 
-    def place(self) -> dict[str, Any]:
-        """Where the next example is, as JSON, and a digest of what is before it."""
-        return {
-            "examples": self._counts.examples,
-            "elements": self._passed,
-            "counts": self._before,
-            "digest": self._made.hexdigest(),
-        }
+    @property
+    def digest(self) -> str:
+        """Of the texts that were read so far."""
+        return self._read.hexdigest()
 
-    def go_to(self, place: Mapping[str, Any]) -> bool:
-        """Pass over what is before a place; whether it is what it was when the place was noted."""
-        if place["elements"] != self._passed:
-            self._leave()
-            for item in islice(self._items, max(place["elements"] - self._passed, 0)):
-                self._note(item)
-            for name, count in place["counts"].items():
-                setattr(self._counts, name, count)
-            self._begin()
-        for _ in islice(self, place["examples"] - self._counts.examples):
-            pass
-        return self.place() == dict(place)
+    def take(self, most: int | None = None) -> tuple[Sequence[Example], Mapping[str, int]]:
+        """The examples of the next shard, or the first of them, and what became of its elements."""
+        before = asdict(self._counts) | {"documents": self._passed}
+        examples = list(islice(self.made(), most))
+        found = {name: count - before[name] for name, count in asdict(self._counts).items()}
+        self.skip()
+        return examples, found
 
-    def _begin(self) -> None:
-        """Be at the first example of the group."""
-        self._before = asdict(self._counts)
-        self._made = self._read.copy()
-        self._examples = iter(self._recipe.encode(self._group, self._counts) if self._group else ())
+    def made(self) -> Iterator[Example]:
+        """The examples of the next shard, while they are made; it stays the next."""
+        self._counts.documents = self._passed  # also where some were passed over
+        for example in self._recipe.encode(self._elements, self._counts):
+            ids = example.ids + example.target
+            self._counts.examples += 1
+            self._counts.unknown += ids.count(self._recipe.unknown)
+            yield example
 
-    def _leave(self) -> None:
-        """Be behind the group."""
-        for item in self._group:
-            self._note(item)
-        self._group = []
+    def skip(self) -> None:
+        """Pass over the next shard, which is read, but not tokenised."""
+        for item in self._elements:
+            self._passed += 1
+            for text in self._recipe.texts(item):
+                raw = text.encode("utf-8", "surrogatepass")
+                self._read.update(len(raw).to_bytes(8, "little") + raw)
+        self._elements = self._next_elements()
 
-    def _note(self, item: Any) -> None:
-        self._passed += 1
-        for text in self._recipe.texts(item):
-            raw = text.encode("utf-8", "surrogatepass")
-            self._read.update(len(raw).to_bytes(8, "little") + raw)
-
-    def _next_group(self) -> list[Any]:
-        group: list[Any] = []
-        count = characters = 0
+    def _next_elements(self) -> list[Any]:
+        elements: list[Any] = []
+        characters = 0
         for item in self._items:
-            group.append(item)
-            texts = self._recipe.texts(item)
-            count += len(texts)
-            characters += sum(map(len, texts))
-            if count >= GROUP_TEXTS or characters >= GROUP_CHARACTERS:
+            elements.append(item)
+            characters += sum(map(len, self._recipe.texts(item)))
+            if len(elements) >= self._size or characters >= self._size * CHARACTERS:
                 break
-        return group
+        return elements
 
 
 def paragraphs(document: Document) -> Sequence[str]:

@@ -14,23 +14,23 @@ from headlight import files
 from headlight.errors import ResultError, RunError
 from headlight.files import Location
 from headlight.run.checkpoint import (
+    SHARD_ELEMENTS,
     State,
     check_signature,
-    counters_of,
+    from_earlier_version,
     load_state,
     save_state,
-    state_of,
 )
 
 PLAN = "plan.json"
 BLOCKS = "blocks"
 CLAIMS = "claims"
-INDEX = "index"
+COUNTS = "counts"
 STALE = 120.0
 """Seconds after which somebody who gave no sign of life is taken to be gone."""
 BEAT = 20.0
 """Seconds between two signs of life."""
-_ALONE = 64
+_ALONE = 256
 """Of so many shards each is a block; then blocks double whenever the number of shards does."""
 _LARGEST = 6
 """Blocks hold at most two to this power of shards."""
@@ -43,7 +43,7 @@ class Block:
 
     Attributes:
         first: the number of its first shard.
-        digest: of all examples before it, so that workers with another corpus are noticed.
+        digest: of all that is read before it, so that workers with another corpus are noticed.
     """
 
     first: int
@@ -85,7 +85,7 @@ class BlockFolder:
         self, folder: Location, signature: Mapping[str, Any], hardware: Mapping[str, Any]
     ) -> None:
         self.folder = folder
-        for each in (folder, folder / BLOCKS, folder / CLAIMS, folder / INDEX):
+        for each in (folder, folder / BLOCKS, folder / CLAIMS, folder / COUNTS):
             files.make_folder(each, error=RunError)
         wanted = json.loads(json.dumps({"signature": dict(signature), "hardware": dict(hardware)}))
         content = json.dumps(wanted, indent=1).encode()
@@ -95,6 +95,8 @@ class BlockFolder:
 
     def _check(self, wanted: Mapping[str, Any]) -> None:
         signature, hardware = read_plan(self.folder)
+        if SHARD_ELEMENTS not in signature:
+            raise from_earlier_version(self.folder / PLAN)
         check_signature(self.folder, signature, wanted["signature"])
         if hardware != wanted["hardware"]:
             raise RunError(
@@ -120,25 +122,10 @@ class BlockFolder:
                 "its workers; give all of them the same, or begin anew with --overwrite."
             )
 
-    def end_of(self, block: Block) -> State | None:
-        """How far the corpus has come behind a block, if anybody has read it; found is nothing."""
-        try:
-            return state_of(json.loads((self.folder / INDEX / f"{block.name}.json").read_bytes()))
-        except (OSError, KeyError, TypeError, ValueError):  # nobody, or not whole
-            return None
-
-    def note_end(self, block: Block, state: State, *, measured: bool) -> None:
-        """Let others pass over a block without making its examples, where they can.
-
-        Who has measured it knows best, in case that somebody came by with another corpus.
-        """
-        if state.place is not None:
-            write = files.write if measured else files.write_new
-            path = self.folder / INDEX / f"{block.name}.json"
-            write(path, json.dumps(counters_of(state)).encode(), error=RunError)
-
     def keep(self, block: Block, state: State) -> None:
         """Store what was measured: the state of the block's examples alone."""
+        counted = json.dumps({"examples": state.examples}).encode()
+        files.write(_counts_of(self.folder, block.name), counted, error=RunError)
         save_state(self._path(block), state, {"begins": block.digest})
 
     def read(self, block: Block) -> State:
@@ -220,6 +207,14 @@ def blocks_done(folder: Location) -> Sequence[str]:
     return sorted(path.stem for path in (folder / BLOCKS).glob("*.safetensors"))
 
 
+def examples_in(folder: Location, name: str) -> int:
+    """How many examples a block has that is measured; 0 where nobody can tell."""
+    try:
+        return int(json.loads(_counts_of(folder, name).read_bytes())["examples"])
+    except (OSError, KeyError, TypeError, ValueError):
+        return 0
+
+
 def plans(folder: Location) -> Iterator[Location]:
     """The folders in which passes of a shared run are: its own, and those in it."""
     inside = [each for each in folder.glob("*") if each.is_dir()]
@@ -247,12 +242,17 @@ def release_claims(folder: Location, hosts: Collection[str]) -> None:
 def remove_blocks(folder: Location) -> None:
     """Remove what is there only so that a shared run can go on."""
     for place in list(plans(folder)):
-        inside = [place / name for name in (BLOCKS, CLAIMS, INDEX)]
+        inside = [place / name for name in (BLOCKS, CLAIMS, COUNTS)]
         for path in (*(each for folder in inside for each in folder.glob("*")), place / PLAN):
             path.unlink(missing_ok=True)
         for inner in inside:
             with suppress(OSError):
                 inner.rmdir()
+
+
+def _counts_of(folder: Location, name: str) -> Location:
+    """Where it stands how many examples a block has, for bars, without its state."""
+    return folder / COUNTS / f"{name}.json"
 
 
 def _is_stale(claim: Location) -> bool:

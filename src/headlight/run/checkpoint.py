@@ -15,10 +15,12 @@ from headlight import files
 from headlight.errors import ResultError, RunError, UsageError
 from headlight.files import Location
 from headlight.reduce import Tally, Tree
-from headlight.run.example import NOTHING_SEEN
+from headlight.run.example import NOTHING_SEEN, join_digests
 
 FILE = "checkpoint.safetensors"
 LOCK = ".lock"
+SHARD_ELEMENTS = "shard_elements"
+"""Among the settings of a run, how many elements of the corpus a shard has at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +31,32 @@ class State:
     """Everything that was seen, once the corpus is at its end."""
     tree: Tree = field(default_factory=Tree)
     """What was seen so far, while it is not."""
+    shards: int = 0
+    """How many are measured."""
     examples: int = 0
     tokens: int = 0
     digest: str = NOTHING_SEEN
-    """Of the examples so far, see `digest_with`."""
+    """Of the examples so far, see `headlight.run.example.digest_with`."""
+    read: str = ""
+    """Of what was read so far, see `headlight.run.example.ShardReader.digest`."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What became of the elements so far; empty where that is not known."""
     finished: bool = False
     """Whether the corpus is at its end."""
-    place: Mapping[str, Any] | None = None
-    """Where the next example is, see `headlight.run.example.Seekable`."""
 
     def joined(self, following: "State") -> "State":
         """The state after what comes next, of which the following one was made alone."""
         return replace(
             following,
             tree=self.tree.join(following.tree),
+            shards=self.shards + following.shards,
             examples=self.examples + following.examples,
             tokens=self.tokens + following.tokens,
+            digest=join_digests(self.digest, following.digest),
+            counts={
+                name: self.counts.get(name, 0) + following.counts.get(name, 0)
+                for name in {**self.counts, **following.counts}
+            },
         )
 
     def merged(self) -> "State":
@@ -112,23 +124,21 @@ def save_state(path: Location, state: State, notes: Mapping[str, Any]) -> None:
     """
     levels = [level for level, _ in state.tree.nodes]
     parts = Tally({**state.tree.flat(), **{f"{_WHOLE}/{k}": v for k, v in state.tally.items()}})
-    parts.save(path, {**notes, "state": counters_of(state), "levels": levels}, error=RunError)
+    parts.save(path, {**notes, "state": _counters_of(state), "levels": levels}, error=RunError)
 
 
 def load_state(path: Location) -> tuple[State, dict[str, Any]]:
     """What `save_state` wrote: the state, and the notes.
 
     Raises:
-        RunError: if the file was written by a version that merged in another order.
+        RunError: if the file was written by a version that cut the corpus into other shards.
         ResultError: if it is missing, damaged, or something else.
     """
     tally, notes = Tally.load(path)
-    counted = state_of(notes["state"])
-    if "levels" not in notes:
-        raise RunError(
-            f"{path} is of an earlier version of Headlight, which merged shards in another order; "
-            "finish the run with that version, or begin anew with --overwrite."
-        )
+    counters = notes["state"]
+    if "levels" not in notes or "shards" not in counters:
+        raise from_earlier_version(path)
+    counted = _state_of(counters)
     start = f"{_WHOLE}/"
     whole = {name: each for name, each in tally.items() if name.startswith(start)}
     tree = Tree.from_flat(
@@ -138,20 +148,26 @@ def load_state(path: Location) -> tuple[State, dict[str, Any]]:
     return replace(counted, tally=everything, tree=tree), notes
 
 
-def counters_of(state: State) -> dict[str, Any]:
+def _counters_of(state: State) -> dict[str, Any]:
     """How far a state has come, without what it has found, as JSON."""
     return {name: getattr(state, name) for name in _COUNTERS}
 
 
-def state_of(counters: Mapping[str, Any]) -> State:
+def _state_of(counters: Mapping[str, Any]) -> State:
     """A state that has come so far, and found nothing.
 
     Raises:
         KeyError: something is missing.
     """
-    place = counters.get("place")  # which earlier versions did not know
-    known = {name: counters[name] for name in _COUNTERS if name != "place"}
-    return State(**known, place=place)
+    return State(**{name: counters[name] for name in _COUNTERS})
+
+
+def from_earlier_version(path: Location) -> RunError:
+    """What is said of a state that cannot be gone on from."""
+    return RunError(
+        f"{path} is of an earlier version of Headlight, which cut the corpus into other shards; "
+        "finish the run with that version, or begin anew with --overwrite."
+    )
 
 
 def check_signature(folder: Location, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:

@@ -1,14 +1,19 @@
 """One pass over a corpus, in shards, that survives interruptions."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from headlight.errors import RunError, RunInterruptedError
 from headlight.files import Location, make_folder
 from headlight.reduce import Tree
-from headlight.run.checkpoint import Checkpoint, State
-from headlight.run.example import NOTHING_SEEN, Example, Seekable, digest_with, place_in
+from headlight.run.checkpoint import SHARD_ELEMENTS, Checkpoint, State
+from headlight.run.example import (
+    NOTHING_SEEN,
+    Example,
+    ShardReader,
+    digest_with,
+    read_shards,
+)
 from headlight.run.progress import Progress
 from headlight.run.shards import BatchJob, ShardRunner
 
@@ -31,8 +36,8 @@ def run(
     with the same bits as one that was not. Memory holds a shard or two, never the corpus.
 
     Args:
-        examples: The corpus; when resuming, from its beginning again.  Where iterating gives a
-            `headlight.run.example.Seekable`, what is done is passed over, and else made again.
+        examples: The corpus; when resuming, from its beginning again.  Of one that is
+            `headlight.run.example.Sharded`, what is done is passed over, and else made again.
         work: What to do with it.
         folder: Where to keep the state, made if need be; None keeps it in memory only. Its lock is
             the caller's, see `headlight.run.checkpoint.locked`.
@@ -49,7 +54,7 @@ def run(
             or if memory does not even suffice for one example.
         RunInterruptedError: if the user pressed Ctrl-C.
     """
-    settings = {**signature, "shard_size": work.shard_size}
+    settings = settings_of(signature, work)
     checkpoint = None
     if folder is not None:
         checkpoint = Checkpoint(make_folder(folder, error=RunError), settings)
@@ -58,7 +63,7 @@ def run(
         return state
     engine = _Engine(work, state, checkpoint, progress)
     try:
-        return engine.go_on(iter(examples))
+        return engine.go_on(read_shards(examples, work.shard_size))
     except KeyboardInterrupt:
         raise RunInterruptedError(_how_to_go_on(engine.state, folder)) from None
 
@@ -79,60 +84,61 @@ class _Engine(Generic[E]):
         self.progress = progress
         self.shards = ShardRunner(work, progress)
 
-    def go_on(self, examples: Iterator[E]) -> State:
-        self._skip(examples)
+    def go_on(self, reader: ShardReader[E]) -> State:
+        self._skip(reader)
         while not self.state.finished:
-            state = measure_shard(self.shards, self.state, examples)
-            state = state.merged() if state.finished else state
+            state = self.state if reader.at_end else measure_shard(self.shards, self.state, reader)
+            state = state.merged() if reader.at_end else state
             if self.checkpoint:
                 self.checkpoint.save(state)
             self.state = state
         return self.state
 
-    def _skip(self, examples: Iterator[E]) -> None:
-        skip_done(examples, self.state)
+    def _skip(self, reader: ShardReader[E]) -> None:
+        skip_done(reader, self.state)
         if self.state.examples and self.progress is not None:  # an empty bar counts as false
             self.progress.skip(self.state.examples, self.state.tokens)
 
 
-def measure_shard(shards: ShardRunner[E], state: State, examples: Iterator[E]) -> State:
-    """The state once the next shard is measured; a shard that is not full is the last one."""
-    shard = list(islice(examples, shards.work.shard_size))
-    digest = state.digest
+def settings_of(signature: Mapping[str, Any], work: BatchJob[Any]) -> dict[str, Any]:
+    """Everything that a state depends on, how the corpus is cut included."""
+    return {**signature, SHARD_ELEMENTS: work.shard_size}
+
+
+def measure_shard(shards: ShardRunner[E], state: State, reader: ShardReader[E]) -> State:
+    """The state once the next shard is measured."""
+    shard, counts = reader.take()
+    digest = NOTHING_SEEN
     for example in shard:
         digest = digest_with(digest, example)
-    tally = shards.measure(shard)
     found = State(
-        tree=Tree().push(tally) if shard else Tree(),
+        tree=Tree().push(shards.measure(shard)),
+        shards=1,
         examples=len(shard),
         tokens=shards.tokens(shard),
         digest=digest,
-        finished=len(shard) < shards.work.shard_size,
-        place=place_in(examples),
+        read=reader.digest,
+        counts=counts,
     )
     return state.joined(found)
 
 
-def skip_done(examples: Iterator[E], state: State) -> None:
+def skip_done(reader: ShardReader[E], state: State) -> None:
     """Pass over what is done, and make sure that it is what was done.
 
     Args:
-        examples: from the beginning of the corpus; where they can be passed over without being
-            made, from anywhere before.
+        reader: at the beginning of the corpus.
         state: behind what is done.
 
     Raises:
-        RunError: the corpus begins with other examples.
+        RunError: the corpus begins otherwise.
     """
-    if state.place is not None and isinstance(examples, Seekable):
-        if not examples.go_to(state.place):
-            raise _changed(state)
-        return
-    digest, passed = NOTHING_SEEN, 0
-    for example in islice(examples, state.examples):
-        digest, passed = digest_with(digest, example), passed + 1
-    if digest != state.digest:
-        raise _changed(state, f", which has only {passed} now" if passed < state.examples else "")
+    for passed in range(state.shards):
+        if reader.at_end:
+            raise _changed(state, f", and it ends after {passed} of {state.shards} shards now")
+        reader.skip()
+    if state.shards and reader.digest != state.read:
+        raise _changed(state)
 
 
 def _changed(state: State, shorter: str = "") -> RunError:

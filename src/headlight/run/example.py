@@ -1,12 +1,16 @@
-"""What a run needs to know of an example, and the digest of many."""
+"""What a run needs to know of an example, the digest of many, and a corpus shard by shard."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Generic, Protocol, runtime_checkable
 
 import numpy as np
+from typing_extensions import TypeVar
 
-NOTHING_SEEN = hashlib.sha256(b"headlight corpus 1").hexdigest()
+_DIGEST = "examples:"
+_BITS = 256
+NOTHING_SEEN = f"{_DIGEST}{0:0{_BITS // 4}x}"
 """The digest of no examples."""
 
 
@@ -31,31 +35,99 @@ class Example(Protocol):
         """Ids for the decoder, if there is one."""
 
 
+E = TypeVar("E", bound=Example)
+E_co = TypeVar("E_co", bound=Example, covariant=True)
+
+
 @runtime_checkable
-class Seekable(Protocol):
-    """An iterator over examples that can pass over many without making them."""
+class ShardReader(Protocol[E_co]):
+    """One iteration over a corpus, shard by shard."""
 
-    def place(self) -> Mapping[str, Any] | None:
-        """Where the next example is, as JSON; None where examples cannot be passed over."""
+    @property
+    def at_end(self) -> bool:
+        """Whether there is no shard any more."""
 
-    def go_to(self, place: Mapping[str, Any]) -> bool:
-        """Go forward to a place; whether what is before it is what it was when it was noted."""
+    @property
+    def digest(self) -> str:
+        """Of what was read so far, whether examples were made of it or not."""
+
+    def take(self, most: int | None = None) -> tuple[Sequence[E_co], Mapping[str, int]]:
+        """The examples of the next shard, or the first of them, and what became of its elements.
+
+        What became of them are counts by name; there are none where that is not known.
+        """
+
+    def skip(self) -> None:
+        """Pass over the next shard; where that is possible, without making its examples."""
 
 
-def place_in(examples: object) -> Mapping[str, Any] | None:
-    """Where the next example is, if the iterator knows."""
-    return examples.place() if isinstance(examples, Seekable) else None
+@runtime_checkable
+class Sharded(Protocol[E_co]):
+    """A corpus that knows how it is cut: where a shard begins depends on nothing but its texts."""
+
+    def shards(self, size: int) -> ShardReader[E_co]:
+        """Begin to read it, in shards of so many elements at most."""
+
+
+def read_shards(examples: Iterable[E], size: int) -> ShardReader[E]:
+    """Begin to read a corpus shard by shard.
+
+    Args:
+        examples: A corpus that is `Sharded`, or any examples: then a shard has `size` of them, and
+            what is passed over is made all the same.
+        size: Elements in a shard at most.
+    """
+    return examples.shards(size) if isinstance(examples, Sharded) else _Listed(examples, size)
+
+
+class _Listed(Generic[E]):
+    """Examples of which nothing is known but their order."""
+
+    def __init__(self, examples: Iterable[E], size: int) -> None:
+        self._examples: Iterator[E] = iter(examples)
+        self._size = size
+        self._next: list[E] = []
+        self.digest = NOTHING_SEEN
+        self._advance()
+
+    @property
+    def at_end(self) -> bool:
+        return not self._next
+
+    def take(self, most: int | None = None) -> tuple[Sequence[E], Mapping[str, int]]:
+        examples = self._next[:most]
+        self._advance()
+        return examples, {}
+
+    def skip(self) -> None:
+        self._advance()
+
+    def _advance(self) -> None:
+        for example in self._next:
+            self.digest = digest_with(self.digest, example)
+        self._next = list(islice(self._examples, self._size))
 
 
 def digest_with(digest: str, example: Example) -> str:
-    """The digest of a corpus that goes on with one more example.
+    """The digest of a corpus with one example more.
 
-    It is a chain: SHA-256 over the digest so far, and ids, segments and target, each with its
-    length before it. So a run can stop and go on, and two corpora have the same digest only if the
-    model sees the same in the same order. Names of files do not matter.
+    It is a sum: of SHA-256 over ids, segments and target of each example, each with its length
+    before it, modulo 2^256.  So parts of a corpus may be read by different processes, and two
+    corpora have the same digest only if the model sees the same examples in them, equally often.
+    Names of files do not matter.
     """
-    chain = hashlib.sha256(bytes.fromhex(digest))
+    content = hashlib.sha256()
     for part in (example.ids, example.segments, example.target):
-        numbers = np.array([len(part), *part], dtype="<i8")
-        chain.update(numbers.tobytes())
-    return chain.hexdigest()
+        content.update(np.array([len(part), *part], dtype="<i8").tobytes())
+    return join_digests(digest, f"{_DIGEST}{content.hexdigest()}")
+
+
+def join_digests(one: str, other: str) -> str:
+    """The digest of two parts of a corpus together."""
+    total = sum(int(digest.removeprefix(_DIGEST), 16) for digest in (one, other))
+    return f"{_DIGEST}{total % 2**_BITS:0{_BITS // 4}x}"
+
+
+def is_digest(text: str) -> bool:
+    """Whether it is a digest of this kind; earlier versions made others."""
+    return text.startswith(_DIGEST)

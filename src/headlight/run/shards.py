@@ -21,7 +21,7 @@ class BatchJob(Generic[E]):
         batches: A shard in, the batches out, as positions in the shard, each exactly once.
         length: The number of tokens of an example.
         out_of_memory: Whether an error means that a smaller batch may succeed.
-        shard_size: Examples between two checkpoints; a kill loses at most so many.
+        shard_size: Elements of the corpus in a shard at most; a kill loses no more of them.
     """
 
     measure: Callable[[Sequence[E]], Tally]

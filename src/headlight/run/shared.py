@@ -4,21 +4,23 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import repeat
 from typing import Any, Generic, TypeVar
 
 from headlight.errors import RunInterruptedError
 from headlight.files import Location
-from headlight.reduce import Tally, Tree
-from headlight.run.blocks import Block, BlockFolder, blocks_done, workers_in
+from headlight.reduce import Tally
+from headlight.run.blocks import Block, BlockFolder, blocks_done, examples_in, workers_in
 from headlight.run.checkpoint import Checkpoint, State
-from headlight.run.engine import measure_shard, skip_done
-from headlight.run.example import Example, digest_with, place_in
+from headlight.run.engine import measure_shard, settings_of, skip_done
+from headlight.run.example import Example, ShardReader, read_shards
 from headlight.run.progress import Progress
 from headlight.run.shards import BatchJob, ShardRunner
 
 E = TypeVar("E", bound=Example)
 
+MERGE = "merge"
+"""What a process claims that puts the blocks together."""
 POLL = 0.2
 """Seconds between two looks at what others have done; five times as many after a while."""
 
@@ -39,8 +41,8 @@ def run_shared(
 
     Args:
         examples: The corpus, from its beginning; it is read to its end, and again if another
-            process did not finish what it had begun.  Where iterating gives a
-            `headlight.run.example.Seekable`, blocks of others are passed over.
+            process did not finish what it had begun.  Of one that is
+            `headlight.run.example.Sharded`, blocks of others are passed over.
         work: What to do with it.
         folder: Where blocks are kept; all processes see it.
         signature: All settings that the result depends on, as JSON.
@@ -52,13 +54,14 @@ def run_shared(
             run in it, or memory does not even suffice for one example.
         RunInterruptedError: the user pressed Ctrl-C.
     """
-    settings = {**signature, "shard_size": work.shard_size}
-    # What a process did alone before others joined it.
-    begun = Checkpoint(folder, settings).begin(resume=True)
+    settings = settings_of(signature, work)
+    checkpoint = Checkpoint(folder, settings)
+    # What a process did alone before others joined it, or all that others have merged.
+    begun = checkpoint.begin(resume=True)
     if begun.finished:
         return begun
     blocks = BlockFolder(folder, settings, hardware)
-    worker = _Worker(work, blocks, progress)
+    worker = _Worker(work, blocks, checkpoint, progress)
     try:
         return worker.finish(examples, begun)
     except KeyboardInterrupt:
@@ -74,118 +77,113 @@ class _Worker(Generic[E]):
 
     work: BatchJob[E]
     blocks: BlockFolder
+    checkpoint: Checkpoint
     progress: Progress | None
-    others: dict[Block, int] = field(default_factory=dict)
-    """How many examples blocks have that others were at when they were looked at last."""
-    shown: set[Block] = field(default_factory=set)
-    """Blocks whose examples the progress knows."""
+    others: set[str] = field(default_factory=set)
+    """Names of blocks that others were at when they were looked at last."""
+    shown: set[str] = field(default_factory=set)
+    """Names of blocks whose examples the progress knows."""
 
     def finish(self, examples: Iterable[E], begun: State) -> State:
-        while True:
-            self.blocks.check_there()
-            blocks = self._pass(iter(examples), begun)
-            waiting = [block for block in blocks if not self.blocks.is_done(block)]
-            left = self._wait(waiting)
-            self._look()
-            if not left:
-                return self._merged(begun, blocks)
-
-    def _pass(self, examples: Iterator[E], begun: State) -> list[Block]:
-        """Go through the corpus once, and measure what nobody is at: all blocks that there are.
-
-        What others have read is not read here, until a block behind it is measured.
-        """
         if begun.examples and self.progress is not None:
             self.progress.skip(begun.examples, begun.tokens)
-        behind, reached = begun, State()  # of what is passed over; of what was read
-        first = begun.examples // self.work.shard_size
+        while True:
+            self.blocks.check_there()
+            blocks = self._pass(read_shards(examples, self.work.shard_size), begun)
+            left = self._wait([block for block in blocks if not self.blocks.is_done(block)])
+            self._look()
+            if not left:
+                return self._merge(begun, blocks)
+
+    def _pass(self, reader: ShardReader[E], begun: State) -> list[Block]:
+        """Go through the corpus once, and measure what nobody is at: all blocks that there are."""
+        skip_done(reader, begun)
+        first = begun.shards
         blocks: list[Block] = []
-        while not behind.finished:
-            block = Block(first, behind.digest)
-            blocks.append(block)
-            mine = not self.blocks.is_done(block) and self.blocks.claim(block.name)
-            known = None if mine else self.blocks.end_of(block)
-            if known is None:
-                if behind is not reached:
-                    skip_done(examples, behind)
-                reached = known = behind.joined(self._read(examples, block, mine=mine))
-                self.blocks.note_end(block, known, measured=mine)
+        while not reader.at_end:
+            block = Block(first, reader.digest)
+            if not self.blocks.is_done(block) and self.blocks.claim(block.name):
+                self._measure(reader, block)
                 self._look()
-            if block not in self.shown:
-                self.others[block] = known.examples - behind.examples
-            behind = known
+            else:
+                self._skip(reader, block)
+            blocks.append(block)
             first += block.shards
-        if behind is not reached:
-            skip_done(examples, behind)
         return blocks
 
-    def _read(self, examples: Iterator[E], block: Block, *, mine: bool) -> State:
-        """Measure a block, or leave it to others; what is known behind it, of it alone."""
-        found = self._measure(examples, block) if mine else self._pass_over(examples, block)
-        return replace(found, tree=Tree())
+    def _skip(self, reader: ShardReader[E], block: Block) -> None:
+        """Leave a block to others."""
+        if block.name not in self.shown:
+            self.others.add(block.name)
+        for _ in range(block.shards):
+            if not reader.at_end:
+                reader.skip()
 
-    def _pass_over(self, examples: Iterator[E], block: Block) -> State:
-        digest, passed, tokens = block.digest, 0, 0
-        wanted = block.shards * self.work.shard_size
-        for example in islice(examples, wanted):
-            digest, passed = digest_with(digest, example), passed + 1
-            tokens += self.work.length(example)
-        return State(
-            examples=passed,
-            tokens=tokens,
-            digest=digest,
-            finished=passed < wanted,
-            place=place_in(examples),
-        )
-
-    def _measure(self, examples: Iterator[E], block: Block) -> State:
+    def _measure(self, reader: ShardReader[E], block: Block) -> None:
         """Measure a block and keep it."""
         alive = partial(self.blocks.beat, block.name)
         work = replace(self.work, measure=_with_beats(self.work.measure, alive))
         shards = ShardRunner(work, self.progress)
-        state = State(digest=block.digest)
-        self.shown.add(block)  # as its batches come
-        self.others.pop(block, None)
+        state = State()
+        self.shown.add(block.name)  # as its batches come
+        self.others.discard(block.name)
         try:
             self.blocks.check_corpus(block)
             for _ in range(block.shards):
-                state = measure_shard(shards, state, examples)
-                if state.finished:
-                    break
+                if not reader.at_end:
+                    state = measure_shard(shards, state, reader)
             self.blocks.keep(block, state)
         finally:
             self.blocks.release(block.name)
-        return state
 
     def _look(self) -> None:
         """Show how far all workers are."""
         if self.progress is None:
             return
-        for block in [each for each in self.others if self.blocks.is_done(each)]:
-            self.shown.add(block)
-            self.progress.advance(self.others.pop(block), 0)
         folder = self.blocks.folder
-        self.progress.share(workers_in(folder), len(blocks_done(folder)))
+        done = blocks_done(folder)
+        for name in self.others.intersection(done):
+            self.progress.advance(examples_in(folder, name), 0)
+        self.shown |= self.others.intersection(done)
+        self.others.difference_update(done)
+        self.progress.share(workers_in(folder), len(done))
 
     def _wait(self, waiting: list[Block]) -> bool:
         """Wait for what others are at; whether one of them has given up, so that work is left."""
-        waited = 0.0
+        pauses = _pauses()
         while waiting := [block for block in waiting if not self.blocks.is_done(block)]:
             if any(self.blocks.is_abandoned(block.name) for block in waiting):
                 # It may have been finished between the two looks.
                 return not all(self.blocks.is_done(block) for block in waiting)
-            pause = POLL if waited < 10 * POLL else 5 * POLL
             self._look()
-            time.sleep(pause)
-            waited += pause
+            time.sleep(next(pauses))
         return False
 
-    def _merged(self, begun: State, blocks: list[Block]) -> State:
-        """All blocks in the order of the corpus."""
-        state = begun
-        for block in blocks:
-            state = state.joined(self.blocks.read(block))
-        return state.merged()
+    def _merge(self, begun: State, blocks: list[Block]) -> State:
+        """All blocks in the order of the corpus, by one process for all."""
+        pauses = _pauses()
+        while not self.blocks.claim(MERGE):
+            time.sleep(next(pauses))
+            self.blocks.check_there()
+        try:
+            done = self.checkpoint.begin(resume=True)
+            if done.finished:  # by another
+                return done
+            state = begun
+            for block in blocks:
+                self.blocks.beat(MERGE)
+                state = state.joined(self.blocks.read(block))
+            state = state.merged()
+            self.checkpoint.save(state)
+            return state
+        finally:
+            self.blocks.release(MERGE)
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds between looks at what others have done."""
+    yield from repeat(POLL, 10)
+    yield from repeat(5 * POLL)
 
 
 def _with_beats(measure: Callable[..., Tally], beat: Callable[[], None]) -> Callable[..., Tally]:

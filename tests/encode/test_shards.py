@@ -1,0 +1,101 @@
+"""Shards of a corpus: where they begin, what is passed over, and that the rest is what it was."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, strategies as st
+
+from headlight.encode import Counts, Encoded, Examples, examples
+from headlight.encode.examples import ExampleShards, Recipe
+
+SIZE = 3
+
+
+class Corpus:
+    """Words, each of which becomes as many examples as it has letters, and knows its number."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.encoded: list[str] = []
+
+    def examples(self) -> Examples:
+        return Examples(Recipe(self.words, lambda word: (word,), self._encode, unknown=ord("x")))
+
+    def _encode(self, elements: list[str], counts: Counts) -> Iterator[Encoded]:
+        self.encoded += elements
+        for word in elements:
+            counts.documents += 1
+            counts.empty += not word
+            for letter in word:
+                yield Encoded(f"{counts.documents}:{word}", (ord(letter),), (0,), (3,), (0,))
+
+
+def read(shards: ExampleShards) -> list[tuple]:
+    """What is left, shard by shard, with the digest of what was read behind each."""
+    found = []
+    while not shards.at_end:
+        found.append((*map(list, shards.take()), shards.digest))
+    return found
+
+
+words = st.lists(st.text("axy", max_size=3), max_size=12)
+
+
+@given(words, st.integers(1, 5), st.integers(0, 12))
+def test_behind_what_is_passed_over_everything_is_as_it_was(
+    found: list[str], size: int, passed: int
+) -> None:
+    corpus = Corpus(found)
+    whole = read(corpus.examples().shards(size))
+    assert corpus.encoded == found
+    other = Corpus(found)
+    shards = other.examples().shards(size)
+    for _ in whole[:passed]:
+        shards.skip()
+    assert read(shards) == whole[passed:]
+    assert other.encoded == found[passed * size :]
+
+
+@given(words, st.integers(1, 5))
+def test_shards_hold_what_iterating_gives(found: list[str], size: int) -> None:
+    together, by_shards = Corpus(found).examples(), Corpus(found).examples()
+    expected = list(together)
+    shards, made, counts = by_shards.shards(size), [], Counts()
+    while not shards.at_end:
+        some, counted = shards.take()
+        made += some
+        for name, count in counted.items():
+            setattr(counts, name, getattr(counts, name) + count)
+    assert made == expected
+    assert counts == together.counts == by_shards.counts
+
+
+def test_of_the_first_examples_no_more_is_counted() -> None:
+    shards = Corpus(["ax", "", "xx"]).examples().shards(SIZE)
+    some, counts = shards.take(1)
+    assert [each.ids for each in some] == [(ord("a"),)]
+    assert (counts["examples"], counts["documents"], counts["empty"]) == (1, 1, 0)
+    assert shards.at_end
+
+
+def test_a_shard_of_long_elements_has_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examples, "CHARACTERS", 2)
+    corpus = Corpus(["aaaa", "aa", "a", "a", "a", "aaaaaaa", "a"])
+    sizes = []
+    shards = corpus.examples().shards(SIZE)
+    while not shards.at_end:
+        before = len(corpus.encoded)
+        shards.take()
+        sizes.append(len(corpus.encoded) - before)
+    assert sizes == [2, 3, 1, 1]
+
+
+@pytest.mark.parametrize("changed", [0, 5, 6])
+def test_a_change_is_noticed_where_it_was_read(changed: int) -> None:
+    found = [chr(97 + number) for number in range(9)]
+    now = [word if number != changed else "z" for number, word in enumerate(found)]
+    before, after = (Corpus(each).examples().shards(SIZE) for each in (found, now))
+    for _ in range(2):
+        before.skip()
+        after.skip()
+    assert (before.digest == after.digest) == (changed == 6)
