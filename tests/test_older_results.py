@@ -78,7 +78,7 @@ def test_the_same_study_finds_the_same_today(name: str, models: dict[str, Captur
     added = {each for each in found.data_vars if str(each).endswith("_error")} - set(before)
     found = found.drop_vars(added)
     assert set(found.data_vars) == set(before.data_vars)
-    assert found.attrs["corpus_digest"] == before.attrs["corpus_digest"]
+    assert found.attrs["examples"] == before.attrs["examples"]
     drawn = {"pairs_sample", "frequency_sample", "points"}  # by the names of texts, formerly paths
     for variable in set(found.data_vars) - drawn:
         spearman = "spearman" in str(variable)  # rounding may change which of two is larger

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,9 +100,26 @@ def test_a_worker_that_ends_early_is_one_sentence(
 
     monkeypatch.setattr("headlight.workers._start", start)
     folder = RunFolder(path=tmp_path, workers=2)
-    working = local_workers(find_study("survey"), {}, folder, torch.device("cpu"))
+    working = local_workers(find_study("survey"), {}, folder, model("bert"))
     with pytest.warns(RuntimeWarning, match=message), working:
         pass
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_workers_trust_code_if_the_user_does(
+    trust: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    def start(command: list[str], errors) -> subprocess.Popen[bytes]:
+        commands.append(command)
+        return subprocess.Popen([sys.executable, "-c", ""])
+
+    monkeypatch.setattr("headlight.workers._start", start)
+    trusted = replace(model("bert"), trust_remote_code=trust)
+    with local_workers(find_study("survey"), {}, RunFolder(path=tmp_path, workers=3), trusted):
+        pass
+    assert ["--trust-remote-code" in command for command in commands] == [trust, trust]
 
 
 @pytest.mark.usefixtures("small_shards")

@@ -61,9 +61,15 @@ def run_study(
         if mine.shared and mine.place is not None:  # for those who join or ask how far it is
             write_configuration(repeats, mine.place)
         if mine.on_ray:
-            take = partial(take_part, repeats, str(mine.place), str(Path.cwd()))
+            take = partial(
+                take_part,
+                repeats,
+                str(mine.place),
+                str(Path.cwd()),
+                trust_remote_code=model.trust_remote_code,
+            )
             ray_workers(take, mine, show=options.get("progress", True))
-        with local_workers(study, repeats, mine, model.transformer.device):
+        with local_workers(study, repeats, mine, model):
             result = study.run(source, model, settings, folder=mine, **options)
         if mine.place is not None:
             pages = write_pages(result, source, surveys, model, mine.place) if surveys else {}
@@ -71,13 +77,17 @@ def run_study(
     return result
 
 
-def take_part(configuration: Mapping[str, Any], folder: str, home: str) -> None:
+def take_part(
+    configuration: Mapping[str, Any], folder: str, home: str, *, trust_remote_code: bool = False
+) -> None:
     """Be one of the workers of a run, in a process that knows nothing else of it.
 
     Args:
         configuration: what repeats the run, see `configuration`.
         folder: of the run.
         home: the working directory of the first process, from which paths are meant.
+        trust_remote_code: whether the user lets code run that comes with the model; no config file
+            says so.
 
     Raises:
         HeadlightError: see `run_study`.
@@ -92,6 +102,7 @@ def take_part(configuration: Mapping[str, Any], folder: str, home: str) -> None:
             model,
             tokenizer,
             **loading,
+            trust_remote_code=trust_remote_code,
             head=required_head(study, settings),
             layers=getattr(settings, "layers", None),
         )

@@ -175,4 +175,5 @@ def load(
         captured.name,
         captured.revision,
         captured.tokenizer_problem,
+        captured.trust_remote_code,
     )

@@ -18,6 +18,7 @@ import yaml
 from torch import distributed
 
 from headlight.analysis.folder import JOIN, RESULT, RunFolder
+from headlight.capture import CapturedModel
 from headlight.errors import RunError, UsageError
 from headlight.files import Location, remove_partials
 from headlight.run import show_progress
@@ -67,7 +68,7 @@ def check_workers(study: Study, source: Any, folder: RunFolder, objects: Sequenc
 
 @contextmanager
 def local_workers(
-    study: Study, configuration: Mapping[str, Any], folder: RunFolder, device: torch.device
+    study: Study, configuration: Mapping[str, Any], folder: RunFolder, model: CapturedModel
 ) -> Iterator[None]:
     """Processes that join the run in the folder, as long as the block lasts.
 
@@ -78,7 +79,7 @@ def local_workers(
         study: which.
         configuration: what repeats the run, as a config file holds it.
         folder: of the run.
-        device: of the model; of several GPUs each process takes another.
+        model: which each process loads again; of several GPUs each takes another.
     """
     others = folder.processes - 1
     if not others:
@@ -90,11 +91,12 @@ def local_workers(
         config.write_text(yaml.safe_dump(options, allow_unicode=True), encoding="utf-8")
         command = [sys.executable, "-m", "headlight", study.name.replace("_", "-")]
         command += ["--config", str(config), "--out", str(folder.place), "--workers", JOIN]
+        command += ["--trust-remote-code"] if model.trust_remote_code else []
         logs = [Path(scratch) / f"{number}.log" for number in range(others)]
         started = []
         for number, log in enumerate(logs):
             errors = stack.enter_context(log.open("wb"))
-            place = ["--device", device_of(device, number + 1)]
+            place = ["--device", device_of(model.transformer.device, number + 1)]
             started.append(_start([*command, *place], errors))
         try:
             yield
@@ -136,6 +138,7 @@ def of_process(
         yield folder
         return
     _check_together(study, folder)
+    distributed.barrier(group=processes)  # the first may still be writing what it did before
     with TemporaryDirectory() as scratch:
         own = folder
         if folder.place is not None and processes.rank():

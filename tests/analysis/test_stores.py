@@ -8,7 +8,7 @@ from headlight import files
 from headlight.analysis import passes
 from headlight.analysis.folder import RunFolder
 from headlight.errors import RunError, RunInterruptedError, UsageError
-from headlight.result import load
+from headlight.result import load, save
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from interruptions import interrupted_after
@@ -62,6 +62,16 @@ def test_a_run_in_a_store_is_replaced_only_if_that_is_said(address: str) -> None
         survey(texts(5), found, SETTINGS, folder=folder, progress=False)
     folder = RunFolder(path=address, overwrite=True)
     assert survey(texts(5), found, SETTINGS, folder=folder, progress=False).attrs["examples"] == 5
+
+
+def test_a_result_of_an_earlier_version_is_not_taken_for_another_corpus(tmp_path: Path) -> None:
+    found = model("bert")
+    kept = survey(texts(3), found, SETTINGS, folder=RunFolder(path=tmp_path), progress=False)
+    save(kept.assign_attrs(corpus_digest="14f21a04"), tmp_path / "result.nc")
+    folder = RunFolder(path=tmp_path, resume=True)
+    with pytest.raises(RunError, match=r"by an earlier version .* --overwrite"):
+        survey(texts(3), found, SETTINGS, folder=folder, progress=False)
+    assert load(tmp_path / "result.nc").attrs["examples"] == 3
 
 
 def test_a_store_that_cannot_be_reached_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,9 @@ from headlight.capture.removal import heads_removed
 from headlight.capture.replacement import attention_replaced
 from headlight.capture.value_map import value_map
 from headlight.encode import encode_one
-from headlight.errors import HeadlightError
+from headlight.errors import HeadlightError, RunInterruptedError
 from headlight.studies.catalogue import STUDIES
+from interruptions import interrupted_after
 from studies.models import model, saved, texts, tokenizer
 from two_processes import shared, together
 
@@ -114,6 +115,27 @@ def test_the_first_process_keeps_the_run(tmp_path: Path) -> None:
     assert (refused, identity) == other[1:]
     whole = model("llama").identity()
     assert {name for name in identity if identity[name] != whole.get(name)} == {"processes"}
+
+
+def resumed(_: int, folder: Path) -> list[Any]:
+    """One survey in a go, and one that is interrupted and gone on with."""
+    read, out = texts(11, longest=6), folder / "run"
+    survey = partial(headlight.survey, read, model=captured(folder), progress=False)
+    with (
+        mock.patch("headlight.api.write_report"),
+        mock.patch("headlight.analysis.batch_runner.SHARD", 4),
+    ):
+        whole = survey()
+        with interrupted_after(2), pytest.raises(RunInterruptedError, match="8 examples"):
+            survey(out=out)
+        return [whole, survey(out=out, resume=True)]
+
+
+def test_what_was_interrupted_is_resumed_by_all_processes(tmp_path: Path) -> None:
+    saved("llama", tmp_path / "model")
+    for whole, found in together(resumed, tmp_path):
+        assert found.drop_attrs().identical(whole.drop_attrs())
+        assert found.attrs["examples"] == 11
 
 
 def refusal(action: Callable[[], object]) -> str:

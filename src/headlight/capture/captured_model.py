@@ -42,6 +42,8 @@ class CapturedModel:
         name: what the user called it.
         revision: commit of the hub, or digest of the weights.
         tokenizer_problem: why there is no tokenizer, where that is known.
+        trust_remote_code: whether the user let code run that comes with the model, so that workers
+            which load it again may do so as well.
     """
 
     transformer: PreTrainedModel
@@ -49,6 +51,7 @@ class CapturedModel:
     name: str = "model"
     revision: str = "unknown"
     tokenizer_problem: str = ""
+    trust_remote_code: bool = False
     _fitting: Any = field(default=None, init=False, repr=False)
     _promised: bool = field(default=False, init=False, repr=False)
     _digest: str = field(default="", init=False, repr=False)

@@ -134,7 +134,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     found = _revision(source, network, revision)
     if place is not None:
         network = network.to(place)
-    return CapturedModel(network.eval(), tokenizer, label, found, problem)
+    return CapturedModel(network.eval(), tokenizer, label, found, problem, trust_remote_code)
 
 
 def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
