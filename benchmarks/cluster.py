@@ -5,60 +5,57 @@ import statistics
 import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 
 import ray
 import torch
 
 import headlight
 from benchmarks.timing import rounds
+from headlight.analysis.batch_runner import SHARD
 from headlight.capture.loading import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT
 
-SHORT, LONG = 256, 2560
+SHORT, LONG = SHARD, 10 * SHARD
 """Texts of one shard and of ten, each of which is a block; what both cost is for starting, for the
 report, and the like."""
 SHARDS = 9
 """That the long run has more."""
-COPIES = 10
-"""Of the sample corpus, so that there are enough texts."""
 LENGTH = 48
 
 
 class Surveyor:
-    """Surveys copies of the sample corpus again and again; the model is loaded once."""
+    """Surveys corpora again and again; the model is loaded once."""
 
-    def __init__(self, corpus: str) -> None:
+    def __init__(self) -> None:
         torch.set_num_threads(1)
         self._model = headlight.load(EMBEDDED_NAME)
-        self._corpus = corpus
 
-    def survey(self, workers: str | None, number: int) -> None:
+    def survey(self, workers: str | None, corpus: Path, number: int) -> None:
         """One run in a folder of its own."""
         folder = Path(tempfile.mkdtemp())
         try:
             found = headlight.survey(
-                self._corpus,
+                corpus,
                 model=self._model,
                 out=folder / "run",
                 workers=workers,
-                pairs=True,
-                max_examples=number,
+                format="lines",
                 max_length=LENGTH,
                 progress=False,
             )
         finally:
             shutil.rmtree(folder)
         if found.attrs["examples"] != number:
-            raise ValueError(f"the corpus has only {found.attrs['examples']} texts.")
+            raise ValueError(f"the corpus has {found.attrs['examples']} texts.")
 
 
 def main(count: int = 3) -> list[tuple[str, str, str, str]]:
     """Rows of the table: what, measured, target, remark."""
     with tempfile.TemporaryDirectory() as folder:
-        corpus = Path(folder) / "corpus.txt"
-        corpus.write_text(f"{Path(SAMPLE_TEXT).read_text()}\n\n" * COPIES)
-        times = _times(str(corpus), count)
+        times = _times(_corpora(Path(folder)), count)
     rows = []
     for way, name in (("worker", "one worker"), ("ray", "one Ray worker")):
         shards = [
@@ -73,22 +70,39 @@ def main(count: int = 3) -> list[tuple[str, str, str, str]]:
             (f"{name} ÷ plain engine", f"{statistics.median(shards):.2f}×", "≤ 1.1×", remark)
         )
     shard = statistics.median(_more(times, "plain")) / SHARDS
-    remark = f"{SHORT} pairs of {LENGTH} tokens; Ray started and model loaded before"
+    remark = f"{SHORT} texts of up to {LENGTH} tokens; Ray started and model loaded before"
     return [*rows, ("a shard by the plain engine", f"{shard:.2f} s", "", remark)]
 
 
-def _times(corpus: str, count: int) -> dict[str, list[float]]:
-    ray.init("local", num_cpus=1, log_to_driver=False)
-    here, there = Surveyor(corpus), ray.remote(num_cpus=1)(Surveyor).remote(corpus)
-    ways: dict[str, Callable[[], object]] = {}
+def _corpora(folder: Path) -> dict[str, tuple[Path, int]]:
+    """Lines of the sample corpus, over and over: the files, and how many texts are in each."""
+    lines = [line for line in Path(SAMPLE_TEXT).read_text().splitlines() if line.strip()]
+    corpora = {}
     for name, number in (("short", SHORT), ("long", LONG)):
-        ways[f"plain {name}"] = partial(here.survey, None, number)
-        ways[f"worker {name}"] = partial(here.survey, "join", number)
-        ways[f"ray {name}"] = lambda number=number: ray.get(there.survey.remote("join", number))
+        path = folder / f"{name}.txt"
+        path.write_text("\n".join(islice(cycle(lines), number)))
+        corpora[name] = path, number
+    return corpora
+
+
+def _times(corpora: Mapping[str, tuple[Path, int]], count: int) -> dict[str, list[float]]:
+    ray.init("local", num_cpus=1, log_to_driver=False)
+    here = Surveyor()
+    there: Any = ray.remote(num_cpus=1)(Surveyor).remote()
+    ways: dict[str, Callable[[], object]] = {}
+    for name, corpus in corpora.items():
+        ways[f"plain {name}"] = partial(here.survey, None, *corpus)
+        ways[f"worker {name}"] = partial(here.survey, "join", *corpus)
+        ways[f"ray {name}"] = partial(_there, there, corpus)
     try:
         return rounds(ways, count)
     finally:
         ray.shutdown()
+
+
+def _there(surveyor: Any, corpus: tuple[Path, int]) -> None:
+    """A run by the worker on Ray."""
+    ray.get(surveyor.survey.remote("join", *corpus))
 
 
 def _more(times: Mapping[str, list[float]], way: str) -> list[float]:

@@ -111,6 +111,10 @@ def test_other_studies_of_all_kinds(study):
 
 
 def agrees(part, alone):
+    # Other processors round otherwise, which may change which of two has the higher rank.
+    ranked = [name for name in alone.data_vars if "spearman" in str(name)]
+    xarray.testing.assert_allclose(part[ranked], alone[ranked], atol=1e-3)
+    part, alone = part.drop_vars(ranked), alone.drop_vars(ranked)
     xarray.testing.assert_allclose(part, alone, rtol=1e-4, atol=1e-5)
     assert {str(n): v.dtype for n, v in part.variables.items() if v.dtype.kind != "U"} == {
         str(n): v.dtype for n, v in alone.variables.items() if v.dtype.kind != "U"
