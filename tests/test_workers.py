@@ -13,7 +13,7 @@ import torch
 import headlight
 from headlight.analysis.folder import RunFolder
 from headlight.cli.program import _run as command
-from headlight.errors import RunError, UsageError
+from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import location
 from headlight.run.blocks import PLAN
 from headlight.studies.catalogue import find_study
@@ -101,8 +101,25 @@ def test_a_worker_that_ends_early_is_one_sentence(
     monkeypatch.setattr("headlight.workers._start", start)
     folder = RunFolder(path=tmp_path, workers=2)
     working = local_workers(find_study("survey"), {}, folder, model("bert"))
-    with pytest.warns(RuntimeWarning, match=message), working:
+    with pytest.warns(HeadlightWarning, match=message), working:
         pass
+
+
+def test_on_the_terminal_a_warning_is_one_sentence() -> None:
+    code = """
+import sys, warnings
+from headlight.cli import program
+from headlight.errors import HeadlightWarning
+
+def run(arguments):
+    warnings.warn("a worker ended early.", HeadlightWarning)
+    return 0
+
+program._run = run
+program.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "note: a worker ended early.\n"
 
 
 @pytest.mark.parametrize("trust", [False, True])

@@ -81,3 +81,7 @@ class RunInterruptedError(RunError):
 
 class ResultError(HeadlightError):
     """A result file that cannot be read or written."""
+
+
+class HeadlightWarning(RuntimeWarning):
+    """Something went wrong, and the result is right all the same."""

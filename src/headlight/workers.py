@@ -19,7 +19,7 @@ from torch import distributed
 
 from headlight.analysis.folder import JOIN, RESULT, RunFolder
 from headlight.capture import CapturedModel
-from headlight.errors import RunError, UsageError
+from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import Location, remove_partials
 from headlight.run import show_progress
 from headlight.run.blocks import blocks_done, plans, release_claims
@@ -112,7 +112,7 @@ def local_workers(
         for reason in failed:
             warnings.warn(
                 f"a worker ended early, and others did its work: {reason}",
-                RuntimeWarning,
+                HeadlightWarning,
                 stacklevel=2,
             )
 

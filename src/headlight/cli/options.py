@@ -46,3 +46,20 @@ Trust = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+CompareModel = Annotated[
+    str | None, typer.Option(help="Another model or checkpoint, which the page compares it with.")
+]
+CompareRevision = Annotated[
+    str | None, typer.Option(help="Revision of that model; of the same model without one.")
+]
+
+
+def other_model(
+    model: str | None,
+    revision: str | None,
+    compare_model: str | None,
+    compare_revision: str | None,
+) -> tuple[str | None, str | None]:
+    """Name and revision of the model that another is compared with."""
+    own = revision if compare_model is None else None
+    return compare_model or model, compare_revision or own

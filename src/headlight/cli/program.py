@@ -2,6 +2,9 @@
 
 import re
 import sys
+import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import typer
@@ -9,7 +12,12 @@ import typer
 from headlight.analysis.allocator import keep_freed_memory
 from headlight.cli.application import app
 from headlight.cli.printing import complain, exit_code, guarded_terminal
-from headlight.errors import HeadlightError, RunInterruptedError, UsageError
+from headlight.errors import (
+    HeadlightError,
+    HeadlightWarning,
+    RunInterruptedError,
+    UsageError,
+)
 
 # The parser's own class of usage errors lies in typer or in click, as its version has it.
 ParserRefusal: Any = typer.BadParameter.__base__
@@ -18,11 +26,22 @@ ParserRefusal: Any = typer.BadParameter.__base__
 def main() -> None:
     """Run, and turn every refusal into one sentence and an exit code."""
     keep_freed_memory()
+    warnings.showwarning = partial(_show_warning, warnings.showwarning)
     with guarded_terminal() as output:
         code = _run(sys.argv[1:] or ["--help"])
         output.flush()
         code = code or exit_code(output.failure)
     sys.exit(code)
+
+
+def _show_warning(
+    show: Callable[..., None], message: Any, category: type[Warning], *place: Any, **more: Any
+) -> None:
+    """Our own as one sentence, those of libraries as they are."""
+    if issubclass(category, HeadlightWarning):
+        complain(f"note: {message}")
+    else:
+        show(message, category, *place, **more)
 
 
 PLAIN = {"integer": "a whole number", "number": "a number", "boolean": "yes or no"}

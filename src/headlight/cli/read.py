@@ -10,7 +10,17 @@ from headlight.analysis.folder import RESULT
 from headlight.attribution_settings import AttributionSettings
 from headlight.cli.arguments import command_line, demand_place, load
 from headlight.cli.notes import unknown_tokens
-from headlight.cli.options import Device, ModelName, Precision, Revision, TokenizerName, Trust
+from headlight.cli.options import (
+    CompareModel,
+    CompareRevision,
+    Device,
+    ModelName,
+    Precision,
+    Revision,
+    TokenizerName,
+    Trust,
+    other_model,
+)
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
@@ -100,13 +110,8 @@ def read(
         str | None,
         typer.Option(help="Another text: the page shows both, and how each head differs."),
     ] = None,
-    compare_model: Annotated[
-        str | None,
-        typer.Option(help="Another model or checkpoint, which the page compares likewise."),
-    ] = None,
-    compare_revision: Annotated[
-        str | None, typer.Option(help="Revision of that model; of the same model without one.")
-    ] = None,
+    compare_model: CompareModel = None,
+    compare_revision: CompareRevision = None,
     json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
     revision: Revision = None,
@@ -152,8 +157,8 @@ def read(
 
     reading, other = read_by(model, revision, text), None
     if compares:
-        own = revision if compare_model is None else None
-        other = read_by(compare_model or model, compare_revision or own, compare_text or text)
+        name, at = other_model(model, revision, compare_model, compare_revision)
+        other = read_by(name, at, compare_text or text)
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.

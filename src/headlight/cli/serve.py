@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headlight.cli.arguments import load
-from headlight.cli.options import Device, ModelName, Precision, Revision, TokenizerName, Trust
+from headlight.cli.options import (
+    CompareModel,
+    CompareRevision,
+    Device,
+    ModelName,
+    Precision,
+    Revision,
+    TokenizerName,
+    Trust,
+    other_model,
+)
 from headlight.cli.printing import say
 from headlight.errors import MissingHeadError, UsageError
 
@@ -42,13 +52,8 @@ def serve(
             help="Let other machines reach it, if the host is none that only this one can reach.",
         ),
     ] = False,
-    compare_model: Annotated[
-        str | None,
-        typer.Option(help="Another model or checkpoint, which the page can compare it with."),
-    ] = None,
-    compare_revision: Annotated[
-        str | None, typer.Option(help="Revision of that model; of the same model without one.")
-    ] = None,
+    compare_model: CompareModel = None,
+    compare_revision: CompareRevision = None,
     model: ModelName = None,
     revision: Revision = None,
     device: Device = "auto",
@@ -72,8 +77,7 @@ def serve(
         first = model_with_head()
         if compare_model is None and compare_revision is None:
             return first, None
-        own = revision if compare_model is None else None
-        name, at = compare_model or model, compare_revision or own
+        name, at = other_model(model, revision, compare_model, compare_revision)
         return first, load(name, at, device, dtype, trust_remote_code, tokenizer)
 
     run(
