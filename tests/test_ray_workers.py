@@ -106,6 +106,21 @@ def test_without_a_cluster_at_the_address_is_one_sentence(monkeypatch) -> None:
         work_on_ray(die, "ray://a:1", done=lambda: 0)
 
 
+def test_without_a_cluster_there_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("A text.")
+    with pytest.raises(UsageError, match="no Ray cluster at ray://not an address"):
+        headlight.survey(
+            tmp_path / "corpus.txt", out=tmp_path / "run", workers="ray://not an address"
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_the_client_is_one_sentence(monkeypatch) -> None:
+    monkeypatch.setattr("headlight.run.ray_workers.find_spec", lambda name: name != "grpc" or None)
+    with pytest.raises(UsageError, match=r"workers on ray://a:1 need grpc; pip install"):
+        work_on_ray(die, "ray://a:1", done=lambda: 0)
+
+
 def test_a_survey_on_ray_has_the_bits_of_one_process(cluster: object, tmp_path: Path) -> None:
     (tmp_path / "corpus.txt").write_text("".join(f"Text {i} of {i % 7}.\n" for i in range(300)))
     asked = {"max_length": 16, "format": "lines", "progress": False}

@@ -24,7 +24,14 @@ from headlight.studies.catalogue import Study, find_study
 from headlight.studies.heads.settings import SurveySettings
 from headlight.vocabulary import GRADIENT
 from headlight.word_alignment.settings import INPUT_MEASURES
-from headlight.workers import at_home, check_workers, local_workers, of_process, ray_workers
+from headlight.workers import (
+    at_home,
+    check_workers,
+    local_workers,
+    of_process,
+    on_cluster,
+    ray_workers,
+)
 
 
 def run_study(
@@ -54,7 +61,7 @@ def run_study(
     processes = processes_of(model.transformer)
     if processes is not None and processes.rank():
         options["progress"] = False
-    with of_process(study, folder, processes) as own, own.opened() as mine:
+    with of_process(study, folder, processes) as own, on_cluster(own), own.opened() as mine:
         surveys = settings if isinstance(settings, SurveySettings) else None
         if surveys is not None and surveys.pages:
             check_can_be_read_again(source)

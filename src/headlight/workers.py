@@ -24,7 +24,7 @@ from headlight.files import Location, remove_partials
 from headlight.run import show_progress
 from headlight.run.blocks import blocks_done, plans, release_claims
 from headlight.run.checkpoint import FILE as CHECKPOINT
-from headlight.run.ray_workers import work_on_ray
+from headlight.run.ray_workers import connected, work_on_ray
 from headlight.studies.catalogue import Study
 
 if TYPE_CHECKING:
@@ -212,6 +212,20 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
         except subprocess.TimeoutExpired:
             each.kill()
             each.wait()
+
+
+@contextmanager
+def on_cluster(folder: RunFolder) -> Iterator[None]:
+    """With the Ray cluster connected on which workers are to be started, if they are.
+
+    Args:
+        folder: of the run, in which nothing is before there is a cluster.
+
+    Raises:
+        UsageError: Ray is not installed, or there is no cluster at the address.
+    """
+    with connected(str(folder.workers)) if folder.on_ray else nullcontext():
+        yield
 
 
 def ray_workers(take_part: Callable[[], object], folder: RunFolder, *, show: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from headlight.errors import HeadlightError, RunError, UsageError
@@ -41,7 +42,7 @@ def work_on_ray(
         RunError: workers are lost again and again, and nothing is finished.
         HeadlightError: what a worker raises.
     """
-    with _connected(address) as ray:
+    with connected(address) as ray:
         _Crew(ray, take_part, done).work(look, lose)
 
 
@@ -126,20 +127,29 @@ def _call(take_part: Callable[[], object]) -> None:
 
 
 @contextmanager
-def _connected(address: str) -> Iterator[Any]:
-    """Ray, connected; a connection of the caller's own is used, and stays."""
-    try:
-        import ray  # some seconds, and an extra
-    except ImportError as problem:
+def connected(address: str) -> Iterator[Any]:
+    """Ray, connected; a connection that is there already is used, and stays.
+
+    Args:
+        address: see `work_on_ray`.
+
+    Raises:
+        UsageError: Ray is not installed, or there is no cluster at the address.
+    """
+    client = address.startswith(PREFIX)
+    missing = [name for name in ("ray", *(["grpc"] if client else [])) if find_spec(name) is None]
+    if missing:
         raise UsageError(
-            "workers on Ray need it; pip install 'headlight-attention[ray]'."
-        ) from problem
+            f"workers on {address} need {missing[0]}; pip install 'headlight-attention[ray]'."
+        )
+    import ray  # some seconds
+
     if ray.is_initialized():
         yield ray
         return
     try:
-        ray.init(address if address.startswith(PREFIX) else None, log_to_driver=False)
-    except (ConnectionError, OSError, RuntimeError) as problem:
+        ray.init(address if client else None, log_to_driver=False)
+    except (ConnectionError, OSError, RuntimeError, ValueError) as problem:
         raise UsageError(
             f"there is no Ray cluster at {address} ({str(problem).splitlines()[0].rstrip('.')}); "
             "check the address."
