@@ -95,23 +95,23 @@ def test_a_node_may_leave_while_it_works(cluster, tmp_path: Path) -> None:
     assert finished(tmp_path) == 30
 
 
-def test_without_a_cluster_at_the_address_is_one_sentence(monkeypatch) -> None:
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-
+@pytest.fixture
+def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise ConnectionError("nobody answers\nfor 30 s")
 
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", refuse)
-    with pytest.raises(UsageError, match=r"no Ray cluster at ray://a:1 \(nobody answers\)"):
+
+
+@pytest.mark.usefixtures("nobody_answers")
+def test_without_a_cluster_at_the_address_is_one_sentence(tmp_path: Path) -> None:
+    message = r"no Ray cluster at ray://a:1 \(nobody answers\)"
+    with pytest.raises(UsageError, match=message):
         work_on_ray(die, "ray://a:1", done=lambda: 0)
-
-
-def test_without_a_cluster_there_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "corpus.txt").write_text("A text.")
-    with pytest.raises(UsageError, match="no Ray cluster at ray://not an address"):
-        headlight.survey(
-            tmp_path / "corpus.txt", out=tmp_path / "run", workers="ray://not an address"
-        )
+    with pytest.raises(UsageError, match=message):
+        headlight.survey(tmp_path / "corpus.txt", out=tmp_path / "run", workers="ray://a:1")
     assert not (tmp_path / "run").exists()
 
 
