@@ -37,7 +37,6 @@ def whole_study(subject: CapturedModel, batch: Batch, kind: Kind = "encoder") ->
     merged = Tally()
 
     def run() -> None:
-        nonlocal merged
         observer = NormsObserver(
             texts,
             occurrences,
@@ -49,7 +48,7 @@ def whole_study(subject: CapturedModel, batch: Batch, kind: Kind = "encoder") ->
         with subject.capture() as recorder:
             recorder.visit = observer.visit
             subject.run(batch)
-        merged = merged.merge(observer.tally())
+        merged.take(observer.tally())
 
     return run
 

@@ -31,6 +31,7 @@ from headlight.capture import (
     SequenceToSequence,
 )
 from headlight.capture.attention import _listeners, _patched
+from headlight.capture.objectives import NOTHING
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UsageError
@@ -222,6 +223,23 @@ def test_as_autograd_has_it_for_a_model_changed_by_hand(name: str) -> None:
 def test_the_loss_of_a_head(name: str) -> None:
     make, objective = HEADS[name]
     agrees(make(), batched(name), objective)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+def test_a_masked_language_model_projects_predicted_positions_only(name: str) -> None:
+    """Gradients and losses are those of a loss that reads all logits."""
+    build, objective = HEADS[name]
+    model, batch = build(), batched("BERT")
+    prepared = objective.prepare(batch)
+    whole = OwnObjective(lambda output, _: objective.loss(output, prepared), "all positions")
+    assert model.sites  # traced, with a pass that is not counted
+    rows: list[int] = []
+    head = model.transformer.get_output_embeddings()
+    head.register_forward_hook(lambda _, __, output: rows.append(output[..., 0].numel()))
+    one, other = (gradients(model, prepared, each) for each in (objective, whole))
+    assert rows == [int((prepared.labels != NOTHING).sum()), prepared.input_ids.numel()]
+    for number, record in one.items():
+        torch.testing.assert_close(record.gradient, other[number].gradient)
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "bart"])

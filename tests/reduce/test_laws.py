@@ -212,6 +212,22 @@ def test_merging_changes_no_operand_and_shares_no_memory(case: Case) -> None:
 
 
 @every_case
+def test_taking_is_merging_in_place(case: Case) -> None:
+    columns = case.columns(8, np.random.default_rng(3))
+    one, two = case.seen(columns, range(4)), case.seen(columns, range(4, 8))
+    merged = one.merge(two)
+    tally = Tally()
+    for each in (one, two):
+        tally.take(Tally({"a": each}))
+    assert_identical(tally["a"], merged)
+    tally["a"].update(*columns)
+    assert_identical(one, case.seen(columns, range(4)))
+    assert_identical(two, case.seen(columns, range(4, 8)))
+    with pytest.raises(ValueError, match="cannot merge"):
+        tally["a"].take(Moments((7,)))
+
+
+@every_case
 def test_computing_changes_nothing_and_shares_no_memory(case: Case) -> None:
     seen = case.seen(case.columns(4, np.random.default_rng(4)), range(4))
     before = seen.copy()

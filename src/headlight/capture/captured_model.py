@@ -16,6 +16,7 @@ from headlight.capture.backward import check_differentiable, frozen
 from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.finite import NotFiniteError, explained, require_finite
 from headlight.capture.identity import digest_of_weights, identity_of
+from headlight.capture.objectives.head_rows import only_predicted
 from headlight.capture.objectives.objective import Objective, Prepared
 from headlight.capture.precision import own_precision
 from headlight.capture.record import AttentionSite
@@ -260,6 +261,7 @@ class CapturedModel:
             torch.inference_mode(mode=False),
             torch.enable_grad(),
             recorder.taped() as tape,
+            only_predicted(self.transformer, objective, prepared),
         ):
             output = self.transformer(**self.inputs(prepared, side=side))
             losses = objective.loss(output, prepared)

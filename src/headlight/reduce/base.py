@@ -73,11 +73,23 @@ class Accumulator(ABC):
         Raises:
             ValueError: if `other` is of another kind or has other settings.
         """
-        if type(self) is not type(other) or self.settings() != other.settings():
-            raise ValueError(f"cannot merge {other!r} into {self!r}: they differ in settings")
+        self._check_mergeable(other)
         merged = self.copy()
         merged._absorb(other)
         return merged
+
+    def take(self, other: Any, /) -> None:
+        """See what `other` has as well, in place: `merge` without a copy; `other` does not change.
+
+        Raises:
+            ValueError: if `other` is of another kind or has other settings.
+        """
+        self._check_mergeable(other)
+        self._absorb(other)
+
+    def _check_mergeable(self, other: Any) -> None:
+        if type(self) is not type(other) or self.settings() != other.settings():
+            raise ValueError(f"cannot merge {other!r} into {self!r}: they differ in settings")
 
     def arrays(self) -> dict[str, Array]:
         """Copies of the whole state, by field."""

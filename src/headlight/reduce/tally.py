@@ -66,6 +66,18 @@ class Tally(Mapping[str, Accumulator]):
             merged[name] = merged[name].merge(member) if name in merged else member.copy()
         return Tally(merged)
 
+    def take(self, other: "Tally", /) -> None:
+        """See what `other` has as well, in place: `merge` without a copy; `other` does not change.
+
+        Raises:
+            ValueError: if a name stands for accumulators with different settings.
+        """
+        for name, member in other.items():
+            if name in self:
+                self[name].take(member)
+            else:
+                self._members[name] = member.copy()
+
     def compute(self) -> dict[str, dict[str, Array]]:
         """The statistics of every member, by name."""
         return {name: member.compute() for name, member in self.items()}

@@ -71,7 +71,8 @@ class ShardRunner(Generic[E]):
             found = self._attempt(batch)
             if found is not None:
                 self._tell(batch)
-                return seen.merge(found)
+                seen.take(found)
+                return seen
             self._shrink(batch)
         half = _half(batch)
         return self._measured(batch[half:], self._measured(batch[:half], seen))

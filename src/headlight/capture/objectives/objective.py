@@ -134,7 +134,10 @@ def losses_of(
             "this batch was prepared for another objective; let this one prepare the batch."
         )
     chosen = labels != NOTHING
-    picked = logits[chosen]  # before the softmax, which costs as much as the head itself
+    every = logits.dim() > labels.dim()  # or rows of these alone, see `only_predicted`
+    picked = (
+        logits[chosen] if every else logits
+    )  # before the softmax, which costs as much as the head itself
     if picked.dtype in (torch.float16, torch.bfloat16):
         picked = picked.float()
     errors = picked.new_zeros(labels.shape)
