@@ -1,5 +1,5 @@
 // The colour ramps of the page, as they stand in its style sheet, in 256 steps.
-const STEPS = 21;
+const STEPS = 21, UNKNOWN = 256;
 let ramps = new Map(), variables = new Map();
 
 const channels = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
@@ -15,7 +15,7 @@ export function rampOf(name) {
     const place = (level / 255) * (STEPS - 1), left = Math.min(Math.floor(place), STEPS - 2), part = place - left;
     found[level] = packed(stops[left].map((from, at) => Math.round(from + (stops[left + 1][at] - from) * part)));
   }
-  found[256] = packed(channels(style.getPropertyValue("--none").trim()));
+  found[UNKNOWN] = packed(channels(style.getPropertyValue("--none").trim()));
   ramps.set(name, found);
   return found;
 }
@@ -33,11 +33,24 @@ export const hex = (word) => `#${[0, 8, 16].map((shift) => ((word >> shift) & 25
 
 /** The step of a value: by its root, so that small ones are seen; two-sided around the middle. */
 export const level = (value, top, twoSided) => {
-  if (Number.isNaN(value)) return 256;
+  if (Number.isNaN(value)) return UNKNOWN;
   const share = Math.sqrt(Math.min(Math.abs(value) / top, 1));
   if (twoSided) return Math.round(127.5 + Math.sign(value) * 127.5 * share);
   return value > 0 ? Math.round(255 * share) : 0;
 };
+
+/** The steps of all values of a map, as `level` gives them. */
+export function levels(values, top, twoSided) {
+  const found = new Uint16Array(values.length);
+  for (let place = 0; place < values.length; place += 1) {
+    const value = values[place], size = (value < 0 ? -value : value) / top, share = Math.sqrt(size < 1 ? size : 1);
+    // To add a half and cut is to round, and what is stored is cut.
+    if (Number.isNaN(value)) found[place] = UNKNOWN;
+    else if (twoSided) found[place] = 128 + (value < 0 ? -127.5 : 127.5) * share;
+    else found[place] = value > 0 ? 255 * share + 0.5 : 0;
+  }
+  return found;
+}
 
 /** A pen for a canvas of this size in CSS pixels, emptied; one of the same size keeps its memory. */
 export function sharp(canvas, width, height) {

@@ -99,7 +99,8 @@ function stored(kind, measure, layer, head) {
   if (about.cells === null || whole) {
     const codes = whole ?? blobs.get(`${name}/codes`).subarray(head * rows * columns, (head + 1) * rows * columns);
     for (let row = 0, place = 0; row < rows; row += 1) {
-      for (let column = 0; column < columns; column += 1, place += 1) found[place] = levels[codes[place]] * scale[row];
+      const unit = scale[row];
+      for (const end = place + columns; place < end; place += 1) found[place] = levels[codes[place]] * unit;
     }
     return found;
   }
@@ -107,7 +108,8 @@ function stored(kind, measure, layer, head) {
   const keys = new Uint16Array(blobs.get(`${name}/keys`).buffer), codes = blobs.get(`${name}/codes`);
   found.fill(NaN);
   for (let row = 0, place = first; row < rows; row += 1) {
-    for (let cell = 0; cell < cells; cell += 1, place += 1) found[row * columns + keys[place]] = levels[codes[place]] * scale[row];
+    const before = row * columns, unit = scale[row];
+    for (const end = place + cells; place < end; place += 1) found[before + keys[place]] = levels[codes[place]] * unit;
   }
   return found;
 }
@@ -117,7 +119,11 @@ function product(kind, sources, layer, head) {
   if (sources.length === 1) return weight;
   const columns = shapeOf(kind)[1];
   const lengths = floats(blobs.get(`${kind}/${sources[1]}/${layer}/codes`)).subarray(head * columns, (head + 1) * columns);
-  return weight.map((value, place) => value * lengths[place % columns]);
+  const found = new Float32Array(weight.length);
+  for (let first = 0; first < found.length; first += columns) {
+    for (let column = 0; column < columns; column += 1) found[first + column] = weight[first + column] * lengths[column];
+  }
+  return found;
 }
 
 function difference(kind, [one, other], layer, head) {

@@ -1,5 +1,5 @@
 // The maps of one head side by side, with one cursor for all of them.
-import { hex, level, pixelate, rampOf, sharp, variable } from "./colours.js";
+import { hex, level, levels, pixelate, rampOf, sharp, variable } from "./colours.js";
 import { measuresOf } from "./numbers.js";
 import { DIFFERENCE, state } from "./state.js";
 import { explanationOf, isTwoSided, scaleOf, shortOf, shown } from "./measures.js";
@@ -61,8 +61,7 @@ const known = new WeakMap();
 function stepsOf(view, top, twoSided) {
   const before = known.get(view);
   if (before?.top === top) return before.steps;
-  const steps = new Uint16Array(view.length);
-  for (let place = 0; place < view.length; place += 1) steps[place] = level(view[place], top, twoSided);
+  const steps = levels(view, top, twoSided);
   known.set(view, { top, steps });
   return steps;
 }
@@ -71,7 +70,7 @@ function stepsOf(view, top, twoSided) {
 function image(view, measure, rows, columns, top) {
   const ramp = rampOf(scaleOf(measure)), twoSided = isTwoSided(measure);
   const least = Math.sqrt(state.least), middle = twoSided ? 127.5 : 0, reach = twoSided ? 127.5 : 255;
-  const shades = ramp.map((shade, step) => (step < 256 && Math.abs(step - middle) < least * reach ? ramp[Math.round(middle)] : shade));
+  const shades = !least ? ramp : ramp.map((shade, step) => (step < 256 && Math.abs(step - middle) < least * reach ? ramp[Math.round(middle)] : shade));
   const steps = stepsOf(view, top, twoSided);
   return pixelate(small, columns.length, rows.length, (pixels) => {
     for (let place = 0; place < steps.length; place += 1) pixels[place] = shades[steps[place]];

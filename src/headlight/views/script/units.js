@@ -111,18 +111,39 @@ export function viewOf(measure, layer = state.layer, head = state.head) {
 
 /** The largest size in a map that is coloured; special tokens are not counted while they are faint. */
 export function topOf(view) {
+  const { name } = units(), before = tops.get(view);
+  if (before?.name === name) return before.top;
+  const top = (state.special === "faint" ? largestPlain(view) : largestOf(view)) || 1;
+  tops.set(view, { name, top });
+  return top;
+}
+
+/** @type {WeakMap<Float32Array, {name: string, top: number}>} */
+const tops = new WeakMap();
+
+/** Of numbers that are not known a comparison is false. */
+function largestOf(view) {
+  let most = 0, least = 0;
+  for (let place = 0; place < view.length; place += 1) {
+    const value = view[place];
+    if (value > most) most = value;
+    if (value < least) least = value;
+  }
+  return Math.max(most, -least);
+}
+
+function largestPlain(view) {
   const { rows, columns } = units();
-  const faint = state.special === "faint";
   let most = 0;
   rows.forEach((row, at) => {
-    if (faint && row.special) return;
+    if (row.special) return;
     for (let column = 0; column < columns.length; column += 1) {
-      if (faint && columns[column].special) continue;
+      if (columns[column].special) continue;
       const size = Math.abs(view[at * columns.length + column]);
       if (size > most) most = size;
     }
   });
-  return most || 1;
+  return most;
 }
 
 /** The rows that are looked at. */
