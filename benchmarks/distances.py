@@ -110,7 +110,7 @@ def main(count: int = 9) -> list[tuple[str, str, str, str]]:
         (
             "the same with the capture",
             f"{whole:.2f}×",
-            "",
+            "≤ 1.5×",
             f"the capture alone {ratio(times, 'capture', 'forward'):.2f}×",
         ),
         (
