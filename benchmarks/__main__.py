@@ -36,6 +36,7 @@ from benchmarks import (
     memory,
     norms,
     readers,
+    shares,
     startup,
     survey,
     view,
@@ -58,6 +59,7 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
     "exclusivity": ("Adversaries", exclusivity),
     "view": ("The view of a text", view),
     "cluster": ("Workers", cluster),
+    "shares": ("Where the time goes", shares),
     "memory": ("Memory", memory),
     "long": ("Long texts", long),
     "startup": ("Starting", startup),
@@ -89,8 +91,9 @@ def section(name: str) -> str:
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     day = datetime.now(UTC).date().isoformat()
     threads = torch.get_num_threads()
+    note = f"{part.NOTE}\n\n" if hasattr(part, "NOTE") else ""
     return (
-        f"## {title}\n\n| what | measured | aim | remark |\n|---|---|---|---|\n{table}\n\n"
+        f"## {title}\n\n{note}| what | measured | aim | remark |\n|---|---|---|---|\n{table}\n\n"
         f"{day}, {processor()}, {threads} thread{'s' if threads > 1 else ''}, torch "
         f"{torch.__version__}, transformers {transformers.__version__}, Python "
         f"{platform.python_version()}.\n"
