@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from transformers import GPT2LMHeadModel
 
-BATCHES, TEXTS, LENGTH, PIECES = 4, 8, 128, 1000
-ROUNDS = 3
+BATCHES, TEXTS, LENGTH, PIECES = 2, 8, 128, 1000
+ROUNDS = 2
 NAMES = ("entropy", "previous", "first", "norm_previous", "norm_first")
 """What is found for each head: a row of means."""
 
