@@ -14,9 +14,8 @@ import xarray
 from headlight import files
 from headlight.analysis.folder import PAGES
 from headlight.analysis.plan import StudyPlan
-from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
 from headlight.capture import CapturedModel
-from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import ResultError, UsageError
 from headlight.files import Location
@@ -38,8 +37,7 @@ def check_can_be_read_again(source: TextSource) -> None:
     Raises:
         UsageError: it is one.
     """
-    read_once = isinstance(source, Corpus) and source.once
-    if source == "-" or isinstance(source, Iterator) or read_once:
+    if is_read_once(source):
         raise UsageError(
             "pages of passages need a corpus that can be read again; save it to a file, or leave "
             "out pages."

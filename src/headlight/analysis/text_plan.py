@@ -1,6 +1,6 @@
 """Plans of studies that read a corpus of texts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -98,6 +98,12 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         all_kinds=settings.kind == ALL,
         query_block=settings.query_block if isinstance(settings, QueryBlockSettings) else 0,
     )
+
+
+def is_read_once(source: object) -> bool:
+    """Whether a corpus cannot be read again: standard input, or an iterator."""
+    read_once = isinstance(source, Corpus) and source.once
+    return source == "-" or isinstance(source, Iterator) or read_once
 
 
 def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:

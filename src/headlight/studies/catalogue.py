@@ -126,9 +126,6 @@ STUDIES: dict[str, Study] = {
             "text_or_labelled",
             "AblationSettings",
             "Michel et al. 2019, Section 3; Kobayashi et al. 2020",
-            no_sentence=(
-                "what a removed head changes in one text is seen by `what_if`, and in the app"
-            ),
         ),
         Study(
             "identifiability",

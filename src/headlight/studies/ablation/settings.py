@@ -33,6 +33,8 @@ class AblationSettings(TextSettings, BootstrapSettings):
             ``label``.
         class_names: for a classifier: what the corpus calls the classes, in the order of the
             model's outputs; by default the model's own names, or numbers from 0.
+        sentences: of a language model, keep for the heads without which predictions move most a
+            stretch of text around a prediction that moves most, for the report.
     """
 
     kind: Kind | None = None
@@ -42,6 +44,7 @@ class AblationSettings(TextSettings, BootstrapSettings):
     columns: tuple[str, ...] | None = None
     label_column: str | None = None
     class_names: tuple[str, ...] | None = None
+    sentences: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,7 +11,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.places import places_of
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import run_study
-from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
 from headlight.capture import CapturedModel, Objective, Prepared, default_objective
 from headlight.capture.tasks import task_of
 from headlight.encode.batch import Batch
@@ -19,6 +19,7 @@ from headlight.errors import UsageError
 from headlight.run import State
 from headlight.studies.ablation.observer import AblationObserver
 from headlight.studies.ablation.outputs import Outputs
+from headlight.studies.ablation.passages import most_changed
 from headlight.studies.ablation.result import dataset
 from headlight.studies.ablation.settings import AblationSettings
 
@@ -87,8 +88,12 @@ def run(
             outputs = Outputs.of_words(batch)
         return AblationObserver(plan.model, batch, examples, outputs, plan.sites, settings)
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        return dataset(state.tally, places_of(settings.by, plan.sites), plan.sites)
+    def to_dataset(one: Pass, state: State) -> xarray.Dataset:
+        found = dataset(state.tally, places_of(settings.by, plan.sites), plan.sites)
+        shown = settings.sentences and "head_kl" in found and not is_read_once(source)
+        if one.objective is None or not shown:
+            return found
+        return found.merge(most_changed(found, plan, one.objective))
 
     return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
 

@@ -21,6 +21,10 @@ MICHEL = "Michel et al. (2019), Section 3"
 NAMED = 5
 """Heads that stand out by name in the picture of lengths."""
 
+KEPT = ("layer", "head", "left", "token", "right", "kl", "before", "before_share", "after",
+        "after_share")  # fmt: skip
+"""What is kept of a passage."""
+
 COLUMNS = {
     "kl": "KL",
     "kl_low": "low",
@@ -149,8 +153,36 @@ def _heads(result: xr.Dataset) -> Section:
         f"{frame['KL'].median():.2g}.{of_loss}",
         MICHEL,
         [Drawing("heads", "", "Divergence and change of the loss without each head.", draw)],
-        [_table("heads", "Without each head, the most moving first", frame)],
+        [*_passages(result), _table("heads", "Without each head, the most moving first", frame)],
     )
+
+
+def _passages(result: xr.Dataset) -> list[Table]:
+    """Where a prediction moves most without the most moving heads, if texts were kept."""
+    if not result.sizes.get("passage"):
+        return []
+    kept = {name: result[f"passage_{name}"].values for name in KEPT}
+    frame = pd.DataFrame(
+        {
+            "head": list(map(head_name, kept["layer"].tolist(), kept["head"].tolist())),
+            "with all heads": _choices(kept["before"], kept["before_share"]),
+            "without it": _choices(kept["after"], kept["after_share"]),
+            "KL": kept["kl"],
+            "text": [
+                " ".join(part for part in (left, f"⟦{token.strip()}⟧", right) if part)
+                for left, token, right in zip(
+                    kept["left"], kept["token"], kept["right"], strict=True
+                )
+            ],
+        }
+    )
+    caption = "Where, in the first texts, the model predicts most differently at ⟦this token⟧"
+    return [Table("passages", caption, frame, {"KL": ".2f"})]
+
+
+def _choices(tokens: np.ndarray, shares: np.ndarray) -> list[str]:
+    pairs = zip(tokens, shares, strict=True)
+    return [f"{str(token).strip()} ({share:.0%})" for token, share in pairs]
 
 
 def _lengths(result: xr.Dataset) -> Section:
