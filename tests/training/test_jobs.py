@@ -1,5 +1,8 @@
 """Models trained one by one or in processes: what is there is not trained again."""
 
+import os
+import subprocess
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -89,3 +92,28 @@ def test_a_process_that_is_killed_is_one_sentence(trainer, monkeypatch):
     monkeypatch.setattr("headlight.training.jobs.ProcessPoolExecutor", Broken)
     with pytest.raises(RunError, match=r"ended from outside.*--resume and fewer --processes"):
         run_all(trainer, [Job("a"), Job("b")], 2, lambda job: None)
+
+
+def test_a_script_need_not_guard_against_its_own_processes(tmp_path):
+    """Which would otherwise run it again, from its beginning."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import pathlib\n"
+        "from headlight.training import run_all\n"
+        "from training.test_jobs import Counter, Job\n"
+        "folder = pathlib.Path(__file__).parent\n"
+        "run_all(Counter(folder), [Job('a'), Job('b')], 2, lambda job: print(job.name))\n"
+        "print(__spec__, pathlib.Path(__file__).name)\n"
+    )
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, script],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    *trained, last = done.stdout.splitlines()
+    assert sorted(trained) == ["a", "b"]
+    assert last == "None script.py"

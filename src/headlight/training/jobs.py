@@ -2,6 +2,7 @@
 
 import multiprocessing
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -97,7 +98,8 @@ def run_all(
     with ProcessPoolExecutor(
         min(processes, len(waiting)), context, initializer=_enter, initargs=(trainer,)
     ) as pool:
-        futures = {pool.submit(_run, job): job for job in waiting}
+        with _without_script():
+            futures = {pool.submit(_run, job): job for job in waiting}
         try:
             for future in as_completed(futures):
                 future.result()
@@ -109,6 +111,25 @@ def run_all(
             ) from problem
         finally:
             pool.shutdown(cancel_futures=True)  # models that are begun are finished, and kept
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """Within the block new processes do not run the script of the first one.
+
+    They would, to know what is defined in it, and begin all over again where it says nothing of
+    ``__main__``.  Nothing that is sent to them is defined there.
+    """
+    script = sys.modules["__main__"]
+    known = vars(script)
+    hidden: dict[str, Any] = {
+        name: known.pop(name) for name in ("__spec__", "__file__") if name in known
+    }
+    script.__spec__ = None
+    try:
+        yield
+    finally:
+        known.update(hidden)
 
 
 @contextmanager
