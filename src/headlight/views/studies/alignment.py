@@ -22,6 +22,9 @@ from headlight.vocabulary import head_name
 STEP_NAMES = {"input": "reads the word (AWI)", "output": "predicts the word (AWO)"}
 """What a row of cross-attention speaks of."""
 RATES = ("error_rate", "low", "high", "precision", "recall")
+COLUMNS = {"layer": "best layer", "error_rate": "AER"}
+"""What columns of tables of the report are called, if not as in `best_layers`."""
+SHOWN_RATES = ("AER", *RATES[1:], "mean of layers")
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -91,8 +94,8 @@ def _best_layer(cell: xr.Dataset, measure: str, step: str, of: str) -> dict[str,
 def _measures(result: xr.Dataset) -> Section:
     frame = best_layers(result)
     named = [str(n) if n >= 0 else "" for n in frame["layer"]]
-    frame = frame.assign(layer=named).rename(columns={"layer": "best layer"})
-    shown = [name for name in (*RATES, "mean of layers") if name in frame]
+    frame = frame.assign(layer=named).rename(columns=COLUMNS)
+    shown = [name for name in SHOWN_RATES if name in frame]
     return Section(
         "measures",
         "Which measure links words best",
@@ -110,9 +113,9 @@ def _measures(result: xr.Dataset) -> Section:
 
 def _extractions(result: xr.Dataset) -> Section:
     frame = best_layers(result).drop(columns="step")
-    frame = frame.rename(columns={"measure": "extraction", "layer": "best layer"})
+    frame = frame.rename(columns={"measure": "extraction", **COLUMNS})
     frame["best layer"] = frame["best layer"].map(str)
-    shown = [name for name in (*RATES, "mean of layers") if name in frame]
+    shown = [name for name in SHOWN_RATES if name in frame]
     return Section(
         "extractions",
         "Which extraction links words best",
