@@ -95,7 +95,7 @@ def test_a_typed_text_is_seen(page, address, model):
         shown = float(
             re.search(r"weight (\d+(\.\d)?)%", view.locator("#readout").inner_text()).group(1)
         )
-        key = int(re.search(r"k=(\d+)", page.url).group(1))
+        key = chosen_key(page)
         expected = float(weight.sel(layer=layer, query=2, key=key))
         assert shown == pytest.approx(100 * expected, abs=1.2)
     # What needs the cells of all layers fetches them.
@@ -211,6 +211,12 @@ def test_what_if_the_head_attended_otherwise(page, address, model):
     assert chosen in view.locator("#head-title").inner_text()
 
 
+def chosen_key(page) -> int:
+    """Which the address says, a moment after it was chosen."""
+    page.wait_for_url(re.compile(r"k=\d+"))
+    return int(re.search(r"k=(\d+)", page.url).group(1))
+
+
 def test_two_texts_are_compared(page, address, model):
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
@@ -227,7 +233,7 @@ def test_two_texts_are_compared(page, address, model):
         headlight.load(model).read(text).weight.sel(layer=layer, head=head)
         for text in (TEXT, "the cat sees a cat")
     )
-    key = int(re.search(r"k=(\d+)", page.url).group(1))
+    key = chosen_key(page)
     shown = re.search(r"difference ([-+]?\d+(\.\d)?)%", view.locator("#readout").inner_text())
     expected = 100 * float(second[2, key] - first[2, key])
     assert float(shown.group(1)) == pytest.approx(expected, abs=2.0)
@@ -241,7 +247,7 @@ def test_two_models_are_compared(page, model, tmp_path):
         view.locator("#text button").nth(2).click()
         said = view.locator("#readout", has_text="weight, difference").inner_text()
         layer, head = (int(view.locator(f"#{name}").input_value()) for name in ("layer", "head"))
-        key = int(re.search(r"k=(\d+)", page.url).group(1))
+        key = chosen_key(page)
         first, second = (
             float(headlight.load(each).read(TEXT).weight.sel(layer=layer, head=head)[2, key])
             for each in (model, other)

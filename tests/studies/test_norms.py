@@ -146,9 +146,22 @@ CLOSE = {"rtol": 1e-4, "atol": 2e-3}
 
 
 def assert_equal(one: xarray.Dataset, other: xarray.Dataset) -> None:
+    """The same numbers; correlations of ranks within what both say that they may be off.
+
+    The first token of a causal model has one vector in all texts, and by which bits it differs from
+    batch to batch is up to the processor.
+    """
     assert set(one.data_vars) == set(other.data_vars)
-    for name in one.data_vars:
+    bounds = {str(name) for name in one.data_vars if str(name).endswith("_error_bound")}
+    ranked = {name.removesuffix("_error_bound") for name in bounds}
+    for name in set(one.data_vars) - bounds - ranked:
         np.testing.assert_allclose(one[name], other[name], err_msg=str(name), **CLOSE)
+    for name in ranked:
+        off = one[f"{name}_error_bound"].fillna(0) + other[f"{name}_error_bound"].fillna(0)
+        apart = abs(
+            one[name].fillna(0) - other[name].fillna(0)
+        )  # of what is constant there is none
+        assert bool((apart <= off + CLOSE["atol"]).all()), name
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])

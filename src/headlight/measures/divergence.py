@@ -140,7 +140,7 @@ def divergence(
     Returns:
         nats, between 0 and queries × ln 2, symmetric, with zeros on the diagonal; on the CPU.  Rows
         in float32 are computed in float32: over a hundred queries the error is below 1e-5 of a
-        divergence of 0.01 nats per query, and at most about 5e-8 nats per query below that.
+        divergence of 0.01 nats per query, and at most about 2e-7 nats per query below that.
 
     Raises:
         UsageError: the smoothing is out of its range.
