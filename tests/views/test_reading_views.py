@@ -12,6 +12,8 @@ from rich.console import Console
 from headlight.errors import ResultError, UnknownNameError
 from headlight.views import parse_page, reading_json, reading_page, reading_terminal
 from headlight.views.container import header_text, pack
+from headlight.views.page import AROUND
+from headlight.views.script import joined_script
 from views.pages import Page
 from views.sample_results import reading_sample
 
@@ -151,3 +153,17 @@ def test_narrow_terminals_are_not_overrun():
 def test_unknown_measures_are_refused_by_name():
     with pytest.raises(UnknownNameError, match=r"'nrom'\. Did you mean 'norm'"):
         reading_terminal(reading_sample(), "nrom", 3)
+
+
+def test_what_is_around_the_numbers_fits_into_its_room():
+    reading = reading_sample(12, 12)
+    numbers = sum(map(len, pack(reading).texts().values()))
+    around = len(reading_page(reading).encode()) - numbers
+    tokens = 8e3  # what 127 of them add to the header
+    assert around + tokens < 1e6 * AROUND
+
+
+def test_the_script_comes_without_its_comments():
+    written = joined_script()
+    assert "/**" not in written
+    assert not re.search(r"^ *//", written, re.MULTILINE)
