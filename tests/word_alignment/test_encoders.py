@@ -270,7 +270,7 @@ def test_a_report_of_an_encoder(data: Path) -> None:
     ]  # fmt: skip
     best = result["similarity_error_rate"].sel(extraction="match").min()
     frame = shown["extractions"].frame.set_index("extraction")
-    assert frame.loc["match", "error_rate"] == pytest.approx(float(best))
+    assert frame.loc["match", "AER"] == pytest.approx(float(best))
     assert list(shown["layers"].frame["layer"]) == [0, 1, 2]
     page = study_page(result)
     assert "Which extraction links words best" in page
