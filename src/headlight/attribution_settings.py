@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings
-from headlight.vocabulary import Embeddings
+from headlight.vocabulary import Embeddings, MatrixPrecision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +20,9 @@ class AttributionSettings(Settings):
         seed: of the directions.
         embeddings: what x_i is: ``sum`` of token, segment and position embeddings, or the
             ``output`` of all embedding layers, which the first block is given.
+        precision: of products of matrices of an estimate: ``highest`` is that of the model;
+            ``medium`` may multiply float32 as bfloat16 and add in float32, where the processor does
+            that faster; what it changes is small beside the error of an estimate.
         memory: bytes that tangents may take.
     """
 
@@ -28,4 +31,5 @@ class AttributionSettings(Settings):
     directions: Annotated[int, Range(minimum=2)] = 16
     seed: int = 0
     embeddings: Embeddings = "sum"
+    precision: MatrixPrecision = "highest"
     memory: Annotated[AtLeast1, NO_EFFECT] = 2**30

@@ -37,6 +37,9 @@ QueryPooling = Literal["mean", "first", "max"]
 Embeddings = Literal["sum", "output"]
 """What an input token is: the sum of its embeddings, or what the first block is given."""
 
+MatrixPrecision = Literal["highest", "medium"]
+"""Of products of float32 matrices, as `torch.set_float32_matmul_precision` names it."""
+
 CATEGORY_LABELS = {
     "cls": "[CLS]",
     "sep": "[SEP]",

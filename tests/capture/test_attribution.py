@@ -14,7 +14,7 @@ from torch.autograd.functional import jacobian
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from architectures import ARCHITECTURES, T5, WIDE
-from headlight.capture import AttributionSettings, CapturedModel, attribute
+from headlight.capture import AttributionSettings, CapturedModel, attribute, load_model
 from headlight.capture.attention import _listeners, _patched
 from headlight.capture.attribution.forward import portions
 from headlight.capture.attribution.methods import random_frame
@@ -278,6 +278,18 @@ def test_estimates_are_unbiased_within_their_own_errors() -> None:
     # The root makes it a little too small, by about the square of the error.
     assert (errors.mean(0).abs() < 4 * spread / len(runs) ** 0.5 + spread.square() * 4).all()
     assert 0.8 < float((errors.square().mean() / told.square().mean()).sqrt()) < 1.25
+
+
+def test_a_lower_precision_of_products_is_small_beside_the_error_of_the_estimate() -> None:
+    model, batch = load_model(), batch_of("BERT")
+    highest, medium = (
+        attribute(model, batch, AttributionSettings(directions=8, precision=name))
+        for name in ("highest", "medium")
+    )
+    assert highest.standard_error is not None
+    changed = (medium.contribution - highest.contribution).abs().mean()
+    assert changed < 0.2 * highest.standard_error.mean()
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_with_as_many_probes_as_dimensions_an_estimate_is_exact() -> None:

@@ -1,9 +1,22 @@
-"""The precision that a model was loaded in, whatever the program around is doing."""
+"""The precision that a model was loaded in, whatever the program around does, and a lower one."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
+
+from headlight.vocabulary import MatrixPrecision
+
+
+@contextmanager
+def matrix_precision(name: MatrixPrecision) -> Iterator[None]:
+    """Within the block, products of float32 matrices of the whole process have this precision."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @contextmanager

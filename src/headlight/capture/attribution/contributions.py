@@ -19,6 +19,7 @@ from headlight.capture.attribution.methods import (
 )
 from headlight.capture.attribution.model_run import prepared
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.precision import matrix_precision
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.vocabulary import Kind
@@ -91,7 +92,8 @@ def _attribute_one(
         if settings.method == "exact":
             return exact(run, settings.memory)
         generator = generator_of(text, settings.seed)
-        return estimate(run, settings.directions, generator, settings.memory)
+        with matrix_precision(settings.precision):
+            return estimate(run, settings.directions, generator, settings.memory)
 
 
 def _checked_kind(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind:

@@ -20,7 +20,7 @@ from headlight.settings import require_choice
 from headlight.studies.parser_probes.batches import Maps, ParserBatch, Vectors
 from headlight.studies.parser_probes.hidden_layer import pair_scores
 from headlight.studies.parser_probes.settings import Alignment
-from headlight.studies.parser_probes.weighted_maps import weighted_maps
+from headlight.studies.parser_probes.weighted_maps import OfPositions, weighted_maps
 from headlight.studies.word_maps.store import SPECIALS
 
 Logits = Float[Tensor, "sentence dependent candidate"]
@@ -117,10 +117,13 @@ class AttentionAndWords(Parser):
     def score(self, batch: ParserBatch) -> Logits:
         """See the class."""
         maps, vectors = _maps(batch), _vectors(batch)
-        dependent = self._weights(nn.functional.pad(vectors, (0, 0, SPECIALS, 0)), 0)
+        # One product for both words of a pair; then each word goes to the places that it has.
+        products = vectors @ self.weight.permute(1, 0, 2, 3).flatten(1)
+        of_dependents, of_candidates = products.chunk(2, dim=-1)
+        dependent = self._by_direction(position_vectors(of_dependents))
+        candidate = self._by_direction(position_vectors(of_candidates, self.align_root))
         if self.bias is not None:
             dependent = dependent + self.bias
-        candidate = self._weights(position_vectors(vectors, self.align_root), 1)
         # A cell α_xy is part of two scores: y as the head of x, and x as the head of y.
         of_query = torch.stack([dependent[:, :, 0], candidate[:, :, 1]], dim=2)
         of_key = torch.stack([candidate[:, :, 0], dependent[:, :, 1]], dim=2)
@@ -128,10 +131,8 @@ class AttentionAndWords(Parser):
         logits: Logits = self.root(there + back.mT)
         return logits
 
-    def _weights(
-        self, vectors: Float[Tensor, "sentence position dimension"], part: int
-    ) -> Float[Tensor, "sentence position direction=2 head"]:
-        return torch.einsum("bud,dck->buck", vectors, self.weight[part])
+    def _by_direction(self, weights: Vectors) -> OfPositions:
+        return weights.reshape(*weights.shape[:2], *self.weight.shape[2:])
 
 
 class DistancesAndWords(Parser):
@@ -185,7 +186,7 @@ class RightBranching(Parser):
 
 
 def position_vectors(
-    vectors: Vectors, align_root: Alignment
+    vectors: Vectors, align_root: Alignment = "fixed"
 ) -> Float[Tensor, "sentence position d"]:
     """The vector of every candidate; the first two, the special tokens, carry that of the root."""
     if align_root == "fixed":

@@ -55,7 +55,7 @@ def train(model: Parser, data: ParserData, how: TrainingSettings, seed: int) -> 
     """
     generator = np.random.default_rng(seed)
     seen, kept_out = _split(data, how, generator)
-    optimiser = torch.optim.Adam(model.parameters(), lr=how.learning_rate)
+    optimiser = torch.optim.Adam(model.parameters(), lr=how.learning_rate, fused=True)
     losses: list[float] = []
     best = 0
     weights = _copied(model)

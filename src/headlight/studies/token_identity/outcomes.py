@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
+from headlight.capture.precision import matrix_precision
 from headlight.run.json_cache import JsonCache
 from headlight.run.progress import show_progress
 from headlight.studies.token_identity.cases import Case, Tokens
@@ -87,7 +88,7 @@ def evaluate_maps(
     choices = (settings.maps, settings.losses, settings.offsets, settings.fractions, tokens.layers)
     total = math.prod(map(len, choices)) * settings.folds
     shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
-    with _precision(settings.training.precision), _workers(device) as pool, shown as bar:
+    with matrix_precision(settings.training.precision), _workers(device) as pool, shown as bar:
         for kind, loss in product(settings.maps, settings.losses):
             training = settings.training
             if _searches_rate(settings, kind):
@@ -219,16 +220,6 @@ class _Job:
             "train": rate(layer, "train"),
             "across": [rate(one, "test") for one in tested],
         }
-
-
-@contextmanager
-def _precision(name: str) -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(name)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 @contextmanager

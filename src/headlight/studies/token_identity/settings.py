@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import TextSettings
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
-from headlight.vocabulary import Embeddings, Kind
+from headlight.vocabulary import Embeddings, Kind, MatrixPrecision
 
 MapKind = Literal["naive", "linear", "mlp"]
 """The identity, a matrix, and two matrices with a GELU between them."""
@@ -49,7 +49,7 @@ class MapTrainingSettings(Settings):
     epochs: AtLeast1 = 300
     patience: AtLeast1 = 20
     hidden: AtLeast1 = 1000
-    precision: Literal["highest", "medium"] = "highest"
+    precision: MatrixPrecision = "highest"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -67,7 +67,7 @@ def contribution_settings(reproduction: Reproduction, **more: Any) -> Contributi
 def attribution_settings(reproduction: Reproduction) -> AttributionSettings:
     """An estimate from random directions, as many as the settings say."""
     chosen = reproduction.settings
-    return AttributionSettings(directions=chosen.directions, seed=chosen.seed)
+    return AttributionSettings(directions=chosen.directions, seed=chosen.seed, precision="medium")
 
 
 def counterparts(found: xarray.Dataset) -> dict[int, int]:
@@ -98,7 +98,8 @@ def method_note(reproduction: Reproduction, found: xarray.Dataset) -> str:
         "The size of a derivative is the Frobenius norm of the Jacobian of the hidden token by the "
         "input embedding; the paper does not say which norm it took. Contributions are estimated "
         f"from {reproduction.settings.directions} random directions for each input token: that of "
-        f"one token to itself with a standard error of {100 * error:.1f}% on average."
+        f"one token to itself with a standard error of {100 * error:.1f}% on average. Products of "
+        "matrices may be rounded to bfloat16."
     )
 
 
