@@ -21,6 +21,7 @@ from headlight.views.pictures import (
     points_by_layer,
     svg_text,
 )
+from headlight.views.provenance import provenance
 from views.pages import Page
 
 HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x1b[31m"
@@ -187,6 +188,12 @@ class TestComparisons:
         found = Comparison("a", published, ours).difference
         assert found == (None if difference is None else pytest.approx(difference))
 
+    @pytest.mark.parametrize(
+        ("ours", "shown"), [(5.0, "0"), (4.98, "0"), (5.02, "0"), (6.0, "+1.0")]
+    )
+    def test_no_difference_has_no_sign(self, ours, shown):
+        assert Comparison("a", 5.0, ours).texts[2] == shown
+
     def test_the_terminal_shows_both(self):
         lines = printed(EXHIBIT).splitlines()
         assert lines[0] == "Heads and relations  Clark et al. (2019), Table 1"
@@ -217,3 +224,11 @@ def test_the_terminal_shows_verdicts_where_nothing_is_compared() -> None:
 def test_the_terminal_names_the_files_of_what_is_only_drawn() -> None:
     drawn = Exhibit("figure-3", "A figure", "S", "E", files=["figure-3.svg", "figure-3.png"])
     assert "see figure-3.svg, figure-3.png" in printed(drawn)
+
+
+def test_settings_are_said_in_words() -> None:
+    settings = {"a": None, "b": True, "c": ["x", 1], "d": [], "e": {"f": 1}, "g": "as it is"}
+    assert provenance({"settings": json.dumps(settings)}).settings == [
+        ("a", "not set"), ("b", "yes"), ("c", "x, 1"), ("d", "none"), ("e", '{"f": 1}'),
+        ("g", "as it is"),
+    ]  # fmt: skip

@@ -212,6 +212,14 @@ class TestAttentionLines:
         words = {t.get_text() for t in figure.axes[0].texts if t.get_color() == STRONG}
         assert words == red_words
 
+    def test_links_that_are_named_can_be_seen(self):
+        drawing = LinkDrawing("h", ["a", "b"], ["a", "b"], np.array([[0.001, 1], [1, 0.8]]),
+                              links=[(0, 0), (1, 1)])  # fmt: skip
+        shades = {tuple(c[:3]): c[3] for _, c in self.links(attention_lines([drawing]))[-2:]}
+        assert len(shades) == 1  # both red
+        found = sorted(c[3] for _, c in self.links(attention_lines([drawing]))[-2:])
+        assert_allclose(found, [0.5, 0.8])
+
     def test_head_words_are_underlined_on_both_sides(self):
         figure = self.drawn(underlined={1})
         rows = {text.get_text(): text.get_position()[1] for text in figure.axes[0].texts}
@@ -263,6 +271,15 @@ class TestHeadMap:
     )
     def test_numbers_of_one_map_have_one_form(self, values, shown):
         assert cell_texts(np.array([values]), "") == [shown]
+
+    def test_numbers_of_maps_with_one_range_have_one_form(self):
+        tiny, large = HeadMap("A", np.full((2, 2), 0.004)), HeadMap("B", np.full((2, 2), 0.05))
+        assert set(texts(head_map([tiny, large]))) >= {".00", ".05"}
+
+    def test_maps_of_different_units_have_ranges_of_their_own(self):
+        jsd, kl = HeadMap("A", np.eye(2), unit="JSD"), HeadMap("B", 9 * np.eye(2), unit="KL")
+        figure = head_map([jsd, kl])
+        assert [axes.collections[0].get_clim() for axes in figure.axes[:2]] == [(0, 1), (0, 10)]
 
     def test_rows_run_down_and_labels_are_theirs(self):
         one = HeadMap("A", VALUES, rows=["r0", "r1"], columns=["c0", "c1", "c2"], format=".0%")
@@ -442,6 +459,13 @@ class TestLinesBoxesDensity:
         band = axes.collections[0].get_paths()[0].vertices
         assert {0.0, 0.2} <= {round(float(value), 6) for value in band[:, 1]}
         assert (axes.get_xlabel(), axes.get_ylabel()) == ("layer", "value")
+
+    def test_points_are_named_in_a_legend_since_they_have_no_ends(self):
+        x = np.arange(3.0)
+        series = [Line("seen", x, x, marked=True, joined=False), Line("mean", x, x)]
+        figure = lines([LinePanel("", series)])
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == ["seen", "mean"]
+        assert not figure.axes[0].texts
 
     def test_points_without_a_line_over_whole_numbers(self):
         x, y = np.array([1, 2, 4]), np.array([0.3, 0.1, 0.2])

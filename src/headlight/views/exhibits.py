@@ -55,8 +55,13 @@ class Comparison:
         return (
             self._written(self.published, "g"),
             self._written(self.ours, f".{self.digits}f"),
-            MISSING if difference is None else f"{difference:+.{self.digits}f}".replace("-", MINUS),
+            MISSING if difference is None else self._signed(difference),
         )
+
+    def _signed(self, difference: float) -> str:
+        """With its sign; nothing has none."""
+        rounded = round(difference, self.digits)
+        return f"{rounded:+.{self.digits}f}".replace("-", MINUS) if rounded else "0"
 
     def _written(self, value: float | int | str | None, format: str) -> str:
         if isinstance(value, str):

@@ -67,7 +67,15 @@ def _items(text: object) -> list[tuple[str, str]]:
             return [("", str(text))]
     if not isinstance(values, Mapping):
         return [("", str(text))]
-    return [
-        (str(name), value if isinstance(value, str) else json.dumps(value, default=str))
-        for name, value in values.items()
-    ]
+    return [(str(name), _said(value)) for name, value in values.items()]
+
+
+def _said(value: object) -> str:
+    """A setting in words: a list as its items, and what is not set as such."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple) and not any(isinstance(one, list | dict) for one in value):
+        return ", ".join(map(_said, value)) or "none"
+    return value if isinstance(value, str) else json.dumps(value, default=str)

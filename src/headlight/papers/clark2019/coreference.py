@@ -91,7 +91,8 @@ def _accuracies(
         rows.append(BarRow(f"{kind} ({count})", marks, ticks))
     return writer.picture(
         bars(rows, x_label="antecedents found", percent=True, dots=True, limits=(0.0, 1.0)),
-        f"{name}: the best head of each measure and the baselines, with 95% intervals.",
+        f"{name}: the best head of each measure and the baselines, with 95% intervals; in "
+        "brackets, how many mentions there are.",
         f"The best head finds {best.iloc[len(BASELINES)]['all']:.0f}% of all antecedents."
         if len(best) > len(BASELINES)
         else "Baselines only.",

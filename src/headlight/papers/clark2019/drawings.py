@@ -121,11 +121,14 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     ]
     return Content(
         "For each relation the best head, on a sentence of the treebank that it gets "
-        "right. Left attends, right is attended to. Red: the words that the relation is about.",
+        "right. Left attends, right is attended to. Red: the words that the relation is about; "
+        "last, mentions of one document and the antecedents that the best head of coreference "
+        "finds, however small their weights.",
         pictures=[
             writer.picture(
                 attention_lines(drawings, columns=3),
-                f"Attention between words, on sentences of {stem(source)}.",
+                f"Attention between words, on sentences of {stem(source)}"
+                f"{_and_documents(reproduction)}.",
                 "; ".join(f"{drawing.title}: {', '.join(drawing.notes)}" for drawing in drawings),
             )
         ]
@@ -134,12 +137,18 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         comparisons=comparisons,
         notes=[
             model_note(reproduction),
-            f"Sentences of {LONGEST} words at most; a relation is left out if the treebank has "
-            f"fewer than {FEWEST} words of it, or the head gets none of the first {CANDIDATES} "
-            "short sentences right.",
+            f"Sentences of the treebank have {LONGEST} words at most; a relation is left out if "
+            f"the treebank has fewer than {FEWEST} words of it, or the head gets none of the "
+            f"first {CANDIDATES} short sentences right.",
             published.AUXPASS_ERRATUM,
         ],
     )
+
+
+def _and_documents(reproduction: Reproduction) -> str:
+    """Where the last drawing is from, if there is one of coreference."""
+    sources = reproduction.sources.coreference
+    return f" and on a document of {stem(sources[0])}" if sources else ""
 
 
 def what_it_does(pattern: str, one: ExampleHead) -> str:

@@ -46,7 +46,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         comparisons=[
             Comparison(
                 "attention from [SEP] that goes to [SEP], largest mean of a layer",
-                f"> {published.SEP_TO_SEP}",
+                f"> {published.SEP_TO_SEP}%",
                 percent(float(within.max())),
                 "%",
                 "the paper says so of the layers 6-10 of BERT-base",

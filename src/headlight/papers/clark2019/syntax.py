@@ -118,7 +118,8 @@ def _accuracies(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Pic
         rows.append(BarRow(str(first["relation"]), marks, ticks, note))
     return writer.picture(
         bars(rows, x_label="accuracy", percent=True, dots=True, limits=(0.0, 1.0)),
-        f"{name}: accuracy of the best head of each relation, with 95% intervals.",
+        f"{name}: accuracy of the best head of each relation, with 95% intervals. Named is the "
+        f"best head by {measure_row(measures[0]).title}.",
         ", ".join(f"{row.label} {100 * row.marks[0].value:.0f}%" for row in rows),
         f"{name}-accuracy",
     )

@@ -21,12 +21,14 @@ _LONGEST = 32
 def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence[Any]]]) -> None:
     """Title the figure and name the lines of its panels.
 
-    Panels that show the same lines have one legend over all of them; otherwise the names stand at
-    the right ends of the lines, where the eye is already, or in a legend of the panel where lines
-    are many.
+    Panels that show the same lines have one legend over all of them, and so do points, which have
+    no ends; otherwise the names stand at the right ends of the lines, where the eye is already, or
+    in a legend of the panel where lines are many.
     """
     names = [[line.get_label() for line in drawn] for _, drawn in panels]
-    if len(panels) > 1 and len(names[0]) > 1 and all(set(n) == set(names[0]) for n in names):
+    same = len(names[0]) > 1 and all(set(each) == set(names[0]) for each in names)
+    points = any(line.get_linestyle() == "None" for _, drawn in panels for line in drawn)
+    if same and (len(panels) > 1 or points):
         legend_above(figure, panels[0][1], title)
         return
     entitle(figure, title)

@@ -34,6 +34,8 @@ _BEFORE = 3
 """Tokens that a window shows before the first red one."""
 _FAINT = 0.25
 """Of their darkness, lines keep so much that begin or end at a faint token."""
+_NAMED = 0.5
+"""Links that are given by name are at least so dark, or they would be lost among many."""
 _FAINTEST = 0.01
 """A line lighter than this share of black cannot be seen and is not drawn."""
 
@@ -49,7 +51,8 @@ class LinkDrawing:
         weights: [query, key], not negative; NaN is not drawn.
         notes: Lines under the title.
         highlighted: Numbers of tokens that are red, with all links from and to them.
-        links: Pairs (query, key) that are red, with the tokens at their ends.
+        links: Pairs (query, key) that are red, with the tokens at their ends, and dark enough to be
+            seen even where their weight is small.
         underlined: Numbers of tokens that are underlined on both sides, e.g. head words.
         faint: Numbers of tokens that are grey, with their lines, so that others are seen: special
             tokens, which get much of the weight of many heads. They do not count for `darkest`.
@@ -217,6 +220,9 @@ def _lines(
     highest = float(np.where(faint, 0.0, weights).max(initial=0.0))
     darkest = drawing.darkest or max(highest, 0.5)
     darkness = np.clip(weights / darkest, 0.0, 1.0) * np.where(faint, _FAINT, 1.0)
+    for query, key in drawing.links:
+        if query < weights.shape[0] and key < weights.shape[1]:
+            darkness[query, key] = max(darkness[query, key], _NAMED)
     pairs = np.argwhere(darkness >= _FAINTEST)
     red = np.array([_is_red(drawing, int(query), int(key)) for query, key in pairs], dtype=bool)
     order = np.lexsort((darkness[tuple(pairs.T)], red))

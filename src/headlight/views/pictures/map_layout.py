@@ -78,9 +78,18 @@ def label_step(labels: Sequence[str], room: float) -> int:
     return next((step for step in _STEPS if step * room >= _LINE), _STEPS[-1])
 
 
-def cell_texts(values: NDArray[np.float64], format: str) -> list[list[str]]:
-    """The numbers of all cells, short, as they repeat what the colour says; all of one form."""
-    largest = float(np.nanmax(np.abs(values), initial=0.0))
+def cell_texts(
+    values: NDArray[np.float64], format: str, largest: float | None = None
+) -> list[list[str]]:
+    """The numbers of all cells, short, as they repeat what the colour says; all of one form.
+
+    Args:
+        values: [row, column].
+        format: Python's format of the numbers; by default what `largest` needs.
+        largest: Of all numbers that share a form; by default of these.
+    """
+    if largest is None:
+        largest = float(np.nanmax(np.abs(values), initial=0.0))
     chosen = format or _format(largest)
     texts = [["" if not np.isfinite(v) else f"{v:{chosen}}" for v in row] for row in values]
     return texts if format or largest > 1 else [[_bare(text) for text in row] for row in texts]

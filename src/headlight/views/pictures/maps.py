@@ -124,10 +124,12 @@ def head_map(
     entitle(figure, title)
     meshes = []
     for axes, one in zip(all_axes, maps, strict=True):
-        limits = _range(one, maps if shared else [one])
+        together = [each for each in maps if shared and _comparable(each, one)] or [one]
+        limits = _range(one, together)
         meshes.append(_draw(axes, one, limits))
         _labels(axes, one, layout)
-        _annotate(axes, one, limits, layout, annotate)
+        if texts := _numbers(one, together, layout, annotate):
+            _annotate(axes, one, limits, texts)
         finish(axes, one.title, one.column_label, one.row_label)
     one_range = shared and len({(one.scale, one.limits, one.unit) for one in maps}) == 1
     bars = [(0, all_axes)] if one_range else list(enumerate(all_axes))
@@ -139,6 +141,11 @@ def head_map(
     return figure
 
 
+def _comparable(one: HeadMap, other: HeadMap) -> bool:
+    """Whether two maps can share a range of colours."""
+    return (one.scale, one.unit) == (other.scale, other.unit)
+
+
 def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:
     """The values at the ends of the ramp.
 
@@ -147,7 +154,7 @@ def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:
     """
     if one.limits is not None:
         return one.limits
-    values = np.concatenate([m.values.ravel() for m in together if m.scale == one.scale])
+    values = np.concatenate([each.values.ravel() for each in together])
     finite = values[np.isfinite(values)].astype(np.float64)
     if one.scale == "change":
         most = float(np.abs(finite).max(initial=0.0)) or 1.0
@@ -208,21 +215,38 @@ def _labels(axes: Axes, one: HeadMap, layout: MapLayout) -> None:
     axes.tick_params(length=0, pad=3)
 
 
+def _numbers(
+    one: HeadMap, together: Sequence[HeadMap], layout: MapLayout, wanted: bool | None
+) -> tuple[list[list[str]], float] | None:
+    """What is written into the cells, and how large; None if nothing is.
+
+    Maps that share a range have numbers of one form, or none of them has any.
+    """
+    finite = [np.nan_to_num(np.asarray(each.values, dtype=np.float64)) for each in together]
+    largest = max(float(np.abs(values).max(initial=0.0)) for values in finite)
+    texts = [
+        cell_texts(np.asarray(each.values, dtype=np.float64), one.format, largest)
+        for each in together
+    ]
+    size = text_size([row for each in texts for row in each], layout.cell)
+    few = size is not None and all(each.values.size <= _NUMBERS for each in together)
+    if not (few if wanted is None else wanted):
+        return None
+    return next(
+        text for text, each in zip(texts, together, strict=True) if each is one
+    ), size or 5.0
+
+
 def _annotate(
     axes: Axes,
     one: HeadMap,
     limits: tuple[Number, Number],
-    layout: MapLayout,
-    wanted: bool | None,
+    written: tuple[list[list[str]], float],
 ) -> None:
     """The number of each cell, dark on light and light on dark."""
     from matplotlib.colors import Normalize, to_hex
 
-    texts = cell_texts(np.asarray(one.values, dtype=np.float64), one.format)
-    size = text_size(texts, layout.cell)
-    few = size is not None and one.values.size <= _NUMBERS
-    if not (few if wanted is None else wanted):
-        return
+    texts, size = written
     colours = colour_map(one.scale)(Normalize(*limits)(np.asarray(one.values, dtype=np.float64)))
     for (row, column), value in np.ndenumerate(one.values):
         if np.isfinite(value):
@@ -232,6 +256,6 @@ def _annotate(
                 texts[row][column],
                 ha="center",
                 va="center_baseline",
-                size=size or 5.0,
+                size=size,
                 color=text_colour(str(to_hex(colours[row, column]))),
             )

@@ -285,7 +285,7 @@ def _heads(result: xr.Dataset) -> Section:
     def draw() -> Figure:
         return head_map(
             [
-                map_of_heads(f"{label}, λ = {largest:g}", strongest[name])
+                map_of_heads(f"{label}, λ = {largest:g}", strongest[name], unit=f"{label} (nats)")
                 for name, label in (("head_jsd", "JSD"), ("head_kl", "KL"))
             ]
         )

@@ -13,6 +13,9 @@ from headlight.vocabulary import head_name
 SOURCE = "Clark et al. (2019), Figure 6"
 
 
+TITLES = {"effective": "effective attention"}
+
+
 def summary(result: xr.Dataset) -> Summary:
     """The mean divergence of two heads, within a layer and between layers."""
     found: dict[str, float | int | str] = {}
@@ -80,19 +83,24 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
 
     drawings = []
     if len(names) > 2 and np.isfinite(distances).all():
-        words = "Points are as far apart as heads are, as nearly as a plane allows."
+        words = (
+            "Points are as far apart as heads are, as nearly as a plane allows: the stress is how "
+            "far their distances are off, 0 where all are kept, and says nothing is to be read "
+            "from small differences where it is large (0.2 and more)."
+        )
         drawings = [
             Drawing(f"{measure}_map", words, f"A map of heads by {measure}.", draw_map),
             Drawing(
                 f"{measure}_tree",
-                "The same as a tree.",
+                "The same as a tree: what is nearest is joined first, at the height of the mean "
+                "divergence.",
                 f"A tree of heads by {measure}.",
                 draw_tree,
             ),
         ]
     return Section(
         f"by-{measure}",
-        f"Heads by {measure}",
+        f"Heads by {TITLES.get(measure, measure)}",
         "Heads that attend alike are near.",
         SOURCE,
         drawings,

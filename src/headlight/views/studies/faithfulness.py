@@ -1,13 +1,15 @@
 """The study of faithfulness: what answers lose with the words that a measure calls important."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight.views.exhibits import Table
 from headlight.views.pictures import Line, LinePanel, lines
+from headlight.views.scale import round_domain
 from headlight.views.studies.parts import (
     COLOURED,
     IMPORTANCE_NAMES,
@@ -28,6 +30,14 @@ METRICS = {
 }
 """With the direction in which an order says more of the answer."""
 
+SHARES = ("first_flip", "share_to_flip")
+"""Metrics that are shares of texts and of words, and not differences of probabilities."""
+
+CURVES = {
+    "deletion": "The most important taken away",
+    "insertion": "The most important alone",
+}
+
 WAYS = {
     "mask": "words become the mask token",
     "delete": "words are left out",
@@ -39,12 +49,12 @@ DEFINITIONS = (
     "Comprehensiveness: p less p without the most important words; sufficiency: p less p with "
     "these alone; both are means over 1, 5, 10, 20 and 50% of the words, at least one (the AOPC "
     "of ERASER). Deletion and insertion: the area under p as 0, 10, …, 100% of the words are "
-    "taken away, or given. Flips by the first: texts whose class changes without the one most "
-    "important word. Share to flip: the smallest of these shares without which the class changes, "
-    "1 if it never does. Of a tagger all are means over the words of a sentence, each with the "
-    "class that is chosen for it. Arrows say in which direction an order tells more of what the "
-    "answer rests on. Texts without words are not what the model was trained on, so compare with "
-    "the random order, and ways to take words away with each other."
+    "taken away, or given. Flips by the first: the share of texts whose class changes without the "
+    "one most important word. Share to flip: the smallest of these shares without which the class "
+    "changes, 100% if it never does. Of a tagger all are means over the words of a sentence, each "
+    "with the class that is chosen for it. Arrows say in which direction an order tells more of "
+    "what the answer rests on. Texts without words are not what the model was trained on, so "
+    "compare with the random order, and ways to take words away with each other."
 )
 
 
@@ -114,16 +124,17 @@ def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
     )
 
     def draw() -> Figure:
-        panels = [
-            LinePanel(title, _curves(cell, name, labels), "share of the words", "p")
-            for name, title in (
-                ("deletion", "The most important taken away"),
-                ("insertion", "The most important alone"),
-            )
-        ]
-        return lines(panels)
+        shown = {title: _curves(cell, name, labels) for name, title in CURVES.items()}
+        limits = _range(shown.values())
+        return lines(
+            [
+                LinePanel(title, each, "share of the words", "p", limits=limits)
+                for title, each in shown.items()
+            ]
+        )
 
     formats = dict.fromkeys(METRICS.values(), ".3f")
+    formats |= dict.fromkeys((METRICS[name] for name in SHARES), ".1%")
     return Section(
         f"removal-{removal}",
         f"What the answer loses: {WAYS[removal]}",
@@ -140,6 +151,13 @@ def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
             ),
         ],
     )
+
+
+def _range(curves: Iterable[Sequence[Line]]) -> tuple[float, float]:
+    """One vertical range for all, since they show the same probability."""
+    ends = [end for each in curves for one in each for end in (one.low, one.high, one.y)]
+    values = np.concatenate([end for end in ends if end is not None])
+    return round_domain(float(np.nanmin(values)), float(np.nanmax(values)))
 
 
 def _curves(cell: xr.Dataset, name: str, labels: Mapping[str, str]) -> list[Line]:

@@ -47,7 +47,8 @@ def _label(guide: str) -> str:
 
 def _guides(result: xr.Dataset) -> Section:
     rows = []
-    for guide in map(str, result["guide"].values):
+    guides = [str(guide) for guide in result["guide"].values]
+    for guide in guides:
         cell = result.sel(guide=guide)
         rows.append({"attention": _label(guide), **_numbers(cell, "")})
     rows.append({"attention": ITSELF, **_numbers(result, "own_")})
@@ -59,19 +60,10 @@ def _guides(result: xr.Dataset) -> Section:
     seeds.insert(0, "attention", [_label(str(guide)) for guide in result["guide"].values])
 
     def draw() -> Figure:
+        named = [(_label(str(guide)), result.sel(guide=guide), "") for guide in guides]
         marks = [
-            BarRow(
-                _label(str(guide)),
-                [
-                    Mark(
-                        "right answers",
-                        float(result["accuracy"].sel(guide=guide)),
-                        float(result["accuracy_low"].sel(guide=guide)),
-                        float(result["accuracy_high"].sel(guide=guide)),
-                    )
-                ],
-            )
-            for guide in result["guide"].values
+            BarRow(label, [Mark("right answers", *_right(cell, prefix))])
+            for label, cell, prefix in [*named, (ITSELF, result, "own_")]
         ]
         return bars(marks, x_label="right answers", percent=True, dots=True)
 
@@ -85,7 +77,8 @@ def _guides(result: xr.Dataset) -> Section:
         "the tokens that does not depend on this model. Gradients and answers of the model may "
         "carry its decision into the weights, which is no proof of anything about attention. Means "
         f"over {result.sizes['seed']} seeds on {result.attrs.get('held_out', 'the')} held-out "
-        "texts; intervals: 95%, bootstrap over texts.",
+        "texts; intervals: 95%, bootstrap over texts. F1 is the mean over classes, NLL the mean "
+        "negative log-likelihood of the gold labels, in nats.",
         "Wiegreffe and Pinter (2019), Section 3.4 and Table 3",
         [Drawing("guides", "", "Right answers by guide.", draw)],
         [
@@ -98,6 +91,12 @@ def _guides(result: xr.Dataset) -> Section:
             Table("seeds", "Right answers by seed", seeds, percentages(seeds)),
         ],
     )
+
+
+def _right(cell: xr.Dataset, prefix: str) -> tuple[float, float, float]:
+    """The share of right answers with its interval."""
+    value, low, high = (float(cell[f"{prefix}accuracy{end}"]) for end in ("", "_low", "_high"))
+    return value, low, high
 
 
 def _numbers(cell: xr.Dataset, prefix: str) -> dict[str, float]:

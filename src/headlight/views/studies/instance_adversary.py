@@ -59,23 +59,23 @@ def _settings(result: xr.Dataset) -> str:
     settings = json.loads(str(result.attrs.get("settings", "{}")))
     rows = {"all": "all tokens", "first": "the first token", "last": "the last token"}
     patience = settings.get("patience")
-    until = f", until the loss has not fallen for {patience}" if patience else ""
+    until = f", until the loss has not fallen for {patience} steps" if patience else ""
     return (
         f"Rows of {rows[settings.get('rows', 'all')]} may change; ε is "
         f"{settings.get('epsilon', 0.05):g} (TVD). Of {settings.get('candidates', 5)} candidates "
         f"the best counts, after at most {settings.get('steps', 150)} steps of "
-        f"{settings.get('learning_rate', 0.05):g}{until}."
+        f"size {settings.get('learning_rate', 0.05):g}{until}."
     )
 
 
 EXPLANATION = (
     "JSD is the Jensen-Shannon divergence of the most different attention that was found from the "
-    "model's own, the mean over rows of at least two keys: 0 for the same, ln 2 = 0.693 at most. "
-    "It is a lower bound: what is not found may exist. Attention is free here to be what the model "
-    "would never compute, so that a large JSD shows that other weights give the same answer, and "
-    "not that the model's own are arbitrary (Wiegreffe and Pinter 2019). The exact JSD is that of "
-    "attention by which no output of any head changes, in the left null space (Brunner et al. "
-    "2020): it exists only where a text has more tokens than a head is wide."
+    "model's own, in nats, the mean over rows of at least two keys: 0 for the same, ln 2 = 0.693 "
+    "at most. It is a lower bound: what is not found may exist. Attention is free here to be what "
+    "the model would never compute, so that a large JSD shows that other weights give the same "
+    "answer, and not that the model's own are arbitrary (Wiegreffe and Pinter 2019). The exact "
+    "JSD is that of attention by which no output of any head changes, in the left null space "
+    "(Brunner et al. 2020): it exists only where a text has more tokens than a head is wide."
 )
 
 
@@ -126,7 +126,9 @@ def _layers(result: xr.Dataset) -> Section:
 
     def draw() -> Figure:
         shown = {label: each for label, each in series.items() if each.notnull().any()}
-        return points_by_layer([layer_panel("Most different attention", shown, y_label="JSD")])
+        return points_by_layer(
+            [layer_panel("Most different attention", shown, y_label="JSD (nats)")]
+        )
 
     return Section(
         "layers",
@@ -151,7 +153,7 @@ def _heads(result: xr.Dataset) -> Section:
         found = {label: result[f"head_{name}"] for name, label in NAMES.items()}
         return head_map(
             [
-                map_of_heads(label, each, limits=(0, BOUND))
+                map_of_heads(label, each, limits=(0, BOUND), unit="JSD (nats)")
                 for label, each in found.items()
                 if each.notnull().any()
             ]
@@ -195,7 +197,7 @@ def _texts(result: xr.Dataset) -> Section:
             rows.append(
                 {
                     "attention": place_label(place),
-                    "texts of the answer": name,
+                    "class of the answer": name,
                     "texts": values.size,
                     "lower quartile": quartiles[0],
                     "median": quartiles[1],
@@ -210,8 +212,8 @@ def _texts(result: xr.Dataset) -> Section:
                 BoxPanel(
                     place_label(place),
                     [Box.of(name, seen.values) for name, seen in _by_class(result, place).items()],
-                    "texts of the answer",
-                    "JSD",
+                    "class of the answer",
+                    "JSD (nats)",
                     limits=(0, 0.7),
                 )
                 for place in places
@@ -243,11 +245,16 @@ def _largest(result: xr.Dataset) -> Section:
     def draw() -> Figure:
         return boxes(
             [
-                BoxPanel(place_label(place), boxes_by_sharpness(each), "largest weight", "JSD",
-                         limits=(0, 0.7))
+                BoxPanel(
+                    place_label(place),
+                    boxes_by_sharpness(each),
+                    "largest weight",
+                    "JSD (nats)",
+                    limits=(0, 0.7),
+                )
                 for place, each in points.items()
             ]
-        )  # fmt: skip
+        )
 
     return Section(
         "largest",

@@ -18,7 +18,7 @@ from headlight.views.studies.parts import (
     percentages,
     rounded,
 )
-from headlight.views.studies.sharpness import binned, boxes_by_sharpness, place_label
+from headlight.views.studies.sharpness import binned, boxes_by_sharpness, one_range, place_label
 
 NAMES = {
     "permuted": "permuted",
@@ -150,7 +150,7 @@ def _heads(result: xr.Dataset) -> Section:
 
     def draw() -> Figure:
         return head_map(
-            [map_of_heads(label, tvd.sel(change=name)) for name, label in named.items()]
+            [map_of_heads(label, tvd.sel(change=name), unit="TVD") for name, label in named.items()]
         )
 
     return Section(
@@ -173,19 +173,23 @@ def _largest(result: xr.Dataset) -> Section:
     frame = frame[["attention", *frame.columns[:-1]]].reset_index(drop=True)
 
     def draw() -> Figure:
-        panels = [
-            BoxPanel(place_label(name), boxes_by_sharpness(result["points"].sel(place=name).values),
-                     "largest weight", "TVD")
-            for name in places
-        ]  # fmt: skip
-        return boxes(panels)
+        drawn = {
+            name: boxes_by_sharpness(result["points"].sel(place=name).values) for name in places
+        }
+        limits = one_range(drawn.values())
+        return boxes(
+            [
+                BoxPanel(place_label(name), each, "largest weight", "TVD", limits=limits)
+                for name, each in drawn.items()
+            ]
+        )
 
     return Section(
         "largest",
         "Does the answer move more where attention is sharp?",
         "Texts by the mean, over the rows that are replaced, of the largest weight. If attention "
         "that is sharp mattered more, boxes would rise from left to right. Boxes are quartiles, "
-        f"whiskers the 5th and 95th percentile; attention is {change}.",
+        f"whiskers the 5th and 95th percentile; attention is {change}. All panels have one scale.",
         JAIN.format("Figures 6 and 7"),
         [Drawing("largest", "", "Change of the answers by the largest weight.", draw)],
         [Table("largest", f"TVD by the largest weight; attention is {change}", frame)],

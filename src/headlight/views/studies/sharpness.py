@@ -1,6 +1,6 @@
 """What happens to texts by how sharp attention is: bins of the largest weight."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headlight.views.pictures import Box
+from headlight.views.scale import round_domain
 
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the bins of the largest weight, as in Figures 6 to 9 of Jain and Wallace (2019)."""
@@ -18,7 +19,9 @@ Points = NDArray[np.float64]
 
 def place_label(name: str) -> str:
     """Whose attention was replaced at once."""
-    return "all layers" if name == "all" else name
+    if name == "all":
+        return "all layers"
+    return name if "H" in name else name.replace("L", "layer ")
 
 
 def binned(points: Points) -> pd.DataFrame:
@@ -33,6 +36,13 @@ def binned(points: Points) -> pd.DataFrame:
 def boxes_by_sharpness(points: Points) -> list[Box]:
     """A box for each bin."""
     return [Box.of(label, seen) for label, seen in _in_bins(points)]
+
+
+def one_range(drawn: Iterable[Sequence[Box]]) -> tuple[float, float]:
+    """The vertical range of all panels of distances, so that they can be compared: from zero."""
+    return round_domain(
+        0.0, max((box.high for each in drawn for box in each if box.seen), default=1)
+    )
 
 
 def _in_bins(points: Points) -> list[tuple[str, Points]]:
