@@ -124,5 +124,7 @@ def test_a_page_of_two_is_saved_and_another_file_refused(first, second, tmp_path
     one, other = Reading(first), Reading(second)
     path = one.save(tmp_path / "both.html", compare=other)
     assert "Two readings." in path.read_text(encoding="utf-8")
+    path = one.save(tmp_path / "same.html", compare=one)
+    assert "Two readings of this text" in path.read_text(encoding="utf-8")
     with pytest.raises(UsageError, match=r"\.html alone"):
         one.save(tmp_path / "both.nc", compare=other)

@@ -229,6 +229,14 @@ def test_the_terminal_names_the_files_of_what_is_only_drawn() -> None:
 def test_settings_are_said_in_words() -> None:
     settings = {"a": None, "b": True, "c": ["x", 1], "d": [], "e": {"f": 1}, "g": "as it is"}
     assert provenance({"settings": json.dumps(settings)}).settings == [
-        ("a", "not set"), ("b", "yes"), ("c", "x, 1"), ("d", "none"), ("e", '{"f": 1}'),
+        ("a", "not set"), ("b", "yes"), ("c", "x, 1"), ("d", "none"), ("e", "f 1"),
         ("g", "as it is"),
+    ]  # fmt: skip
+
+
+def test_what_was_read_is_said_in_words() -> None:
+    attributes = {"left_out": '[{"empty": 0, "split": 1}, {"empty": 2}]', "words": np.array([3, 4]),
+                  "note": "[as it is"}  # fmt: skip
+    assert provenance(attributes).source == [
+        ("left out", "empty 0, split 1; empty 2"), ("words", "3, 4"), ("note", "[as it is"),
     ]  # fmt: skip

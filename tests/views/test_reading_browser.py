@@ -214,7 +214,7 @@ def test_pointing_shows_and_a_click_keeps(show):
     words.nth(3).click(modifiers=["Shift"])
     assert shown.address.split("&")[2] == "q=2,3"
     assert shown.text("#text-title").replace("\u2068", "").replace("\u2069", "") == (
-        "What c + d attends to"
+        "What “c + d” attends to"
     )
 
 

@@ -246,7 +246,7 @@ def _apart_row(apart: Mapping[str, Numbers]) -> list[dict[str, Any]]:
         for name, numbers in apart.items()
         for end in ("", SECOND, DIFFERENCE)
     }
-    label = "how far the two are apart"
+    label = "how far the two are apart (0 to 1)"
     return [{"name": APART, "label": label, "unit": "of 1", "by_measure": by_measure}]
 
 

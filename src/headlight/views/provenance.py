@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+
+import numpy as np
 
 from headlight.kinds import BESIDE, KINDS
 
@@ -43,7 +46,7 @@ def provenance(attributes: Mapping[str, object], command: str | None = None) -> 
         (label, str(attributes[name])) for name, label in _SOURCE.items() if name in attributes
     ]
     others = [
-        (str(name).replace("_", " "), str(value))
+        (str(name).replace("_", " "), _said(_parsed(value)))
         for name, value in attributes.items()
         if name not in (*_SOURCE, *_OBJECTS, *_SILENT)
     ]
@@ -76,6 +79,19 @@ def _said(value: object) -> str:
         return "not set"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list | tuple) and not any(isinstance(one, list | dict) for one in value):
-        return ", ".join(map(_said, value)) or "none"
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_said(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple):
+        between = "; " if any(isinstance(each, list | Mapping) for each in value) else ", "
+        return between.join(map(_said, value)) or "none"
+    return str(value)
+
+
+def _parsed(value: object) -> object:
+    """What an attribute of a file says: a JSON object or list, an array, or itself."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        with suppress(json.JSONDecodeError):
+            return json.loads(value)
+    return value

@@ -59,7 +59,7 @@ export function drawText() {
     each.element.setAttribute("aria-pressed", each.pressed);
   });
   const names = [...chosen].filter((at) => at >= 0).map((at) => isolated(namedOf((same ? columns : rows)[at]))).join(" + ");
-  said.textContent = state.direction === "to" && same ? `What gives to ${names}` : `What ${names} attends to`;
+  said.textContent = state.direction === "to" && same ? `What gives to “${names}”` : `What “${names}” attends to`;
   return given;
 }
 

@@ -79,7 +79,9 @@ def _null_spaces(result: xr.Dataset) -> Section:
 
     def draw_heads() -> Figure:
         ranks = result["rank"].mean("length")
-        return head_map([map_of_heads("Rank of T, mean over lengths", ranks, scale="effective")])
+        return head_map(
+            [map_of_heads("Rank of T, mean over lengths", ranks, scale="effective", format=".4g")]
+        )
 
     drawings = [Drawing("ranks", "", "Ranks of T by head.", draw_heads)]
     if result.sizes["length"] > 1:
@@ -88,12 +90,22 @@ def _null_spaces(result: xr.Dataset) -> Section:
     return Section(
         "null-spaces",
         "How much of attention cannot be seen in the output",
-        "Attention weights can be changed within the left null space of T, the transformed values, "
-        "without any change of the output. For texts longer than a head is wide, the null space is "
-        "not empty. The band is from the smallest to the largest of all heads and texts.",
+        "Attention weights can be changed within the left null space of T, the transformed "
+        "values, without any change of the output. For texts longer than a head is wide, the null "
+        "space is not empty: its dimension is the length less the rank of T, which is the head "
+        "size at most. With 1: of changes that leave the sum of a row at 1, which is one "
+        "dimension less at most. The band is from the smallest to the largest of all heads and "
+        "texts.",
         SOURCE.format("Section 3.2"),
         drawings,
-        [Table("null_spaces", "By length of the text, means over heads", frame)],
+        [
+            Table(
+                "null_spaces",
+                "By length of the text, means over heads",
+                frame,
+                dict.fromkeys(frame.columns[2:], ".4g"),
+            )
+        ],
     )
 
 

@@ -12,6 +12,9 @@ from headlight.views.studies.parts import Drawing, Figure, Section, Summary, per
 METRICS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 
 
+NO_ATTENTION = "no attention"
+
+
 def summary(result: xr.Dataset) -> Summary:
     """The share of words whose governor each probe finds."""
     scores = result["score"].sel(metric="uas")
@@ -38,21 +41,34 @@ def sections(result: xr.Dataset) -> list[Section]:
     def draw() -> Figure:
         rows = [
             BarRow(
-                " · ".join(filter(None, (row["measure"], row["probe"]))),
-                [Mark("UAS", row["UAS"], row["low"], row["high"], row["measure"])],
+                str(probe),
+                [
+                    Mark(
+                        row["measure"] or NO_ATTENTION,
+                        row["UAS"],
+                        row["low"],
+                        row["high"],
+                        row["measure"] or "other",
+                    )
+                    for row in some.to_dict("records")
+                ],
             )
-            for row in frame.to_dict("records")
+            for probe, some in frame.groupby("probe", sort=False)
         ]
-        return bars(rows, x_label="UAS", percent=True)
+        return bars(rows, x_label="UAS", percent=True, dots=True)
 
     formats = percentages(frame, *METRICS.values(), "low", "high")
     section = Section(
         "probes",
         "How much of the tree attention knows",
-        "UAS: words whose governor is found, each on its own; as the best tree; UUAS: edges found, "
-        "whichever way they point. low and high: 95% of UAS, by a bootstrap over sentences.",
+        "UAS (unlabelled attachment score): the share of words whose governor is found, each on "
+        "its own, or as the tree of the largest sum of scores (best tree). UUAS (undirected): the "
+        "same, whichever way an edge points. Low and high: the 95% interval of UAS, by a "
+        "bootstrap over sentences. The first probes see no attention; random attention is that of "
+        "a model whose weights are random but for its embeddings. Parameters are those that are "
+        "trained, epochs the mean over seeds, seconds the time of training.",
         "Clark et al. (2019), Table 3",
         [Drawing("uas", "", "UAS of each probe.", draw)],
-        [Table("probes", "Probes", frame, {**formats, "parameters": ",d"})],
+        [Table("probes", "Probes", frame, {**formats, "parameters": ",d", "epochs": ".3g"})],
     )
     return [section]

@@ -11,6 +11,8 @@ from headlight.views.pictures import HeadMap, Line, LinePanel, head_map, lines
 from headlight.views.studies.parts import Drawing, Figure, Section, Summary, percentages, rounded
 
 TITLES = {"cosine": "Cosine distance", "l2": "L2 distance"}
+MAPS = {"mlp": "MLP"}
+LOSSES = {"l2": "L2"}
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -54,7 +56,7 @@ def _rates(result: xr.Dataset) -> Section:
     maps, losses = _kinds(result)
     plain = _plain(result)
     rows = [
-        {"map": name, "distance": loss}
+        {"map": MAPS.get(name, name), "distance": LOSSES.get(loss, loss)}
         | {
             f"layer {layer}": float(rate)
             for layer, rate in zip(
@@ -71,7 +73,7 @@ def _rates(result: xr.Dataset) -> Section:
         panels = [
             LinePanel(
                 TITLES.get(loss, loss),
-                [_line(name, plain.sel(map=name, loss=loss)) for name in maps],
+                [_line(MAPS.get(name, name), plain.sel(map=name, loss=loss)) for name in maps],
                 "layer",
                 "identified",
                 percent=True,
@@ -85,8 +87,10 @@ def _rates(result: xr.Dataset) -> Section:
     return Section(
         "rates",
         "Tokens that are identified",
-        "A map takes a hidden token to where its input token was. The token is identified if no "
-        f"other token of its sequence is nearer.{words} Bands are one standard error over splits.",
+        "A map takes a hidden token to where its input token was: naive leaves it where it is, "
+        "linear is a matrix, MLP a network with one hidden layer; both are trained on other "
+        "sequences. The token is identified if no other token of its sequence is nearer, by cosine "
+        f"or by L2 (Euclidean) distance.{words} Bands are one standard error over splits.",
         "Brunner et al. (2020), Figure 2",
         [Drawing("rates", "", "Rates by layer.", draw)],
         [
