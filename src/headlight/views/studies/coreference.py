@@ -101,8 +101,8 @@ def sections(result: xr.Dataset) -> list[Section]:
         "coreference",
         "Heads that find the antecedent",
         "A head is right about a mention if the word that gets most of its attention, among "
-        "candidates, belongs to the same entity. low and high: 95% of all mentions, by a bootstrap "
-        "over documents, of a head that was chosen beforehand.",
+        "candidates, belongs to the same entity. Low and high: the 95% interval of all mentions, "
+        "by a bootstrap over documents, of a head that was chosen beforehand.",
         "Clark et al. (2019), Table 2",
         [
             Drawing("accuracy", "", "Accuracy of baselines and best heads.", draw),
