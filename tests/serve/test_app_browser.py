@@ -174,6 +174,11 @@ def test_nothing_is_wider_than_the_window_and_all_can_use_it(browser, address, w
     context.close()
 
 
+def test_no_icon_is_asked_for_without_the_token(page, address):
+    page.goto(address)
+    assert page.locator("link[rel=icon]").get_attribute("href") == "data:,"
+
+
 def test_heads_in_turn_can_be_stopped(page, address):
     view = typed(page, address)
     drawn(view)
