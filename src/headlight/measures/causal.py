@@ -92,7 +92,7 @@ class CausalSpaces:
         first = rows[:, :, :size] / scale.clamp_min(torch.finfo(rows.dtype).tiny)
         padding = torch.diag_embed((~self._real[:, None, :size]).to(rows.dtype))
         inverse, failed = inverse_factor(first @ first.mT + padding)
-        grown = inverse.square().sum(-1).cumsum(-1).sqrt()
+        grown = torch.linalg.vector_norm(inverse, dim=-1).square().cumsum(-1).sqrt()
         certain = (grown < TWO_PASSES) & (failed == 0)[..., None]
         settled = torch.zeros(rows.shape[:3], dtype=torch.bool, device=rows.device)
         settled[:, :, :size] = certain
@@ -129,7 +129,9 @@ class CausalSpaces:
             # A query that sees few rows is filled elsewhere, also in a block of others.
             filled = kept & long[:, low:high].repeat_interleave(heads, dim=0)
             seen = results[:, block, : projected.shape[2]]
-            seen.copy_(torch.where(filled[..., None], projected.to(seen.dtype), seen))
+            if not bool(filled.all()):
+                projected = torch.where(filled[..., None], projected, seen.to(projected.dtype))
+            seen.copy_(projected)
         return settled.view(alpha.shape[:3]) & long[:, None, first:end]
 
     def _project(
@@ -146,16 +148,17 @@ class CausalSpaces:
         gram = self._gram_until(cell + 1)
         inverse, failed = inverse_factor(gram)
         certain = condition_bound(gram, inverse, failed) < ONE_PASS
-        inverse = inverse.where(certain[:, None, None], 0)
+        if not bool(certain.all()):
+            inverse = inverse.where(certain[:, None, None], 0)
         later = flat[:, cell + 1 : cell + BLOCK] @ inverse.mT
         identity = torch.eye(later.shape[1], dtype=flat.dtype, device=flat.device)
-        factor, _ = inverse_factor(identity + later @ later.mT)
+        factor, _ = inverse_factor(torch.baddbmm(identity, later, later.mT))
         seen_keys = min(low + alpha.shape[1], alpha.shape[2])
         rows = flat[:, :seen_keys]
         inner = (alpha[..., :seen_keys].to(flat.dtype) @ rows) @ inverse.mT
         # Query q of the cell sees q rows of W.
         seen = (inner @ later.mT @ factor.mT).tril(low - cell - 1)
-        projected = (inner - seen @ factor @ later) @ inverse @ rows.mT
+        projected = torch.baddbmm(inner, seen @ factor, later, alpha=-1) @ inverse @ rows.mT
         return projected.tril(low), certain
 
     def _gram_until(self, count: int) -> Float[Tensor, "matrix head_dim head_dim"]:
@@ -165,7 +168,7 @@ class CausalSpaces:
             self._gram, self._counted = torch.zeros_like(flat[:, :1].mT @ flat[:, :1]), 0
         if count > self._counted:
             later = flat[:, self._counted : count]
-            self._gram = self._gram + later.mT @ later
+            self._gram = torch.baddbmm(self._gram, later.mT, later)
             self._counted = count
         return self._gram
 
