@@ -19,8 +19,8 @@ from headlight.measures.precision import single
 STATISTICS = ("kl", "changed", "loss", "accuracy")
 """Of each text: means over its predictions, of the last two over those that have a label."""
 
-NUMBERS_AT_ONCE = 1 << 22
-"""Of distributions that are compared together, so that memory holds few of a large vocabulary."""
+NUMBERS_AT_ONCE = 1 << 20
+"""Of distributions that are compared together: 4 MB, which a cache holds between steps."""
 
 Logarithms = Float[Tensor, "output choice"]
 """The logarithms of the probabilities of each prediction."""
