@@ -14,6 +14,7 @@ import xarray
 from headlight import files
 from headlight.analysis.folder import PAGES
 from headlight.analysis.plan import StudyPlan
+from headlight.analysis.sentences import rank_of
 from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
@@ -22,7 +23,6 @@ from headlight.files import Location
 from headlight.findings import highlights, passage_of
 from headlight.kinds import split_kinds
 from headlight.reading import read_example
-from headlight.studies.heads.passages import rank_of
 from headlight.studies.heads.settings import SurveySettings
 from headlight.views import reading_page
 from headlight.views.in_corpus import InCorpus

@@ -1,19 +1,36 @@
 """Sentences of a corpus in which the best heads do what they are best at, for the report."""
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 import xarray
 from jaxtyping import Bool, Int64
 
+from headlight.encode import Encoded
 from headlight.result import describe
+from headlight.vocabulary import Kind
 
 LONGEST = 20
 """Words of a sentence that is shown."""
 
 NAMES = ("sentence_word", "sentence_found", "sentence_right")
 """Of the variables: the words, what is predicted for each, and whether that is right."""
+
+
+_RANKS = 2**40
+
+
+def rank_of(example: Encoded, kind: Kind) -> float:
+    """Which of two examples is kept if all else is alike: the shorter one; then any, but the same.
+
+    It depends on the tokens alone that attention of this kind sees, and so examples can be found
+    again by it.
+    """
+    ids = (*example.ids, -1, *(() if kind == "encoder" else example.target))
+    digest = blake2b(np.array(ids, dtype=np.int64).tobytes(), digest_size=5).digest()
+    return float(min(len(ids), 8000) * _RANKS + int.from_bytes(digest))
 
 
 class Shown(NamedTuple):

@@ -92,7 +92,7 @@ def condition_bound(
 ) -> Float[Tensor, "matrix"]:
     """‖Y‖_F ‖L⁻¹‖_F, which no condition number of Y exceeds; ∞ where there is no L."""
     whole = gram.diagonal(dim1=-2, dim2=-1).sum(-1).sqrt()  # ‖Y‖_F
-    condition = whole * torch.linalg.vector_norm(inverse, dim=(-2, -1))
+    condition: Tensor = whole * torch.linalg.vector_norm(inverse, dim=(-2, -1))
     return condition.where((failed == 0) & condition.isfinite(), torch.inf)
 
 

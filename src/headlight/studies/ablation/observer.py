@@ -16,6 +16,7 @@ from headlight.capture import (
     CapturedModel,
     Heads,
     LayerRecord,
+    Prepared,
     heads_removed,
 )
 from headlight.capture.replacement import context_of
@@ -24,7 +25,7 @@ from headlight.encode.batch import Batch
 from headlight.errors import CaptureError
 from headlight.measures import vector_norm
 from headlight.measures.precision import double
-from headlight.reduce import Count, ResampledMean, Tally
+from headlight.reduce import Accumulator, Count, ResampledMean, Tally
 from headlight.studies.ablation.outputs import (
     STATISTICS,
     ByText,
@@ -32,6 +33,7 @@ from headlight.studies.ablation.outputs import (
     Outputs,
     logits_of,
 )
+from headlight.studies.ablation.passages import PassageSeeker
 from headlight.studies.ablation.settings import AblationSettings
 
 CHANGES = (*STATISTICS, "norm")
@@ -68,6 +70,9 @@ class AblationObserver:
         self._sites = {site.layer: site for site in sites}
         self._settings = settings
         self._lengths: dict[Place, Float64[np.ndarray, " text"]] = {}
+        self._passages: PassageSeeker | None = None
+        if settings.sentences and isinstance(batch, Prepared):
+            self._passages = PassageSeeker(batch, examples, outputs, sites[0].kind)
 
     def tally(self) -> Tally:
         """Statistics of each text, by what is removed."""
@@ -87,13 +92,14 @@ class AblationObserver:
         )
         predicted = Count()
         predicted.update(array(self._outputs.labels != NOTHING))
-        return Tally(
-            {
-                "changes": resampled(changes),
-                "own": resampled(own[:, [STATISTICS.index(name) for name in OWN]]),
-                "predicted": predicted,
-            }
-        )
+        found: dict[str, Accumulator] = {
+            "changes": resampled(changes),
+            "own": resampled(own[:, [STATISTICS.index(name) for name in OWN]]),
+            "predicted": predicted,
+        }
+        if self._passages is not None:
+            found["passages"] = self._passages.tally()
+        return Tally(found)
 
     def _look(self, record: LayerRecord) -> None:
         """How long what each head writes is, and what all of them write together."""
@@ -118,8 +124,10 @@ class AblationObserver:
         # Divergence and share of predictions that change are differences already.
         base = np.where(np.isin(STATISTICS, OWN), own, 0)
         for place, after in self._without(places):
-            found = self._outputs.compared(before, after)
+            found, divergence = self._outputs.compared(before, after)
             self._require_finite(found, f"without {name_of(place)}")
+            if self._passages is not None:
+                self._passages.look(divergence, before, after)
             yield np.concatenate([found - base, self._lengths[place][:, None]], -1)
 
     def _without(self, places: Sequence[Place]) -> Iterator[tuple[Place, Logarithms]]:

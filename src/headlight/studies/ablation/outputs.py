@@ -79,14 +79,21 @@ class Outputs:
 
     def own(self, before: Logarithms) -> ByText:
         """The statistics of the model as it is, which is no divergence from itself."""
-        return self.compared(before, before)
+        return self.compared(before, before)[0]
 
-    def compared(self, before: Logarithms, after: Logarithms) -> ByText:
-        """The statistics of other predictions, beside those of the model as it is."""
+    def compared(
+        self, before: Logarithms, after: Logarithms
+    ) -> tuple[ByText, Float[Tensor, " output"]]:
+        """The statistics of other predictions, beside those of the model as it is.
+
+        Returns:
+            Means over each text, and the divergence of each prediction.
+        """
         rows = max(1, NUMBERS_AT_ONCE // before.shape[-1])
         parts = (torch.split(each, rows) for each in (before, after, self.labels))
         found = [_statistics(*part) for part in zip(*parts, strict=True)]
-        return self._by_text(torch.cat(found))
+        by_output = torch.cat(found)
+        return self._by_text(by_output), by_output[:, STATISTICS.index("kl")]
 
     def _by_text(self, values: Float[Tensor, "output statistic"]) -> ByText:
         """Means over the predictions of each text that have a number; NaN if none has."""

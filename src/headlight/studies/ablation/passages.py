@@ -1,29 +1,38 @@
-"""Texts in which predictions change most without the heads that move them most, for the report."""
+"""Where in the corpus predictions change most without each head, for the report.
 
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any, NamedTuple
+Of each head, and of all heads of a layer, the one prediction is kept that moves most without them:
+numbers of tokens around it and of the most probable choices.  Their texts are found in the end, for
+the few heads that the report names.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 import xarray
+from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.plan import StudyPlan
-from headlight.capture import CapturedModel, Heads, Objective, Prepared, heads_removed
+from headlight.analysis.places import Place
+from headlight.analysis.sentences import rank_of
+from headlight.capture import Prepared
 from headlight.encode import Encoded
-from headlight.measures import kullback_leibler_of_logarithms
+from headlight.reduce import Strongest
 from headlight.result import describe
-from headlight.studies.ablation.outputs import Outputs, logits_of
+from headlight.studies.ablation.outputs import Logarithms, Outputs
+from headlight.vocabulary import Kind
 
 HEADS = 3
 """Heads of which a text is shown."""
 
-READ = 24
-"""Texts that are read once more."""
-
 BEFORE, AFTER = 14, 6
 """Tokens that are shown before the one where the prediction changes, and after it."""
+
+CHOICES = 4
+"""Numbers of the most probable choices with and without the head: id and probability of each."""
+WIDTH = CHOICES + BEFORE + 1 + AFTER
+"""Numbers of a passage: those, and the ids around the token; NaN where there is none."""
 
 VARIABLES = {
     "passage_layer": ("layer of a head without which predictions move most", "1"),
@@ -37,55 +46,117 @@ VARIABLES = {
     "passage_after": ("its most probable choice without the head", "1"),
     "passage_after_share": ("the probability of that choice without the head", "1"),
 }
-"""Long name and unit of every variable; in their order the fields of a `Passage`."""
+"""Long name and unit of every variable."""
 
 
-class Passage(NamedTuple):
-    """A prediction that a head changes, and the text around it; see `VARIABLES`."""
+class PassageSeeker:
+    """Finds, in one batch, the prediction that moves most, removal after removal.
 
-    layer: int
-    head: int
-    left: str
-    token: str
-    right: str
-    kl: float
-    before: str
-    before_share: float
-    after: str
-    after_share: float
+    Args:
+        batch: What the model reads.
+        examples: The same.
+        outputs: Where its predictions are.
+        kind: Of the attention that is removed.
+    """
+
+    def __init__(
+        self, batch: Prepared, examples: Sequence[Encoded], outputs: Outputs, kind: Kind
+    ) -> None:
+        own = batch.target_ids is None or batch.target_mask is None
+        ids, mask = (
+            (batch.input_ids, batch.attention_mask)
+            if own
+            else (batch.target_ids, batch.target_mask)
+        )
+        assert ids is not None and mask is not None  # noqa: S101, PT018 - one of the two pairs
+        self._ids = np.where(mask.cpu().numpy() > 0, ids.cpu().numpy(), np.nan)
+        numbers = torch.arange(self._ids.size, device=ids.device).view(ids.shape)
+        self._places = outputs.choose(numbers).tolist()
+        self._ranks = [rank_of(example, kind) for example in examples]
+        self._owners = outputs.owners
+        self._found: list[tuple[float, float, Float64[np.ndarray, " number"]]] = []
+
+    def look(
+        self, divergence: Float[Tensor, " output"], before: Logarithms, after: Logarithms
+    ) -> None:
+        """See the predictions without the next head."""
+        if not len(divergence):
+            self._found.append((np.nan, np.nan, np.full(WIDTH, np.nan)))
+            return
+        at = int(divergence.argmax())
+        most, row = float(divergence[at]), np.full(WIDTH, np.nan)
+        row[:CHOICES] = [*_choice(before[at]), *_choice(after[at])]
+        row[CHOICES:] = self._around(self._places[at])
+        score = most if most > 0 else np.nan
+        self._found.append((score, self._ranks[self._owners[at]], row))
+
+    def _around(self, number: int) -> Float64[np.ndarray, " number"]:
+        """The ids of the tokens around one of the batch."""
+        text, place = divmod(number, self._ids.shape[1])
+        padded = np.pad(self._ids[text], (BEFORE, AFTER), constant_values=np.nan)
+        return padded[place : place + BEFORE + 1 + AFTER]
+
+    def tally(self) -> Strongest:
+        """One observation for each removal that was seen."""
+        scores, ranks, rows = (np.array(values) for values in zip(*self._found, strict=True))
+        found = Strongest(scores.shape, width=WIDTH)
+        found.update(scores[None], np.where(np.isnan(scores), np.nan, ranks)[None], rows[None])
+        return found
 
 
 def most_changed(
-    result: xarray.Dataset, plan: StudyPlan[Encoded], objective: Objective
+    found: Strongest, places: Sequence[Place], tokenizer: Any, result: xarray.Dataset
 ) -> xarray.Dataset:
     """Of each of the heads that move predictions most, the prediction that it moves most.
 
-    The first texts are read once more, one by one, when it is known which heads these are.  Of
-    equal divergences the first counts.
-
     Args:
+        found: By what is removed.
+        places: What that is.
+        tokenizer: Of the model.
         result: Of the study of a language model, with single heads.
-        plan: Of the study.
-        objective: What the model predicts.
     """
-    best: dict[tuple[int, int], Passage] = {}
-    heads = _most_moving(result)
-    for example in islice(plan.examples, min(READ, plan.max_examples or READ)):
-        for passage in _seen(example, plan, objective, heads):
-            at = passage.layer, passage.head
-            if passage.kl > max(0.0, best[at].kl if at in best else 0.0):
-                best[at] = passage
-    kept = [best[at] for at in heads if at in best]
-    columns = zip(*kept, strict=True) if kept else ([] for _ in VARIABLES)
-    kinds = Passage.__annotations__.values()
+    kept = found.compute()
+    numbers = [places.index(head) for head in _most_moving(result)]
+    rows = [
+        (*places[at], *_texts(kept["rows"][0, at], tokenizer, float(kept["score"][0, at])))
+        for at in numbers
+        if not np.isnan(kept["score"][0, at])
+    ]
+    columns = zip(*rows, strict=True) if rows else ([] for _ in VARIABLES)
     variables = {
-        name: ("passage", np.array(list(values), dtype=object if kind is str else kind))
-        for (name, values), kind in zip(zip(VARIABLES, columns, strict=True), kinds, strict=True)
+        name: ("passage", np.array(list(values), dtype=object if name in TEXTS else None))
+        for name, values in zip(VARIABLES, columns, strict=True)
     }
     return describe(xarray.Dataset(variables), VARIABLES)
 
 
-def _most_moving(result: xarray.Dataset) -> list[tuple[int, int]]:
+TEXTS = tuple(f"passage_{name}" for name in ("left", "token", "right", "before", "after"))
+"""Those of `VARIABLES` that are texts."""
+
+
+def _texts(
+    row: Float64[np.ndarray, " number"], tokenizer: Any, divergence: float
+) -> tuple[str | float, ...]:
+    """All of `VARIABLES` but layer and head."""
+
+    def text(*ids: float) -> str:
+        return str(tokenizer.decode([int(each) for each in ids if not np.isnan(each)]))
+
+    before, before_share, after, after_share = row[:CHOICES].tolist()
+    around = row[CHOICES:].tolist()
+    return (
+        text(*around[:BEFORE]),
+        text(around[BEFORE]),
+        text(*around[BEFORE + 1 :]),
+        divergence,
+        text(before),
+        before_share,
+        text(after),
+        after_share,
+    )
+
+
+def _most_moving(result: xarray.Dataset) -> list[Place]:
     """Layers and numbers of the heads, those first without which predictions move most."""
     divergence = result["head_kl"].transpose("layer", "head")
     order = np.argsort(-divergence.values, axis=None, kind="stable")  # NaN comes last
@@ -97,56 +168,7 @@ def _most_moving(result: xarray.Dataset) -> list[tuple[int, int]]:
     ]
 
 
-def _seen(
-    example: Encoded,
-    plan: StudyPlan[Encoded],
-    objective: Objective,
-    heads: list[tuple[int, int]],
-) -> Iterator[Passage]:
-    """What each head changes most in a text."""
-    model, batch = plan.model, objective.prepare(plan.model.collate([example]))
-    outputs = Outputs.of_words(batch)
-    if not len(outputs.owners):
-        return
-    with torch.no_grad():
-        before = outputs.logarithms(logits_of(model.run(batch)))
-        for layer, head in heads:
-            removed: Heads = [(site, head) for site in plan.sites if site.layer == layer]
-            with heads_removed(model, [removed]):
-                after = outputs.logarithms(logits_of(model.run(batch)))
-            yield _passage(model, batch, outputs, (layer, head), before, after)
-
-
-def _passage(
-    model: CapturedModel,
-    batch: Prepared,
-    outputs: Outputs,
-    head: tuple[int, int],
-    before: Tensor,
-    after: Tensor,
-) -> Passage:
-    """The prediction that differs most."""
-    divergence = kullback_leibler_of_logarithms(before, after)
-    at = int(divergence.argmax())
-    ids = (batch.input_ids if batch.target_ids is None else batch.target_ids)[0].tolist()
-    place = int(outputs.choose(torch.arange(len(ids), device=before.device)[None])[at])
-    tokenizer: Any = model.tokenizer
-
-    def text(first: int, last: int) -> str:
-        return str(tokenizer.decode(ids[max(first, 0) : last])) if last > max(first, 0) else ""
-
-    return Passage(
-        *head,
-        text(place - BEFORE, place),
-        text(place, place + 1),
-        text(place + 1, place + 1 + AFTER),
-        float(divergence[at]),
-        *_choice(tokenizer, before[at]),
-        *_choice(tokenizer, after[at]),
-    )
-
-
-def _choice(tokenizer: Any, logarithms: Tensor) -> tuple[str, float]:
+def _choice(logarithms: Float[Tensor, " choice"]) -> tuple[int, float]:
     """The most probable token, and its probability."""
     token = int(logarithms.argmax())
-    return str(tokenizer.decode([token])), float(logarithms[token].exp())
+    return token, float(logarithms[token].exp())

@@ -11,11 +11,12 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.places import places_of
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import run_study
-from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
+from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel, Objective, Prepared, default_objective
 from headlight.capture.tasks import task_of
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.reduce import Strongest
 from headlight.run import State
 from headlight.studies.ablation.observer import AblationObserver
 from headlight.studies.ablation.outputs import Outputs
@@ -89,11 +90,13 @@ def run(
         return AblationObserver(plan.model, batch, examples, outputs, plan.sites, settings)
 
     def to_dataset(one: Pass, state: State) -> xarray.Dataset:
-        found = dataset(state.tally, places_of(settings.by, plan.sites), plan.sites)
-        shown = settings.sentences and "head_kl" in found and not is_read_once(source)
-        if one.objective is None or not shown:
+        places = places_of(settings.by, plan.sites)
+        found = dataset(state.tally, places, plan.sites)
+        passages = state.tally.get("passages")
+        if passages is None or "head_kl" not in found:
             return found
-        return found.merge(most_changed(found, plan, one.objective))
+        assert isinstance(passages, Strongest)  # noqa: S101 - the observer makes it
+        return found.merge(most_changed(passages, places, plan.model.tokenizer, found))
 
     return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
 

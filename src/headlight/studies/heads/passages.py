@@ -7,7 +7,6 @@ it attends to most.
 """
 
 from collections.abc import Mapping, Sequence
-from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.positions import array, stacked
+from headlight.analysis.sentences import rank_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.measures.precision import back_to, double, single
@@ -38,8 +38,6 @@ BEFORE = 5
 WIDTH = BEFORE + 3 * KEPT
 """Numbers of a passage: the example's mean, its rank and length, the attending token's place and
 id; then places, ids and weights of the kept tokens."""
-
-_RANKS = 2**40
 
 
 class Row(NamedTuple):
@@ -162,17 +160,6 @@ class PassageSeeker:
         values = [_widened(each) for each in values]
         about = [ranks, there.sum(-1), query_places[example, query], query_ids[example, query]]
         return np.concatenate([np.stack(about, -1), *values], axis=-1)
-
-
-def rank_of(example: Encoded, kind: Kind) -> float:
-    """Which of two examples is kept if all else is alike: the shorter one; then any, but the same.
-
-    It depends on the tokens alone that attention of this kind sees, and so examples can be found
-    again by it.
-    """
-    ids = (*example.ids, -1, *(() if kind == "encoder" else example.target))
-    digest = blake2b(np.array(ids, dtype=np.int64).tobytes(), digest_size=5).digest()
-    return float(min(len(ids), 8000) * _RANKS + int.from_bytes(digest))
 
 
 def _sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
