@@ -176,7 +176,7 @@ def _passages(result: xr.Dataset) -> list[Table]:
             ],
         }
     )
-    caption = "Where, in the first texts, the model predicts most differently at ⟦this token⟧"
+    caption = "Where in the corpus the model predicts most differently at ⟦this token⟧"
     return [Table("passages", caption, frame, {"KL": ".2f"})]
 
 
