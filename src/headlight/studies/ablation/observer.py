@@ -71,7 +71,7 @@ class AblationObserver:
         self._settings = settings
         self._lengths: dict[Place, Float64[np.ndarray, " text"]] = {}
         self._passages: PassageSeeker | None = None
-        if settings.sentences and isinstance(batch, Prepared):
+        if settings.sentences and "head" in settings.by and isinstance(batch, Prepared):
             self._passages = PassageSeeker(batch, examples, outputs, sites[0].kind)
 
     def tally(self) -> Tally:
