@@ -129,9 +129,7 @@ class CausalSpaces:
             # A query that sees few rows is filled elsewhere, also in a block of others.
             filled = kept & long[:, low:high].repeat_interleave(heads, dim=0)
             seen = results[:, block, : projected.shape[2]]
-            if not bool(filled.all()):
-                projected = torch.where(filled[..., None], projected, seen.to(projected.dtype))
-            seen.copy_(projected)
+            seen.copy_(torch.where(filled[..., None], projected.to(seen.dtype), seen))
         return settled.view(alpha.shape[:3]) & long[:, None, first:end]
 
     def _project(
@@ -148,8 +146,7 @@ class CausalSpaces:
         gram = self._gram_until(cell + 1)
         inverse, failed = inverse_factor(gram)
         certain = condition_bound(gram, inverse, failed) < ONE_PASS
-        if not bool(certain.all()):
-            inverse = inverse.where(certain[:, None, None], 0)
+        inverse = inverse.where(certain[:, None, None], 0)
         later = flat[:, cell + 1 : cell + BLOCK] @ inverse.mT
         identity = torch.eye(later.shape[1], dtype=flat.dtype, device=flat.device)
         factor, _ = inverse_factor(torch.baddbmm(identity, later, later.mT))

@@ -93,7 +93,7 @@ def run(
         places = places_of(settings.by, plan.sites)
         found = dataset(state.tally, places, plan.sites)
         passages = state.tally.get("passages")
-        if passages is None or "head_kl" not in found:
+        if passages is None:
             return found
         assert isinstance(passages, Strongest)  # noqa: S101 - the observer makes it
         return found.merge(most_changed(passages, places, plan.model.tokenizer, found))

@@ -57,10 +57,10 @@ def _guides(result: xr.Dataset) -> Section:
     numbers = [name for name in frame.columns[1:] if name not in shares]
     columns = [f"seed {seed}" for seed in result["seed"].values]
     seeds = pd.DataFrame(result["seed_accuracy"].values, columns=columns)
-    seeds.insert(0, "attention", [_label(str(guide)) for guide in result["guide"].values])
+    seeds.insert(0, "attention", [_label(guide) for guide in guides])
 
     def draw() -> Figure:
-        named = [(_label(str(guide)), result.sel(guide=guide), "") for guide in guides]
+        named = [(_label(guide), result.sel(guide=guide), "") for guide in guides]
         marks = [
             BarRow(label, [Mark("right answers", *_right(cell, prefix))])
             for label, cell, prefix in [*named, (ITSELF, result, "own_")]
