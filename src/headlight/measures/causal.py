@@ -42,6 +42,11 @@ def is_causal(visible: Visible, real: Bool[Tensor, "batch key_of_text"], first: 
     return torch.equal(visible, seen.tril(first))
 
 
+def _is_all(mask: Tensor) -> bool:
+    """Whether nothing need be masked; asked on the CPU alone, as others would be waited for."""
+    return mask.device.type == "cpu" and bool(mask.all())
+
+
 class CausalSpaces:
     """The spaces that the rows of T span under a causal mask, for the queries of a layer in order.
 
@@ -129,7 +134,9 @@ class CausalSpaces:
             # A query that sees few rows is filled elsewhere, also in a block of others.
             filled = kept & long[:, low:high].repeat_interleave(heads, dim=0)
             seen = results[:, block, : projected.shape[2]]
-            seen.copy_(torch.where(filled[..., None], projected.to(seen.dtype), seen))
+            if not _is_all(filled):
+                projected = torch.where(filled[..., None], projected, seen.to(projected.dtype))
+            seen.copy_(projected)
         return settled.view(alpha.shape[:3]) & long[:, None, first:end]
 
     def _project(
@@ -146,7 +153,8 @@ class CausalSpaces:
         gram = self._gram_until(cell + 1)
         inverse, failed = inverse_factor(gram)
         certain = condition_bound(gram, inverse, failed) < ONE_PASS
-        inverse = inverse.where(certain[:, None, None], 0)
+        if not _is_all(certain):
+            inverse = inverse.where(certain[:, None, None], 0)
         later = flat[:, cell + 1 : cell + BLOCK] @ inverse.mT
         identity = torch.eye(later.shape[1], dtype=flat.dtype, device=flat.device)
         factor, _ = inverse_factor(torch.baddbmm(identity, later, later.mT))
