@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from headlight.compiling import compile_loop
+
 CELLS = 1024
 """Cells that are looked at together: of all heads they stay in the cache, and sums over so many are
 taken in float32."""
@@ -58,13 +60,8 @@ def compiled_for(ratio: Tensor) -> Sums | None:
 
 @cache
 def compiled() -> Callable[..., Any] | None:
-    """The loop, which is compiled when first called; None without numba."""
-    try:
-        from numba import njit
-    except ImportError:
-        return None
-    loop: Callable[..., Any] = njit(_loop, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-    return loop
+    """The loop; None without numba."""
+    return compile_loop(_loop, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
 
 def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tensor:
@@ -80,7 +77,7 @@ def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tenso
     return torch.from_numpy(total)
 
 
-@no_type_check  # what wraps it to check types cannot be compiled
+@no_type_check
 def _loop(block, share, total, step, start):
     """Adds Σ_cells g t ln t of the heads start, start + step, ... with those from them on."""
     for one in range(start, len(block), step):

@@ -7,6 +7,7 @@ from typing import Any, no_type_check
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
+from headlight.compiling import compile_loop
 from headlight.reduce.base import Array
 from headlight.reduce.rank.float_bins import Codes, FloatBins
 
@@ -127,19 +128,11 @@ def _chunks(columns: int, pairs: int) -> Iterator[tuple[slice, slice]]:
 
 @cache
 def compiled() -> Callable[..., Any] | None:
-    """What does as `add_chunk` does, some three times as fast; None without numba.
-
-    It is compiled when first called, which takes about a second.
-    """
-    try:
-        from numba import njit
-    except ImportError:
-        return None
-    loop: Callable[..., Any] = njit(_loop)
-    return loop
+    """What does as `add_chunk` does, some three times as fast; None without numba."""
+    return compile_loop(_loop)
 
 
-@no_type_check  # what wraps it to check types cannot be compiled
+@no_type_check
 def _loop(codes, values, where, place_bits, sums, counts, only):
     numbers = values.view(np.int32)
     present = np.zeros(len(codes), dtype=np.int64)

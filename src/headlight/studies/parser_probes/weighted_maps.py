@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from headlight.studies.parser_probes.hidden_layer import ELSEWHERE
+from headlight.studies.parser_probes.weighted_loops import compiled_for
 
 Maps = Float[Tensor, "sentence query key head"]
 OfPositions = Float[Tensor, "sentence position direction=2 head"]
@@ -33,32 +34,48 @@ def weighted_maps(maps: Maps, of_query: OfPositions, of_key: OfPositions) -> Sum
 
 
 class _WeightedMaps(torch.autograd.Function):
-    """Products and sums element by element, in memory that is used again."""
+    """In one compiled loop where that can be, else element by element in memory used again."""
 
     @staticmethod
     def forward(ctx: Any, maps: Maps, of_query: OfPositions, of_key: OfPositions) -> Sums:
         ctx.save_for_backward(maps, of_query, of_key)
         sums = maps.new_empty(2, *maps.shape[:3])
-        ones = maps.new_ones(maps.shape[3])
-        for some, room in _blocks(maps):
-            for direction in range(2):
-                query, key = (each[some, :, direction] for each in (of_query, of_key))
-                torch.add(query[:, :, None], key[:, None], out=room).mul_(maps[some])
-                # A product with ones is several times as fast as a sum over the last axis.
-                torch.mv(room.flatten(0, 2), ones, out=sums[direction, some].view(-1))
+        loops = compiled_for(maps)
+        if loops:
+            loops.add_up(maps, of_query, of_key, sums)
+        else:
+            _add_up(maps, of_query, of_key, sums)
         return sums
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_sums: Sums) -> tuple[Tensor | None, ...]:
         maps, *weights = ctx.saved_tensors
-        of_query, of_key = (torch.empty_like(each) for each in weights)
-        for some, room in _blocks(maps):
-            for direction in range(2):
-                torch.mul(maps[some], of_sums[direction, some, ..., None], out=room)
-                torch.sum(room, 2, out=of_query[some, :, direction])
-                torch.sum(room, 1, out=of_key[some, :, direction])
+        of_query, of_key = (torch.zeros(each.shape, dtype=each.dtype, device=each.device) for each in weights)
+        loops = compiled_for(maps)
+        if loops:
+            loops.derive(maps, of_sums, of_query, of_key)
+        else:
+            _derive(maps, of_sums, of_query, of_key)
         return None, of_query, of_key
+
+
+def _add_up(maps: Maps, of_query: OfPositions, of_key: OfPositions, sums: Sums) -> None:
+    ones = maps.new_ones(maps.shape[3])
+    for some, room in _blocks(maps):
+        for direction in range(2):
+            query, key = (each[some, :, direction] for each in (of_query, of_key))
+            torch.add(query[:, :, None], key[:, None], out=room).mul_(maps[some])
+            # A product with ones is several times as fast as a sum over the last axis.
+            torch.mv(room.flatten(0, 2), ones, out=sums[direction, some].view(-1))
+
+
+def _derive(maps: Maps, of_sums: Sums, of_query: OfPositions, of_key: OfPositions) -> None:
+    for some, room in _blocks(maps):
+        for direction in range(2):
+            torch.mul(maps[some], of_sums[direction, some, ..., None], out=room)
+            torch.sum(room, 2, out=of_query[some, :, direction])
+            torch.sum(room, 1, out=of_key[some, :, direction])
 
 
 def _blocks(maps: Maps) -> Iterator[tuple[slice, Maps]]:
