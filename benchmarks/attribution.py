@@ -12,14 +12,15 @@ from torch import Tensor
 from transformers import BertConfig, BertModel
 
 from headlight.capture import AttributionSettings, CapturedModel, attribute, load_model
-from headlight.capture.attribution.forward import portions, squared_moves
+from headlight.capture.attribution.forward import portions
+from headlight.capture.attribution.methods import exact
 from headlight.capture.attribution.model_run import Run, prepared
 from headlight.capture.backward import frozen
 from headlight.encode.batch import Batch
 
 WIDTH, LAYERS, LENGTH = 256, 6, 32
 PROBES = 11
-MEMORY = 2**27
+MEMORY = 2**28
 SENTENCE = "the old man sat by the river and it was cold ."
 
 
@@ -60,16 +61,6 @@ def least(function: Callable[[], object], count: int = 3) -> float:
     return min(times)
 
 
-def forward(run: Run, changes: Tensor, keys: Tensor) -> Callable[[], None]:
-    """Some changes, in portions as an attribution makes them."""
-
-    def go() -> None:
-        for part in portions(run, len(keys), MEMORY):
-            squared_moves(run, changes[part], keys[part])
-
-    return go
-
-
 def reverse(run: Run, changes: int) -> Callable[[], None]:
     """As many rows of the Jacobian of every layer: vector-Jacobian products, batched as well."""
     with torch.enable_grad():
@@ -103,11 +94,10 @@ def costs() -> tuple[float, float, float]:
     )
     assert model.sites  # noqa: S101 - traced before the clock runs
     count = 128
-    changes, keys = torch.randn(count, WIDTH), torch.arange(count) % LENGTH
     with torch.no_grad():
         floor = least(plain(model, text)) / 32
     with prepared(model, text, "encoder") as run:
-        pushed = least(forward(run, changes, keys)) / count
+        pushed = least(lambda: exact(run, MEMORY), 2) / (LENGTH * WIDTH)
         with frozen(model.transformer):
             pulled = least(reverse(run, count)) / count
     return floor, pushed, pulled
@@ -116,9 +106,9 @@ def costs() -> tuple[float, float, float]:
 def errors(model: CapturedModel, text: Batch) -> tuple[float, float]:
     """Exact time over estimated time, and the mean relative error of the contributions."""
     estimate = AttributionSettings(directions=PROBES)
-    exact = AttributionSettings(method="exact")
-    truth = attribute(model, text, exact).contribution
-    took = least(lambda: attribute(model, text, exact), 2)
+    whole = AttributionSettings(method="exact")
+    truth = attribute(model, text, whole).contribution
+    took = least(lambda: attribute(model, text, whole), 2)
     quick = least(lambda: attribute(model, text, estimate), 4)
     found = [
         attribute(model, text, AttributionSettings(directions=PROBES, seed=seed)).contribution

@@ -23,7 +23,8 @@ class AttributionSettings(Settings):
         precision: of products of matrices of an estimate: ``highest`` is that of the model;
             ``medium`` may multiply float32 as bfloat16 and add in float32, where the processor does
             that faster; what it changes is small beside the error of an estimate.
-        memory: bytes that tangents may take.
+        memory: bytes that tangents may take, and matrices of tokens, which save time where they fit
+            into half of it.
     """
 
     method: Literal["exact", "estimate"] = "estimate"

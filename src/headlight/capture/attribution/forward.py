@@ -19,6 +19,7 @@ from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attribution.model_run import Run
 from headlight.capture.attribution.rules import ShortRules
+from headlight.capture.attribution.token_maps import TokenMaps
 from headlight.errors import UnsupportedModelError
 
 SquaredMoves = Float[Tensor, "layer change query"]
@@ -29,6 +30,7 @@ def squared_moves(
     run: Run,
     changes: Float[Tensor, "change dimension"],
     keys: Int64[Tensor, " change"],
+    maps: TokenMaps | None = None,
 ) -> SquaredMoves:
     """How far all hidden tokens move, squared, per unit of each change.
 
@@ -36,6 +38,7 @@ def squared_moves(
         run: a text in its model.
         changes: directions z.
         keys: the token i that each of them changes.
+        maps: of the text, see `token_maps`; they are kept for its other changes.
     """
     _load_rules()
     still = torch.zeros_like(run.embedded)
@@ -43,12 +46,28 @@ def squared_moves(
     tangents[torch.arange(len(keys)), 0, keys] = changes
 
     def moved(tangent: Tensor) -> Tensor:
-        with ShortRules():
+        with ShortRules(maps):
             moves = jvp(run.hidden, (still,), (tangent,))[1]
         return torch.stack([move.square().sum(-1) for move in moves])
 
     found: Tensor = vmap(moved, out_dims=1)(tangents)
     return found
+
+
+def token_maps(run: Run, changes: int, memory: int) -> tuple[TokenMaps | None, int]:
+    """Matrices for the feed-forward layers of a text, and the memory that they leave to tangents.
+
+    They take half of the memory at most; where they would take more, there are none.
+
+    Args:
+        run: a text in its model.
+        changes: how many changes of it there will be.
+        memory: bytes for both.
+    """
+    states = run.states_of(None)
+    numbers = sum(state.numel() * state.shape[-1] for state in states[1:])
+    taken = numbers * run.embedded.element_size()
+    return (TokenMaps(changes), memory - taken) if 2 * taken <= memory else (None, memory)
 
 
 @cache

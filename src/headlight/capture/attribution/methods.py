@@ -8,7 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.capture.attribution.forward import bytes_of_a_change, portions, squared_moves
+from headlight.capture.attribution.forward import (
+    bytes_of_a_change,
+    portions,
+    squared_moves,
+    token_maps,
+)
 from headlight.capture.attribution.model_run import Run
 from headlight.capture.backward import frozen
 from headlight.capture.finite import require_finite
@@ -36,11 +41,12 @@ def exact(run: Run, memory: int) -> TextContributions:
     """Contributions from ‖∂e_j/∂x_i‖_F: every dimension of every token is changed."""
     tokens, dimensions = run.embedded.shape[1:]
     squares: Tensor | None = None
-    for part in portions(run, tokens * dimensions, memory):
+    maps, rest = token_maps(run, tokens * dimensions, memory)
+    for part in portions(run, tokens * dimensions, rest):
         change = torch.arange(part.start, min(part.stop, tokens * dimensions))
         keys, dimension = change // dimensions, change % dimensions
         basis = torch.nn.functional.one_hot(dimension, dimensions).to(run.embedded)
-        moved = squared_moves(run, basis, keys).double()
+        moved = squared_moves(run, basis, keys, maps).double()
         if squares is None:
             squares = moved.new_zeros(moved.shape[0], tokens, moved.shape[2])
         squares.index_add_(1, keys.to(moved.device), moved)
@@ -61,9 +67,11 @@ def estimate(
     directions = min(directions, dimensions)
     frame = random_frame(dimensions, directions, generator).to(run.embedded)
     parts = []
-    for part in portions(run, tokens * directions, memory):
+    maps, rest = token_maps(run, tokens * directions, memory)
+    for part in portions(run, tokens * directions, rest):
         change = torch.arange(part.start, min(part.stop, tokens * directions))
-        parts.append(squared_moves(run, frame[change % directions], change // directions).double())
+        moved = squared_moves(run, frame[change % directions], change // directions, maps)
+        parts.append(moved.double())
     found = torch.cat(parts, 1)
     layers, _, queries = found.shape
     samples = found.reshape(layers, tokens, directions, queries).permute(0, 3, 1, 2)

@@ -51,7 +51,9 @@ class _WeightedMaps(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, of_sums: Sums) -> tuple[Tensor | None, ...]:
         maps, *weights = ctx.saved_tensors
-        of_query, of_key = (torch.zeros(each.shape, dtype=each.dtype, device=each.device) for each in weights)
+        of_query, of_key = (
+            torch.zeros(each.shape, dtype=each.dtype, device=each.device) for each in weights
+        )
         loops = compiled_for(maps)
         if loops:
             loops.derive(maps, of_sums, of_query, of_key)
