@@ -65,13 +65,25 @@ class Layers:
         active = functional.gelu(self.inner(x))
         return self.outer(torch.cat([active, self.inner(x)], dim=-1).unflatten(-1, (2, -1)).sum(-2))
 
+    def by_formula(self, x: Tensor) -> Tensor:
+        inner = self.inner(x)
+        cubed = inner + 0.044715 * torch.pow(inner, 3.0)
+        return self.outer(0.5 * inner * (1.0 + torch.tanh(0.8 * cubed)))
+
+    def as_convolution(self, x: Tensor) -> Tensor:
+        inner = torch.addmm(self.bias, x.view(-1, x.shape[-1]), self.up.T)
+        active = functional.gelu(inner.view(*x.shape[:-1], -1))
+        outer = torch.addmm(x.new_ones(x.shape[-1]), active.view(len(inner), -1), self.down.T)
+        return outer.view(x.shape)
+
     def two_deep(self, x: Tensor) -> Tensor:
         return self.gated(x + self.plain(x))
 
 
 FORMS = ("plain", "in_evaluation", "gated", "gated_from_elsewhere", "read_twice", "never_bent",
-         "within_a_list", "two_deep")  # fmt: skip
-MAPPED = {"plain": 1, "in_evaluation": 1, "gated": 1, "read_twice": 2, "two_deep": 2}
+         "within_a_list", "by_formula", "as_convolution", "two_deep")  # fmt: skip
+MAPPED = {"plain": 1, "in_evaluation": 1, "gated": 1, "read_twice": 2, "by_formula": 1,
+          "as_convolution": 1, "two_deep": 2}  # fmt: skip
 """How many matrices for each token the forms are made of, where there are any."""
 
 
@@ -155,7 +167,10 @@ def test_what_comes_by_without_asking_gets_no_number_that_looks_right():
     assert moved(function, x, x[None], TokenMaps(MANY)).isnan().all()
 
 
-@pytest.mark.parametrize(("name", "kind"), [("BERT", "encoder"), ("Llama", "decoder")])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("BERT", "encoder"), ("Llama", "decoder"), ("GPT-2", "decoder"), ("ALBERT", "encoder")],
+)
 def test_the_feed_forward_layers_of_models_are_matrices(name, kind, monkeypatch):
     kept = []
 

@@ -6,6 +6,7 @@ once for every tangent.
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import torch
@@ -52,10 +53,18 @@ class ShortRules(TorchFunctionMode):
         rule = RULES.get(func)
         if rule is None or not _only_input_changes(args, options, INPUT.get(func, 0)):
             return func(*args, **options)
-        if self._maps and func is functional.linear and self._maps.pay(args[1]):
-            still = func(_unpacked(args[0])[0], *args[1:], **options)
-            return self._later(still, WideMove(args[0], ((args[1], None),)))
+        if self._maps and func in WEIGHT and self._maps.pay(WEIGHT[func](args)):
+            return self._inner_layer(func, args, options)
         return rule(func, *args, **options)
+
+    def _inner_layer(
+        self, func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> Tensor:
+        """A linear map that makes tokens wider."""
+        place = INPUT.get(func, 0)
+        given = args[place]
+        still = func(*args[:place], _unpacked(given)[0], *args[place + 1 :], **options)
+        return self._later(still, WideMove(given, ((WEIGHT[func](args), torch.ones_like(still)),)))
 
     def _later(self, still: Tensor, move: WideMove) -> Tensor:
         """A value whose tangent is computed only if a function asks for it that has no short way.
@@ -78,7 +87,7 @@ class ShortRules(TorchFunctionMode):
         if move is None:
             return value
         if value not in self._known:
-            tangent = move.tangent(_unpacked(move.given)[1])
+            tangent = move.tangent(_unpacked(move.given)[1], value.shape)
             self._known[value] = _dual(_unpacked(value)[0], tangent)
         return self._known[value]
 
@@ -86,26 +95,44 @@ class ShortRules(TorchFunctionMode):
         self, func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
     ) -> Tensor | None:
         """What functions of an inner layer give of which no tangent is needed; else None."""
-        move = self._move(args[0]) if args else None
+        if func in POINTWISE or RULES.get(func) is _elementwise:
+            return self._pointwise(func, args, options)
+        place = INPUT.get(func, 0)
+        move = self._move(args[place]) if len(args) > place else None
         if move is None:
             return None
-        still = _unpacked(args[0])[0]
+        still = _unpacked(args[place])[0]
         if func is functional.dropout and options.get("training") is False:
             return self._later(still, move)
-        if RULES.get(func) is _elementwise and len(args) == 1:
-            value, slope = _with_slope(func, still, options)
-            return self._later(value, move.scaled(slope))
-        if func in PRODUCTS and len(args) == 2 and not options:
-            other, by = self._move(args[1]), args[1]
-            if other and other.given is move.given:
-                by = _unpacked(by)[0]
-                return self._later(still * by, move.scaled(by) + other.scaled(still))
-        if func is functional.linear and move.bends and not any(map(_changes, args[1:])):
-            assert self._maps is not None  # noqa: S101 - else nothing would be computed later
-            maps = self._maps.of(lambda: move.maps(args[1]))
-            moved = move_tokens(_unpacked(move.given)[1], maps)
-            return _dual(func(still, *args[1:], **options), moved)
-        return None
+        if func is torch.Tensor.view:
+            viewed = func(still, *args[1:], **options)
+            return self._later(viewed, move) if viewed.shape[-1] == still.shape[-1] else None
+        others = [*args[:place], *args[place + 1 :]]
+        if func not in WEIGHT or not move.bent or any(map(_changes, others)):
+            return None
+        assert self._maps is not None  # noqa: S101 - else nothing would be computed later
+        maps = self._maps.of(lambda: move.maps(WEIGHT[func](args)))
+        value = func(*args[:place], still, *args[place + 1 :], **options)
+        moved = move_tokens(_unpacked(move.given)[1], maps)
+        return _dual(value, moved.reshape(value.shape))
+
+    def _pointwise(
+        self, func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+    ) -> Tensor | None:
+        """A function of single numbers of layers of the same input: their slopes add up."""
+        moves = {place: move for place, value in enumerate(args) if (move := self._move(value))}
+        rest = [value for place, value in enumerate(args) if place not in moves]
+        if not moves or any(map(_changes, [*rest, *options.values()])):
+            return None
+        stills = [_unpacked(value)[0] if at in moves else value for at, value in enumerate(args)]
+        parts: list[WideMove] = []
+        for place, move in moves.items():
+            ones = _dual(stills[place], torch.ones_like(stills[place]))
+            value, slope = _unpacked(func(*stills[:place], ones, *stills[place + 1 :], **options))
+            if value.shape != stills[place].shape or (parts and move.given is not parts[0].given):
+                return None
+            parts.append(move.scaled(slope))
+        return self._later(value, reduce(WideMove.__add__, parts))
 
 
 def _only_input_changes(args: tuple[Any, ...], options: dict[str, Any], place: int) -> bool:
@@ -141,17 +168,10 @@ def _addmm(func: Callable[..., Tensor], bias: Tensor, given: Tensor, weight: Ten
 
 
 def _elementwise(func: Callable[..., Tensor], given: Tensor, **options: Any) -> Tensor:
+    """The slope is found once, by a tangent of ones."""
     still, tangent = _unpacked(given)
-    value, slope = _with_slope(func, still, options)
-    return _dual(value, tangent * slope)
-
-
-def _with_slope(
-    func: Callable[..., Tensor], still: Tensor, options: dict[str, Any]
-) -> tuple[Tensor, Tensor]:
-    """A function of single numbers, and its slope, which a tangent of ones finds once for all."""
     value, slope = _unpacked(func(_dual(still, torch.ones_like(still)), **options))
-    return value, slope
+    return _dual(value, tangent * slope)
 
 
 def _layer_norm(
@@ -197,7 +217,16 @@ RULES: dict[Callable[..., Any], Callable[..., Tensor]] = {
     functional.layer_norm: _layer_norm,
     functional.softmax: _softmax,
 }
-PRODUCTS = {torch.mul, torch.Tensor.mul, torch.Tensor.__mul__}
-"""Of two tensors, element by element."""
+POINTWISE = {
+    *(torch.mul, torch.Tensor.mul, torch.Tensor.__mul__, torch.Tensor.__rmul__),
+    *(torch.add, torch.Tensor.add, torch.Tensor.__add__, torch.Tensor.__radd__),
+    *(torch.pow, torch.Tensor.pow, torch.Tensor.__pow__, torch.sigmoid, torch.Tensor.sigmoid),
+}
+"""Other functions of single numbers, of which activations are made."""
+WEIGHT: dict[Callable[..., Any], Callable[[tuple[Any, ...]], Tensor]] = {
+    functional.linear: lambda args: args[1],
+    torch.addmm: lambda args: args[2].T,
+}
+"""The weight ``[out, in]`` of a linear map among its arguments."""
 INPUT: dict[Callable[..., Any], int] = {torch.addmm: 1}
 """Which argument changes, where it is not the first."""

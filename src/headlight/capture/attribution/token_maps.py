@@ -25,43 +25,46 @@ class WideMove:
     """How an inner layer moves with its input: Σ_k diag(slope_k) weight_k, not multiplied yet.
 
     Attributes:
-        given: the input, with its tangent.
-        terms: weights ``[wide, d_in]``, and slopes ``[*tokens, wide]``, None for ones.
+        given: The input, with its tangent.
+        terms: Weights ``[wide, d_in]``, and slopes ``[*tokens, wide]``.
+        bent: Whether there is a function between the linear maps; else others may read them too.
     """
 
     given: Tensor
-    terms: tuple[tuple[Tensor, Tensor | None], ...]
+    terms: tuple[tuple[Tensor, Tensor], ...]
+    bent: bool = False
 
     def scaled(self, by: Tensor) -> "WideMove":
-        """That of a product with numbers that do not move."""
-        return replace(self, terms=tuple((w, by if s is None else s * by) for w, s in self.terms))
+        """That of a function with these slopes."""
+        terms = tuple((weight, slope.reshape(by.shape) * by) for weight, slope in self.terms)
+        return replace(self, terms=terms, bent=True)
 
     def __add__(self, other: "WideMove") -> "WideMove":
-        """That of a sum, if both have the same input."""
-        return replace(self, terms=self.terms + other.terms)
+        """That of a sum of what has the same input; a weight stands in it once."""
+        found = {id(weight): (weight, slope) for weight, slope in self.terms}
+        for weight, slope in other.terms:
+            known = found.get(id(weight))
+            found[id(weight)] = weight, slope if known is None else known[1] + slope
+        return replace(self, terms=tuple(found.values()))
 
-    @property
-    def bends(self) -> bool:
-        """Whether there is a function between the linear maps; else others may read them too."""
-        return all(slope is not None for _, slope in self.terms)
-
-    def tangent(self, of_given: Tensor) -> Tensor:
-        """The move of the inner layer itself, where it is asked for after all."""
-        moved = [(functional.linear(of_given, weight), slope) for weight, slope in self.terms]
-        return reduce(torch.add, (m if slope is None else m * slope for m, slope in moved))
+    def tangent(self, of_given: Tensor, shape: torch.Size) -> Tensor:
+        """The move of the inner layer itself, where it is asked for after all; in this shape."""
+        moves = (
+            functional.linear(of_given, weight).reshape(shape) * slope.reshape(shape)
+            for weight, slope in self.terms
+        )
+        return reduce(torch.add, moves)
 
     def maps(self, weight: Float[Tensor, "d_out wide"]) -> Maps:
         """The matrices of all tokens, from the input to this weight times the inner layer."""
-        tokens = self.given[..., 0].numel()
         # Some libraries copy what is transposed in each product; so it is done once for all.
-        outwards, *inwards = (
-            each.mT.contiguous() for each in (weight, *(w for w, _ in self.terms))
-        )
-        slopes = [None if s is None else s.reshape(tokens, -1) for _, s in self.terms]
-        found = weight.new_empty(tokens, inwards[0].shape[0], outwards.shape[1])
-        for token in range(tokens):  # what is as wide as the inner layer, for one at a time
-            inner = [w if s is None else w * s[token] for w, s in zip(inwards, slopes, strict=True)]
-            torch.mm(reduce(torch.add, inner), outwards, out=found[token])
+        outwards = weight.mT.contiguous()
+        inwards = [inner.mT.contiguous() for inner, _ in self.terms]
+        slopes = [slope.flatten(0, -2) for _, slope in self.terms]
+        found = weight.new_empty(len(slopes[0]), inwards[0].shape[0], outwards.shape[1])
+        for token, each in enumerate(found):  # what is as wide as the inner layer, one at a time
+            parts = (w * s[token] for w, s in zip(inwards, slopes, strict=True))
+            torch.mm(reduce(torch.add, parts), outwards, out=each)
         return found
 
 
