@@ -76,12 +76,24 @@ class Layers:
         outer = torch.addmm(x.new_ones(x.shape[-1]), active.view(len(inner), -1), self.down.T)
         return outer.view(x.shape)
 
+    def in_place(self, x: Tensor) -> Tensor:
+        inner = self.inner(x)
+        inner.mul_(2.0)
+        active = functional.gelu(inner)
+        active += inner
+        again = functional.relu(self.inner(x), inplace=True)
+        return self.outer(active) + self.outer(again) + self.outer(inner)
+
+    def by_keywords(self, x: Tensor) -> Tensor:
+        return functional.linear(input=self.inner(x).tanh(), weight=self.down)
+
     def two_deep(self, x: Tensor) -> Tensor:
         return self.gated(x + self.plain(x))
 
 
 FORMS = ("plain", "in_evaluation", "gated", "gated_from_elsewhere", "read_twice", "never_bent",
-         "within_a_list", "by_formula", "as_convolution", "two_deep")  # fmt: skip
+         "within_a_list", "by_formula", "as_convolution", "in_place", "by_keywords",
+         "two_deep")  # fmt: skip
 MAPPED = {"plain": 1, "in_evaluation": 1, "gated": 1, "read_twice": 2, "by_formula": 1,
           "as_convolution": 1, "two_deep": 2}  # fmt: skip
 """How many matrices for each token the forms are made of, where there are any."""

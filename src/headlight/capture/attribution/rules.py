@@ -45,26 +45,32 @@ class ShortRules(TorchFunctionMode):
     ) -> Any:
         """Apply the rule of `func`, if it has one and only its input changes."""
         options = kwargs or {}
-        if self._wide:
-            found = self._of_wide(func, args, options)
-            if found is not None:
+        if self._wide or self._known:
+            if _writes(func, options):
+                self._give_up(args)
+            elif (found := self._of_wide(func, args, options)) is not None:
                 return found
             args, options = tree_map(self._settled, (args, options))
         rule = RULES.get(func)
         if rule is None or not _only_input_changes(args, options, INPUT.get(func, 0)):
             return func(*args, **options)
-        if self._maps and func in WEIGHT and self._maps.pay(WEIGHT[func](args)):
-            return self._inner_layer(func, args, options)
+        weight = _weight(func, args)
+        if self._maps and weight is not None and self._maps.pay(weight):
+            return self._inner_layer(func, args, options, weight)
         return rule(func, *args, **options)
 
     def _inner_layer(
-        self, func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+        self,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+        weight: Tensor,
     ) -> Tensor:
         """A linear map that makes tokens wider."""
         place = INPUT.get(func, 0)
         given = args[place]
         still = func(*args[:place], _unpacked(given)[0], *args[place + 1 :], **options)
-        return self._later(still, WideMove(given, ((WEIGHT[func](args), torch.ones_like(still)),)))
+        return self._later(still, WideMove(given, ((weight, torch.ones_like(still)),)))
 
     def _later(self, still: Tensor, move: WideMove) -> Tensor:
         """A value whose tangent is computed only if a function asks for it that has no short way.
@@ -83,13 +89,19 @@ class ShortRules(TorchFunctionMode):
 
     def _settled(self, value: Any) -> Any:
         """The value with its tangent, if that is still to be computed."""
-        move = self._move(value)
-        if move is None:
+        if not isinstance(value, Tensor):
             return value
-        if value not in self._known:
+        move = self._move(value)
+        if move is not None and value not in self._known:
             tangent = move.tangent(_unpacked(move.given)[1], value.shape)
             self._known[value] = _dual(_unpacked(value)[0], tangent)
-        return self._known[value]
+        return self._known.get(value, value)  # type: ignore[no-untyped-call]
+
+    def _give_up(self, args: tuple[Any, ...]) -> None:
+        """Compute the tangents of inner layers that are written into, for these and later uses."""
+        for value in filter(self._move, args):
+            self._settled(value)
+            del self._wide[value]
 
     def _of_wide(
         self, func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
@@ -107,11 +119,11 @@ class ShortRules(TorchFunctionMode):
         if func is torch.Tensor.view:
             viewed = func(still, *args[1:], **options)
             return self._later(viewed, move) if viewed.shape[-1] == still.shape[-1] else None
-        others = [*args[:place], *args[place + 1 :]]
-        if func not in WEIGHT or not move.bent or any(map(_changes, others)):
+        others, weight = [*args[:place], *args[place + 1 :]], _weight(func, args)
+        if weight is None or not move.bent or any(map(_changes, [*others, *options.values()])):
             return None
         assert self._maps is not None  # noqa: S101 - else nothing would be computed later
-        maps = self._maps.of(lambda: move.maps(WEIGHT[func](args)))
+        maps = self._maps.of(lambda: move.maps(weight))
         value = func(*args[:place], still, *args[place + 1 :], **options)
         moved = move_tokens(_unpacked(move.given)[1], maps)
         return _dual(value, moved.reshape(value.shape))
@@ -144,6 +156,23 @@ def _only_input_changes(args: tuple[Any, ...], options: dict[str, Any], place: i
 
 def _changes(value: Any) -> bool:
     return isinstance(value, Tensor) and _unpacked(value)[1] is not None
+
+
+def _writes(func: Callable[..., Any], options: dict[str, Any]) -> bool:
+    """Whether a function may write into what it is given."""
+    name = getattr(func, "__name__", "")
+    named = name == "__setitem__" or name.startswith("__i") or name.rstrip("_") + "_" == name
+    return named or bool(options.get("inplace")) or options.get("out") is not None
+
+
+def _weight(func: Callable[..., Any], args: tuple[Any, ...]) -> Tensor | None:
+    """The weight ``[out, in]`` of a linear map; None for other functions."""
+    found: Tensor | None = None
+    if func is functional.linear and len(args) > 1:
+        found = args[1]
+    elif func is torch.addmm and len(args) > 2:
+        found = args[2].T
+    return found
 
 
 def _unpacked(value: Tensor) -> tuple[Tensor, Any]:
@@ -223,10 +252,5 @@ POINTWISE = {
     *(torch.pow, torch.Tensor.pow, torch.Tensor.__pow__, torch.sigmoid, torch.Tensor.sigmoid),
 }
 """Other functions of single numbers, of which activations are made."""
-WEIGHT: dict[Callable[..., Any], Callable[[tuple[Any, ...]], Tensor]] = {
-    functional.linear: lambda args: args[1],
-    torch.addmm: lambda args: args[2].T,
-}
-"""The weight ``[out, in]`` of a linear map among its arguments."""
 INPUT: dict[Callable[..., Any], int] = {torch.addmm: 1}
 """Which argument changes, where it is not the first."""
