@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings, strategies
+from hypothesis import example, given, settings, strategies
 from torch import Tensor
 
 import definitions
@@ -167,11 +167,13 @@ def test_one_head_merged_is_itself() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(layers)
+@example(random_layer(Sizes(2, 4, 1, 5, 7, 1, 5), seed=35, mask="none", peak=30.0))
 def test_merging_never_adds_length(layer: Layer) -> None:
-    """The triangle inequality, to the rounding of float32."""
+    """The triangle inequality, to the rounding of float32; what is squared may be too small for it."""
     scores = layer.scores()
     total = scores.norm.sum(dim=1)
-    assert (scores.merged_norm <= total * (1 + 1e-5)).all()
+    least = torch.finfo(torch.float32).tiny ** 0.5
+    assert (scores.merged_norm <= total * (1 + 1e-5) + least).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
