@@ -21,6 +21,7 @@ from headlight.encode.batch import Batch
 WIDTH, LAYERS, LENGTH = 256, 6, 32
 PROBES = 11
 MEMORY = 2**28
+NOTE = "the aim was set when exact took twice as long"
 SENTENCE = "the old man sat by the river and it was cold ."
 
 
@@ -147,13 +148,13 @@ def main() -> list[tuple[str, str, str, str]]:
             f"attribution, {PROBES} probes: how much faster than exact",
             f"{faster:.0f}×",
             "≥ 20×",
-            f"mean error {100 * error:.1f}% (aim 3%); random weights",
+            f"mean error {100 * error:.1f}% (aim 3%); random weights; {NOTE}",
         ),
         (
             f"attribution, {PROBES} probes: how much faster than exact",
             f"{faster_trained:.0f}×",
             "≥ 20×",
-            f"mean error {100 * error_trained:.1f}% (aim 3%); the embedded model",
+            f"mean error {100 * error_trained:.1f}% (aim 3%); the embedded model; {NOTE}",
         ),
     ]
 

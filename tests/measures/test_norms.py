@@ -169,7 +169,7 @@ def test_one_head_merged_is_itself() -> None:
 @given(layers)
 @example(random_layer(Sizes(2, 4, 1, 5, 7, 1, 5), seed=35, mask="none", peak=30.0))
 def test_merging_never_adds_length(layer: Layer) -> None:
-    """The triangle inequality, to the rounding of float32; what is squared may be too small for it."""
+    """The triangle inequality, to the rounding of float32, which has no squares of less."""
     scores = layer.scores()
     total = scores.norm.sum(dim=1)
     least = torch.finfo(torch.float32).tiny ** 0.5
