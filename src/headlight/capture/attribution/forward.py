@@ -64,8 +64,7 @@ def token_maps(run: Run, changes: int, memory: int) -> tuple[TokenMaps | None, i
         changes: how many changes of it there will be.
         memory: bytes for both.
     """
-    states = run.states_of(None)
-    numbers = sum(state.numel() * state.shape[-1] for state in states[1:])
+    numbers = sum(shape.numel() * shape[-1] for shape in run.shapes[1:])
     taken = numbers * run.embedded.element_size()
     return (TokenMaps(changes), memory - taken) if 2 * taken <= memory else (None, memory)
 
@@ -90,13 +89,11 @@ def bytes_of_a_change(run: Run) -> int:
     At its widest place a block holds some eight tensors, of the width of its widest linear map or
     of a number for every head and pair of tokens.
     """
-    states = run.states_of(None)
-    tokens = max(state.shape[1] for state in states) if states else run.tokens
-    tokens = max(tokens, run.tokens)
+    tokens = max(run.tokens, *(shape[1] for shape in run.shapes))
     head = run.model.get_output_embeddings()  # cut off while the model runs
     widest = max(_width(module) for module in run.model.modules() if module is not head)
     heads = max(getattr(run.model.config, "num_attention_heads", 1), 1)
-    numbers = sum(state.numel() for state in states) + 8 * tokens * max(widest, heads * tokens)
+    numbers = sum(shape.numel() for shape in run.shapes) + 8 * tokens * max(widest, heads * tokens)
     return numbers * run.embedded.element_size()
 
 

@@ -1,11 +1,12 @@
 """The contributions to one text: exact, estimated with standard errors, or by gradients of sums."""
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from headlight.capture.attribution.forward import (
@@ -41,12 +42,7 @@ def exact(run: Run, memory: int) -> TextContributions:
     """Contributions from ‖∂e_j/∂x_i‖_F: every dimension of every token is changed."""
     tokens, dimensions = run.embedded.shape[1:]
     squares: Tensor | None = None
-    maps, rest = token_maps(run, tokens * dimensions, memory)
-    for part in portions(run, tokens * dimensions, rest):
-        change = torch.arange(part.start, min(part.stop, tokens * dimensions))
-        keys, dimension = change // dimensions, change % dimensions
-        basis = torch.nn.functional.one_hot(dimension, dimensions).to(run.embedded)
-        moved = squared_moves(run, basis, keys, maps).double()
+    for keys, moved in _all_moves(run, torch.eye(dimensions).to(run.embedded), memory):
         if squares is None:
             squares = moved.new_zeros(moved.shape[0], tokens, moved.shape[2])
         squares.index_add_(1, keys.to(moved.device), moved)
@@ -66,17 +62,24 @@ def estimate(
     tokens, dimensions = run.embedded.shape[1:]
     directions = min(directions, dimensions)
     frame = random_frame(dimensions, directions, generator).to(run.embedded)
-    parts = []
-    maps, rest = token_maps(run, tokens * directions, memory)
-    for part in portions(run, tokens * directions, rest):
-        change = torch.arange(part.start, min(part.stop, tokens * directions))
-        moved = squared_moves(run, frame[change % directions], change // directions, maps)
-        parts.append(moved.double())
+    parts = [moved for _, moved in _all_moves(run, frame, memory)]
     found = torch.cat(parts, 1)
     layers, _, queries = found.shape
     samples = found.reshape(layers, tokens, directions, queries).permute(0, 3, 1, 2)
     left = 1 - directions / dimensions  # of the directions: what was tried is known exactly
     return shares_of_samples(samples, left)
+
+
+def _all_moves(
+    run: Run, frame: Float[Tensor, "direction dimension"], memory: int
+) -> Iterator[tuple[Int64[Tensor, " change"], Float64[Tensor, "layer change query"]]]:
+    """Every token changed in every direction: which tokens, and how far hidden ones then move."""
+    tokens, directions = run.embedded.shape[1], len(frame)
+    maps, rest = token_maps(run, tokens * directions, memory)
+    for part in portions(run, tokens * directions, rest):
+        change = torch.arange(part.start, min(part.stop, tokens * directions))
+        keys = change // directions
+        yield keys, squared_moves(run, frame[change % directions], keys, maps).double()
 
 
 def shares(size: Float[Tensor, "layer query key"]) -> Contribution:

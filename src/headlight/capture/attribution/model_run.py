@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -69,6 +69,11 @@ class Run:
                 "nothing can be attributed to them."
             )
         return tuple(states)
+
+    @cached_property
+    def shapes(self) -> tuple[torch.Size, ...]:
+        """Of all hidden states; no change of the input makes them others."""
+        return tuple(state.shape for state in self.states_of(None))
 
     def changed(self, embedded: Tensor) -> Tensor:
         """What the model computes with in place of `embedded`; only its first use counts.

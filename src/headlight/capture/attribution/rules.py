@@ -69,7 +69,7 @@ class ShortRules(TorchFunctionMode):
         """A linear map that makes tokens wider."""
         place = INPUT.get(func, 0)
         given = args[place]
-        still = func(*args[:place], _unpacked(given)[0], *args[place + 1 :], **options)
+        still = func(*_with(args, place, _unpacked(given)[0]), **options)
         return self._later(still, WideMove(given, ((weight, torch.ones_like(still)),)))
 
     def _later(self, still: Tensor, move: WideMove) -> Tensor:
@@ -124,7 +124,7 @@ class ShortRules(TorchFunctionMode):
             return None
         assert self._maps is not None  # noqa: S101 - else nothing would be computed later
         maps = self._maps.of(lambda: move.maps(weight))
-        value = func(*args[:place], still, *args[place + 1 :], **options)
+        value = func(*_with(args, place, still), **options)
         moved = move_tokens(_unpacked(move.given)[1], maps)
         return _dual(value, moved.reshape(value.shape))
 
@@ -140,7 +140,7 @@ class ShortRules(TorchFunctionMode):
         parts: list[WideMove] = []
         for place, move in moves.items():
             ones = _dual(stills[place], torch.ones_like(stills[place]))
-            value, slope = _unpacked(func(*stills[:place], ones, *stills[place + 1 :], **options))
+            value, slope = _unpacked(func(*_with(stills, place, ones), **options))
             if value.shape != stills[place].shape or (parts and move.given is not parts[0].given):
                 return None
             parts.append(move.scaled(slope))
@@ -156,6 +156,11 @@ def _only_input_changes(args: tuple[Any, ...], options: dict[str, Any], place: i
 
 def _changes(value: Any) -> bool:
     return isinstance(value, Tensor) and _unpacked(value)[1] is not None
+
+
+def _with(args: Sequence[Any], place: int, value: Any) -> tuple[Any, ...]:
+    """The arguments with another one at this place."""
+    return (*args[:place], value, *args[place + 1 :])
 
 
 def _writes(func: Callable[..., Any], options: dict[str, Any]) -> bool:

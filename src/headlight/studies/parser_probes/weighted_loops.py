@@ -26,7 +26,7 @@ class Loops:
     Attributes:
         forward: of maps, weights of queries, weights of keys and sums, which it writes.
         backward: of maps, derivatives by the sums, and derivatives by the weights of queries and of
-            keys, to which it adds.
+            keys, which it writes.
     """
 
     forward: Callable[..., Any]
@@ -37,7 +37,7 @@ class Loops:
         self.forward(*(_array(each) for each in tensors))
 
     def derive(self, *tensors: Tensor) -> None:
-        """The derivatives by the weights, added to the last two tensors."""
+        """The derivatives by the weights, into the last two tensors."""
         self.backward(*(_array(each) for each in tensors))
 
 
@@ -82,6 +82,8 @@ def _forward(maps, of_query, of_key, sums):
 @no_type_check
 def _backward(maps, of_sums, of_query, of_key):
     sentences, positions, _, heads = maps.shape
+    of_query[:] = 0
+    of_key[:] = 0
     for sentence in range(sentences):
         for query in range(positions):
             for key in range(positions):

@@ -52,7 +52,7 @@ class _WeightedMaps(torch.autograd.Function):
     def backward(ctx: Any, of_sums: Sums) -> tuple[Tensor | None, ...]:
         maps, *weights = ctx.saved_tensors
         of_query, of_key = (
-            torch.zeros(each.shape, dtype=each.dtype, device=each.device) for each in weights
+            torch.empty_like(each, memory_format=torch.contiguous_format) for each in weights
         )
         loops = compiled_for(maps)
         if loops:
