@@ -165,13 +165,15 @@ class TestNetcdf:
         with pytest.raises(ResultError, match="no result of Headlight"):
             load(tmp_path / "x.nc", stage="survey")
 
-    def test_another_format(self, tmp_path) -> None:
-        later = survey().assign_attrs(format="3")
-        later.to_netcdf(tmp_path / "later.nc", engine="h5netcdf")
+    @pytest.mark.parametrize("format", ["1", "3"])
+    def test_another_format(self, tmp_path, format: str) -> None:
+        other = survey().assign_attrs(format=format)
+        other.to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
         with pytest.raises(
-            ResultError, match=r"in format 3, .* reads formats 1 and 2; .* wrote it \(9.9\)"
+            ResultError,
+            match=rf"in format {format}, .* reads format {FORMAT}; .* wrote it \(9.9\)",
         ):
-            load(tmp_path / "later.nc", stage="survey")
+            load(tmp_path / "other.nc", stage="survey")
 
     def test_another_stage(self, saved: Path) -> None:
         with pytest.raises(ResultError, match="holds a survey, where a reading is needed"):

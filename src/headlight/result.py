@@ -20,14 +20,10 @@ import xarray
 from headlight import files
 from headlight.errors import ResultError
 from headlight.files import Location, location
-from headlight.older_results import OLDER_FORMAT, upgraded
 from headlight.version import __version__
 
 FORMAT = "2"
-"""The version of the layout of results; it changes when an older reader would go wrong.
-
-Results of format 1 are read as well, see `headlight.older_results`.
-"""
+"""The version of the layout of results; it changes when an older reader would go wrong."""
 
 _SEAL = re.compile(rb"\nheadlight sha256 ([0-9a-f]{64})\n")
 _SEAL_SIZE = len(b"\nheadlight sha256 \n") + 64
@@ -66,8 +62,7 @@ def save(dataset: xarray.Dataset, path: Location | str) -> None:
 def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     """Read a result that `save` wrote, all of it, into memory.
 
-    Files of older versions, and those that another program has written anew, have no digest; they
-    are read as they are.
+    Files that another program has written have no digest; they are read as they are.
 
     Args:
         path: The NetCDF file.
@@ -89,7 +84,6 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     except _UNREADABLE as problem:
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
     _check_format(dataset.attrs, path)
-    dataset = upgraded(dataset)
     found = dataset.attrs.get("stage")
     if stage is not None and found != stage:
         raise ResultError(f"{path} holds a {found}, where a {stage} is needed; give another file.")
@@ -237,11 +231,10 @@ def _check_format(attributes: Mapping[str, object], path: Location) -> None:
     if "format" not in attributes or "stage" not in attributes:
         raise ResultError(f"{path} is a NetCDF file, but no result of Headlight; give another one.")
     found = attributes["format"]
-    if found not in (FORMAT, OLDER_FORMAT):
+    if found != FORMAT:
         raise ResultError(
-            f"{path} is a result in format {found}, and this version of Headlight reads formats "
-            f"{OLDER_FORMAT} and {FORMAT}; read it with the version that wrote it"
-            f"{_writer(attributes)}."
+            f"{path} is a result in format {found}, and this version of Headlight reads format "
+            f"{FORMAT}; read it with the version that wrote it{_writer(attributes)}."
         )
 
 
