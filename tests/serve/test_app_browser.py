@@ -13,6 +13,7 @@ import example_data
 import headlight
 from headlight.what_if import Edit
 from views.browsers import chromium, needs_browser
+from views.first_heads import farthest_apart, most_misleading, named
 
 pytestmark = needs_browser
 
@@ -86,8 +87,12 @@ def test_a_typed_text_is_seen(page, address, model):
     drawn(view)
     assert view.locator("#text button").all_inner_texts()[1:-1] == TEXT.split()
     assert "token" not in page.url
+    reading = headlight.load(model).read(TEXT)
+    first = most_misleading(reading.dataset)
+    assert first[1] > 0  # on head 0 anything would open
+    assert view.locator("#head-title").inner_text() == f"Head {named(first)}"
     head = int(view.locator("#head").input_value())
-    weight = headlight.load(model).read(TEXT).weight.sel(head=head)
+    weight = reading.weight.sel(head=head)
     for layer in (0, 1):
         view.locator("#layer").select_option(str(layer))
         view.locator("#maps:not([aria-busy])").wait_for()
@@ -249,6 +254,9 @@ def test_two_models_are_compared(page, model, tmp_path):
     with served("--model", str(model), "--compare-model", str(other)) as address:
         view = typed(page, address)
         drawn(view)
+        readings = [headlight.load(each).read(TEXT).dataset for each in (model, other)]
+        title = view.locator("#head-title").inner_text()
+        assert title == f"Head {named(farthest_apart(*readings))}"
         view.locator("#text button").nth(2).click()
         said = view.locator("#readout", has_text="weight, difference").inner_text()
         layer, head = (int(view.locator(f"#{name}").input_value()) for name in ("layer", "head"))

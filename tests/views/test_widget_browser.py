@@ -9,6 +9,7 @@ import example_data
 import headlight
 from headlight.views.widget import ReadingWidget
 from views.browsers import chromium, needs_browser
+from views.first_heads import farthest_apart, most_misleading, named
 
 pytestmark = needs_browser
 
@@ -80,6 +81,18 @@ def test_what_if_in_a_notebook(model):
         both = "all => { for (const name of ['heads', 'stop']) all[`what-${name}`].click(); }"
         view.locator("body").evaluate(f"() => ({both})(document.all)")
         view.locator("#what-said", has_text="Stopped.").wait_for()
+
+
+def test_a_view_opens_on_the_head_that_it_names(model, tmp_path):
+    reading = model.read(TEXT)
+    expected = most_misleading(reading.dataset)
+    assert expected[1] > 0  # on head 0 anything would open
+    with shown(model.explore(TEXT)) as view:
+        assert view.locator("#head-title").inner_text() == f"Head {named(expected)}"
+    other = headlight.load(example_data.tiny_model(tmp_path, seed=5)).read(TEXT)
+    expected = farthest_apart(reading.dataset, other.dataset)
+    with shown(reading.explore(compare=other)) as view:
+        assert view.locator("#head-title").inner_text() == f"Head {named(expected)}"
 
 
 def test_two_readings_in_a_notebook(model):

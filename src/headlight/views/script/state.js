@@ -43,10 +43,8 @@ export function written() {
   return parts.join("&");
 }
 
-const whole = (text, limit, before) => {
-  const number = Number(text);
-  return Number.isInteger(number) && number >= 0 && number < limit ? number : before;
-};
+/** A number of an address; `before` where it has none, nothing included: Number("") is 0. */
+const whole = (text, limit, before) => (/^\d+$/.test(text ?? "") && Number(text) < limit ? Number(text) : before);
 
 /** Take what an address says; what does not fit this page is passed over. */
 export function readAddress(address) {
@@ -59,12 +57,12 @@ export function readAddress(address) {
   const place = part.layers.indexOf(Number(layer));
   if (layer && place >= 0) state.layer = place;
   state.layer = Math.min(state.layer, part.layers.length - 1);
-  state.head = whole(head ?? "", part.heads[state.layer], Math.min(state.head, part.heads[state.layer] - 1));
+  state.head = whole(head, part.heads[state.layer], Math.min(state.head, part.heads[state.layer] - 1));
   const rows = part.queries.tokens.length;
-  const queries = (said.get("q") ?? "").split(",").map((each) => whole(each || "x", rows, -1)).filter((each) => each >= 0);
+  const queries = (said.get("q") ?? "").split(",").map((each) => whole(each, rows, -1)).filter((each) => each >= 0);
   state.queries = queries.length ? queries : state.queries.filter((each) => each < rows);
   if (!state.queries.length) state.queries = [0];
-  state.key = whole(said.get("k") ?? "x", part.keys.tokens.length, Math.min(state.key, part.keys.tokens.length - 1));
+  state.key = whole(said.get("k"), part.keys.tokens.length, Math.min(state.key, part.keys.tokens.length - 1));
   for (const [short, [name, values]] of Object.entries(CHOICES)) if (values.includes(said.get(short))) state[name] = said.get(short);
   if (said.has("t") && Number(said.get("t")) >= 0) state.least = Math.min(Number(said.get("t")), 1);
   if (said.has("o")) state.sort = said.get("o");
