@@ -16,15 +16,14 @@ from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
 from headlight.papers.jain2019 import claims, published
 from headlight.papers.jain2019.figures import _histogram, gain
-from headlight.papers.jain2019.importance import (
+from headlight.papers.jain2019.results import MODELS, PAIRS
+from headlight.papers.text_classifiers.data import BATCH, TextBatch, drawn_from
+from headlight.papers.text_classifiers.importance import (
     adversaries,
-    drawn_from,
     gradient_importance,
     leave_one_out,
     permuted,
 )
-from headlight.papers.jain2019.results import MODELS, PAIRS
-from headlight.papers.text_classifiers.data import BATCH, TextBatch
 from headlight.papers.text_classifiers.jobs import ClassifierTrainer
 from headlight.papers.text_classifiers.models import ENCODERS, TextClassifier
 from headlight.result import load
@@ -33,6 +32,7 @@ from papers.material import reproduced
 EXHIBITS = find_paper("jain2019").exhibits
 GOOD = ["a", "warm", "and", "funny", "film", "with", "a", "heart"]
 BAD = ["a", "cold", "and", "tedious", "film", "without", "an", "end"]
+IMPORTANCE = "headlight.papers.text_classifiers.importance"
 SMALL = ["--epochs", 1, "--processes", 1, "--max-explained", 8, "--max-adversaries", 4]
 
 
@@ -58,7 +58,7 @@ def data(tmp_path_factory) -> Path:
 def out(tmp_path_factory, data) -> Path:
     folder = tmp_path_factory.mktemp("out") / "jain"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headlight.papers.jain2019.importance.RELEASED", AdversarySearch(steps=3))
+        patch.setattr(RELEASED, AdversarySearch(steps=3))
         reproduced("jain2019", "--data", data, "--out", folder, *SMALL)
     return folder
 
@@ -135,7 +135,7 @@ def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data
     shutil.copytree(out, copy)
     (copy / RESULTS / "films-lstm.nc").unlink()
     arguments = ["--data", data, "--out", copy, *SMALL, "--only", "table-2", "--resume"]
-    monkeypatch.setattr("headlight.papers.jain2019.importance.RELEASED", AdversarySearch(steps=3))
+    monkeypatch.setattr(RELEASED, AdversarySearch(steps=3))
     code, _, complained = headlight("reproduce", "jain2019", *arguments)
     assert code == 0, complained
     assert not trained
@@ -165,7 +165,7 @@ def model_of(encoder: str, seed: int = 0) -> TextClassifier:
 
 @pytest.mark.parametrize("encoder", ENCODERS)
 def test_leaving_a_word_out_is_reading_the_text_without_it(encoder, monkeypatch):
-    monkeypatch.setattr("headlight.papers.jain2019.importance.MOST_STATES", 9)
+    monkeypatch.setattr(f"{IMPORTANCE}.MOST_STATES", 9)
     model, batch = model_of(encoder), batch_of(1, 3, 5)
     found = leave_one_out(model, batch)
     assert torch.isnan(found[0, 0])

@@ -12,9 +12,9 @@ from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
 from headlight.papers.sources import Sources
 from headlight.papers.yang2020 import claims, jobs
-from headlight.papers.yang2020.intervals import interval
 from headlight.papers.yang2020.results import MODELS
 from headlight.papers.yang2020.tables import shown_weights
+from headlight.reduce.intervals import mean_interval
 from headlight.result import load
 from papers.material import reproduced
 
@@ -180,11 +180,11 @@ def test_models_that_somebody_has_removed_are_trained_again(out, data, tmp_path)
 
 
 def test_an_interval_by_hand():
-    found = interval(pandas.Series([0.8, 0.9, 1.0]))
+    found = mean_interval(pandas.Series([0.8, 0.9, 1.0]))
     assert found.mean == pytest.approx(0.9)
     assert found.half == pytest.approx(4.302653 * 0.1 / 3**0.5, rel=1e-5)
     assert str(found) == "0.900 ± 0.248"
-    assert str(interval(pandas.Series([0.5]))) == "0.500"
+    assert str(mean_interval(pandas.Series([0.5]))) == "0.500"
 
 
 def test_zero_stands_below_on_a_logarithmic_axis():

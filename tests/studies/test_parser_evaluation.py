@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from headlight.errors import UnknownNameError
+from headlight.reduce.intervals import resampled_share
 from headlight.studies.parser_probes.batches import ParserBatch, ParserData
-from headlight.studies.parser_probes.evaluation import Counts, evaluate, gold_edges, interval, share
+from headlight.studies.parser_probes.evaluation import Counts, evaluate, gold_edges, share
 from headlight.studies.parser_probes.models import Parser, RightBranching
 from headlight.studies.word_maps.store import NO_HEAD
 from studies.parser_corpora import index_of_trees
@@ -87,7 +88,7 @@ def test_an_interval_covers_the_truth_about_as_often_as_it_says():
     for trial in range(100):
         total = generator.integers(1, 20, size=100)
         correct = generator.binomial(total, 0.7)
-        low, high = interval(correct, total, seed=trial)
+        low, high = resampled_share(correct, total, seed=trial)
         assert low <= share(correct, total) <= high
         covered += low <= 0.7 <= high
     assert 0.88 < covered / 100 < 0.99
@@ -101,11 +102,11 @@ def test_an_interval_is_that_of_resampled_sentences():
     for _ in range(4000):
         drawn = generator.integers(60, size=60)
         shares.append(correct[drawn].sum() / total[drawn].sum())
-    low, high = interval(correct, total)
+    low, high = resampled_share(correct, total)
     np.testing.assert_allclose([low, high], np.quantile(shares, [0.025, 0.975]), atol=0.02)
-    assert (low, high) == interval(correct, total) != interval(correct, total, seed=1)
+    assert (low, high) == resampled_share(correct, total) != resampled_share(correct, total, seed=1)
 
 
 def test_an_interval_of_nothing_and_of_one_sentence():
-    assert np.isnan(interval(np.array([0]), np.array([0]))).all()
-    assert interval(np.array([1]), np.array([2])) == (0.5, 0.5)
+    assert np.isnan(resampled_share(np.array([0]), np.array([0]))).all()
+    assert resampled_share(np.array([1]), np.array([2])) == (0.5, 0.5)

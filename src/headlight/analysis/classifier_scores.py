@@ -3,8 +3,6 @@
 import numpy as np
 from jaxtyping import Float64
 
-from headlight.reduce.bootstrap import LEVEL
-
 
 def macro_f1(counts: Float64[np.ndarray, "sample cell"]) -> Float64[np.ndarray, " sample"]:
     """The mean over classes of F1, from how often each answer was given for each gold class.
@@ -26,9 +24,3 @@ def span_f1(counts: Float64[np.ndarray, "sample count"]) -> Float64[np.ndarray, 
     whole = counts[:, 1] + counts[:, 2]
     found: Float64[np.ndarray, " sample"] = 2 * counts[:, 0] / np.where(whole > 0, whole, np.nan)
     return found
-
-
-def with_bounds(values: Float64[np.ndarray, "sample *cell"]) -> Float64[np.ndarray, "3 *cell"]:
-    """The value itself, and the percentiles of the resamples; NaN where it has none."""
-    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    return np.concatenate([values[:1], np.quantile(values[1:], tails, axis=0)])

@@ -1,10 +1,11 @@
 """Statistics over a corpus: streaming, mergeable, in float64, without torch."""
 
 from headlight.reduce.base import Accumulator
-from headlight.reduce.bootstrap import Bootstrap, share, share_interval
+from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.count import Count
 from headlight.reduce.grouped import Grouped
 from headlight.reduce.histogram import Histogram
+from headlight.reduce.intervals import share, share_interval
 from headlight.reduce.moments import Moments
 from headlight.reduce.pearson import Pearson
 from headlight.reduce.rank import RankCorrelation

@@ -5,12 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Float32, Int64
 
 from headlight.reduce.base import Accumulator, Array
 
-LEVEL = 0.95
-"""Of intervals."""
 HELD = 256
 """Clusters that are kept as they came, before they are multiplied out."""
 
@@ -151,33 +149,3 @@ def resampled(
         seeded = np.array([seed, key], dtype=np.uint64)
         row[1:] = np.random.Generator(np.random.Philox(key=seeded)).poisson(1.0, len(row) - 1)
     return taken
-
-
-def share(
-    part: Float64[np.ndarray, "*cell"], whole: Float64[np.ndarray, "..."]
-) -> Float64[np.ndarray, "*cell"]:
-    """How much of the whole a part is; NaN where there is no whole."""
-    found: np.ndarray = part / np.where(whole > 0, whole, np.nan)
-    return found
-
-
-def share_interval(
-    part: Float64[np.ndarray, "replicate *cell group"],
-    whole: Float64[np.ndarray, "replicate group"],
-) -> tuple[Float64[np.ndarray, "*cell group"], Float64[np.ndarray, "*cell group"]]:
-    """Percentiles of a share over the resamples that have a whole; NaN where none has.
-
-    Source: Efron and Tibshirani (1993), Section 13.3, the percentile interval.
-
-    Args:
-        part: The ``replicates`` of a `Bootstrap`.
-        whole: Those of what `part` is a share of, in the same resamples.
-    """
-    bounds = np.full((2, *part.shape[1:]), np.nan)
-    for group in range(whole.shape[-1]):
-        occurs = whole[:, group] > 0
-        if occurs.any():
-            sizes = whole[occurs, group].reshape(-1, *(1,) * (part.ndim - 2))
-            tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-            bounds[..., group] = np.quantile(part[occurs, ..., group] / sizes, tails, axis=0)
-    return bounds[0, ...], bounds[1, ...]

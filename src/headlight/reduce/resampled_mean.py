@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
 
 from headlight.reduce.base import Accumulator, Array, rows_of
-from headlight.reduce.bootstrap import LEVEL, resampled
+from headlight.reduce.bootstrap import resampled
+from headlight.reduce.intervals import percentiles
 
 
 class ResampledMean(Accumulator):
@@ -67,23 +67,8 @@ class ResampledMean(Accumulator):
         self.counts += other.counts
 
     def compute(self) -> dict[str, Array]:
-        """`mean` and `count`, of ``shape``, and `low` and `high` of the 95% interval of the mean.
-
-        Source: Efron and Tibshirani (1993), Section 13.3, the percentile interval.
-        """
+        """`mean` and `count`, of ``shape``, and the `percentiles` `low` and `high` of the mean."""
         means = self.sums / np.where(self.counts > 0, self.counts, np.nan)
-        low, high = _percentiles(means[1:])
+        low, high = percentiles(means[1:])
         count = self.counts[0, ...].copy()
         return {"mean": means[0, ...], "low": low, "high": high, "count": count}
-
-
-def _percentiles(
-    means: Float64[np.ndarray, "replicate *cell"],
-) -> tuple[Float64[np.ndarray, "*cell"], Float64[np.ndarray, "*cell"]]:
-    """Of the resamples in which there is something; NaN where there is in none."""
-    bounds = np.full((2, *means.shape[1:]), np.nan)
-    there = ~np.isnan(means).all(axis=0)
-    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    if len(means) and there.any():
-        bounds[:, there] = np.nanquantile(means[:, there], tails, axis=0)
-    return bounds[0, ...], bounds[1, ...]

@@ -8,7 +8,7 @@ from headlight.papers.claims import Claim
 from headlight.papers.jain2019 import published
 from headlight.papers.jain2019.figures import between, gain
 from headlight.papers.text_classifiers.models import Encoder
-from headlight.papers.yang2020.intervals import Interval, interval
+from headlight.reduce.intervals import MeanInterval, mean_interval
 
 MODEST = 0.5
 """A mean τ below this is no strong agreement."""
@@ -61,7 +61,7 @@ def not_without_context(frames: Frames) -> Claim:
 
 def context_breaks(frames: Frames) -> Claim:
     """Figure 5: attention agrees with leaving out better without context."""
-    found = {title: interval(between(frames, title, "lstm")) for title in _titles(frames)}
+    found = {title: mean_interval(between(frames, title, "lstm")) for title in _titles(frames)}
     return Claim(
         "4. The contextual encoder breaks the relation",
         "τ (attention, left out) is larger for “average” than for the BiLSTM on every set, the 95% "
@@ -118,15 +118,17 @@ def _by_set(
     frames: Frames,
     encoder: Encoder,
     values: Callable[[pandas.DataFrame], "pandas.Series[float]"],
-) -> dict[str, Interval]:
-    return {title: interval(values(frames[title, encoder]).dropna()) for title in _titles(frames)}
+) -> dict[str, MeanInterval]:
+    return {
+        title: mean_interval(values(frames[title, encoder]).dropna()) for title in _titles(frames)
+    }
 
 
-def _gains(frames: Frames, encoder: Encoder) -> dict[str, list[Interval]]:
+def _gains(frames: Frames, encoder: Encoder) -> dict[str, list[MeanInterval]]:
     """By how much τ (gradient, left out) is above either τ of attention."""
     pairs = ("attention_gradient", "attention_left_out")
     return {
-        title: [interval(gain(frames[title, encoder], pair)) for pair in pairs]
+        title: [mean_interval(gain(frames[title, encoder], pair)) for pair in pairs]
         for title in _titles(frames)
     }
 

@@ -22,7 +22,7 @@ from headlight.papers.jain2019.tables import (
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text_classifiers.models import Encoder
 from headlight.papers.writer import ExhibitWriter
-from headlight.papers.yang2020.intervals import interval
+from headlight.reduce.intervals import mean_interval
 from headlight.views.pictures import (
     BarRow,
     Box,
@@ -100,13 +100,14 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
             "model": [row.label for row in rows],
             **{
                 f"{PAIR_NAMES['gradient_left_out']} − {PAIR_NAMES[pair]}": [
-                    str(interval(gain(frame, pair))).replace("-", "−") for frame in frames.values()
+                    str(mean_interval(gain(frame, pair))).replace("-", "−")
+                    for frame in frames.values()
                 ]
                 for pair in pairs
             },
         }
     )
-    held = sum(interval(gain(frame, pairs[1])).mean > 0 for frame in frames.values())
+    held = sum(mean_interval(gain(frame, pairs[1])).mean > 0 for frame in frames.values())
     drawn = bars(rows, x_label="τ (gradient, left out) minus another τ", dots=True)
     first = writer.picture(
         drawn,
@@ -209,7 +210,7 @@ def between(
 
 
 def _mark(series: str, values: "pandas.Series[float]") -> Mark:
-    found = interval(values)
+    found = mean_interval(values)
     return Mark(series, found.mean, found.mean - found.half, found.mean + found.half)
 
 

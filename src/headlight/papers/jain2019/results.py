@@ -13,18 +13,23 @@ import xarray
 
 from headlight.measures.agreement import kendall
 from headlight.papers.folder import RESULTS
-from headlight.papers.jain2019.importance import (
-    adversaries,
+from headlight.papers.labelled_sets import PARTS, named_sets
+from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
+from headlight.papers.text_classifiers.data import (
+    TextBatch,
+    TextData,
+    data_key,
     drawn_from,
+    open_data,
+)
+from headlight.papers.text_classifiers.evaluation import outputs_of
+from headlight.papers.text_classifiers.importance import (
+    adversaries,
     encoded,
     gradient_importance,
     leave_one_out,
     permuted,
 )
-from headlight.papers.labelled_sets import PARTS, named_sets
-from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight.papers.text_classifiers.data import TextBatch, TextData, data_key, open_data
-from headlight.papers.text_classifiers.evaluation import outputs_of
 from headlight.papers.text_classifiers.jobs import ClassifierJob, ClassifierTrainer, TrainingConfig
 from headlight.papers.text_classifiers.models import Encoder, TextClassifier
 from headlight.result import describe

@@ -160,3 +160,28 @@ def _batches(texts: Sequence[LabelledText], numbers: dict[str, int]) -> Iterator
         real = torch.arange(words.shape[1]) < lengths[:, None]
         labels = torch.tensor([texts[at].label for at in chosen])
         yield TextBatch(words, real, labels, torch.tensor(chosen))
+
+
+def drawn_from(
+    batches: list[TextBatch], count: int, seed: int, size: int = BATCH
+) -> list[TextBatch]:
+    """So many texts of all batches at most, drawn, in batches of nearly the same length."""
+    texts = [(batch, row) for batch in batches for row in range(len(batch.words))]
+    drawn = np.random.default_rng(seed).permutation(len(texts))[:count]
+    kept = [texts[at] for at in sorted(drawn.tolist())]  # which is by their length
+    return [_together(kept[first : first + size]) for first in range(0, len(kept), size)]
+
+
+def _together(texts: list[tuple[TextBatch, int]]) -> TextBatch:
+    """Texts of several batches as one."""
+    lengths = torch.stack([batch.real[row].sum() for batch, row in texts])
+    longest = int(lengths.max())
+    words = torch.full((len(texts), longest), PADDING)
+    for place, (batch, row) in enumerate(texts):
+        words[place, : lengths[place]] = batch.words[row, : lengths[place]]
+    return TextBatch(
+        words,
+        torch.arange(longest) < lengths[:, None],
+        torch.stack([batch.labels[row] for batch, row in texts]),
+        torch.stack([batch.numbers[row] for batch, row in texts]),
+    )

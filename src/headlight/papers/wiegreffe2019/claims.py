@@ -8,7 +8,7 @@ import pandas
 from headlight.papers.claims import Claim
 from headlight.papers.text_classifiers.models import Encoder
 from headlight.papers.wiegreffe2019.published import QUOTED, UNCHECKED, Quoted
-from headlight.papers.yang2020.intervals import interval
+from headlight.reduce.intervals import mean_interval
 
 AS_GOOD = 0.02
 """F1 within which models count as equally good."""
@@ -113,7 +113,7 @@ def _sets(rows: pandas.DataFrame) -> Iterable[tuple[str, pandas.DataFrame]]:
 
 def _f1(rows: pandas.DataFrame, kind: str, encoder: Encoder, guide: str = "") -> float:
     some = rows[(rows.kind == kind) & (rows.encoder == encoder)]
-    return interval(some[some.guide == guide].f1 if guide else some.f1).mean
+    return mean_interval(some[some.guide == guide].f1 if guide else some.f1).mean
 
 
 def _written(found: dict[str, float]) -> str:

@@ -11,11 +11,10 @@ import torch
 import xarray
 
 from headlight.papers.folder import RESULTS
-from headlight.papers.jain2019.importance import adversaries, drawn_from
 from headlight.papers.labelled_sets import PARTS, Part, named_sets
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight.papers.settings import ReproductionSettings
-from headlight.papers.text_classifiers.data import data_key, open_data
+from headlight.papers.text_classifiers.data import data_key, drawn_from, open_data
 from headlight.papers.text_classifiers.evaluation import (
     Outputs,
     difference,
@@ -24,6 +23,7 @@ from headlight.papers.text_classifiers.evaluation import (
     quality,
     uniform_attention,
 )
+from headlight.papers.text_classifiers.importance import adversaries
 from headlight.papers.text_classifiers.jobs import (
     ClassifierJob,
     ClassifierTrainer,

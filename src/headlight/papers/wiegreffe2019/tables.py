@@ -9,7 +9,7 @@ from headlight.papers.text_classifiers.training import PATIENCE
 from headlight.papers.wiegreffe2019.published import QUOTED, UNCHECKED
 from headlight.papers.wiegreffe2019.results import IN_CONTEXT, frames_of, load_all
 from headlight.papers.writer import ExhibitWriter
-from headlight.papers.yang2020.intervals import interval
+from headlight.reduce.intervals import mean_interval
 from headlight.views.exhibits import Table
 
 SOURCE = "Wiegreffe and Pinter (2019)"
@@ -68,10 +68,10 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
                 {
                     "set": title,
                     "encoder": ENCODER_NAMES[encoder],
-                    "base": str(interval(some[some.kind == "base"].f1)),
-                    "uniform, trained": str(interval(some[some.kind == "guided"].f1)),
-                    "uniform, put in": str(interval(some[some.kind == "uniform"].f1)),
-                    "accuracy of the base": str(interval(some[some.kind == "base"].accuracy)),
+                    "base": str(mean_interval(some[some.kind == "base"].f1)),
+                    "uniform, trained": str(mean_interval(some[some.kind == "guided"].f1)),
+                    "uniform, put in": str(mean_interval(some[some.kind == "uniform"].f1)),
+                    "accuracy of the base": str(mean_interval(some[some.kind == "base"].accuracy)),
                     "base, quoted": quoted.base if quoted else np.nan,
                     "uniform, quoted": quoted.uniform if quoted else np.nan,
                 }
@@ -111,8 +111,8 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
             {
                 "set": title,
                 "attention": name,
-                "F1": str(interval(found.f1)),
-                "accuracy": str(interval(found.accuracy)),
+                "F1": str(mean_interval(found.f1)),
+                "accuracy": str(mean_interval(found.accuracy)),
                 "F1, quoted": numbers[place] if place < 3 else np.nan,
             }
             for place, (name, found) in enumerate(guides)

@@ -4,7 +4,7 @@ import pandas
 
 from headlight.papers.claims import Claim
 from headlight.papers.yang2020 import published
-from headlight.papers.yang2020.intervals import interval
+from headlight.reduce.intervals import mean_interval
 
 AS_GOOD = 0.01
 """F1 within which models count as equally good; the paper prints two digits."""
@@ -102,4 +102,4 @@ def _f1(
     some = rows[rows.kind == kind]
     some = some if weight is None else some[some.weight == weight]
     some = some if guide is None else some[some.guide == guide]
-    return interval(some.f1).mean
+    return mean_interval(some.f1).mean

@@ -7,13 +7,13 @@ from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.papers.yang2020 import published
-from headlight.papers.yang2020.intervals import interval
 from headlight.papers.yang2020.results import (
     chosen_lambdas,
     frame_of,
     load_guided,
     load_sweep,
 )
+from headlight.reduce.intervals import mean_interval
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import Line, LinePanel, Reference, lines
 
@@ -78,11 +78,11 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     sweep = load_sweep(reproduction)
     rows = frame_of(sweep)
     frame = by_model(rows, float(sweep.attrs["row_length"]))
-    base = interval(rows[rows.kind == "base"].f1)
+    base = mean_interval(rows[rows.kind == "base"].f1)
     small, large = chosen_lambdas(reproduction)
     compared = [Comparison("original", published.ORIGINAL_F1, base.mean, note=f"{base}", digits=3)]
     for paper, ours in ((0.2, small), (3.0, large)):
-        found = interval(_adversaries(rows, ours).f1)
+        found = mean_interval(_adversaries(rows, ours).f1)
         note = f"{found}; λ = {ours:g} here"
         compared.append(
             Comparison(
@@ -127,7 +127,7 @@ def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
     table = []
     for name, paper, some in parts:
         if len(some):
-            numbers = {title: str(interval(some[key])) for key, title in COLUMNS.items()}
+            numbers = {title: str(mean_interval(some[key])) for key, title in COLUMNS.items()}
             numbers = {
                 key: "–" if text.startswith("nan") else text for key, text in numbers.items()
             }
@@ -138,7 +138,7 @@ def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
 def f1_lines(rows: pandas.DataFrame) -> list[Line]:
     """F1 by λ with its interval; that of 0, which a logarithmic axis has not, at its left end."""
     weights = np.array(sorted(rows[rows.kind == "adversary"].weight.unique()))
-    found = [interval(_adversaries(rows, one).f1) for one in weights]
+    found = [mean_interval(_adversaries(rows, one).f1) for one in weights]
     mean = np.array([one.mean for one in found])
     half = np.nan_to_num(np.array([one.half for one in found]))
     places, zero = shown_weights(weights), weights == 0
@@ -204,4 +204,4 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 def _quality(rows: pandas.DataFrame, kind: str = "") -> dict[str, str]:
     some = rows[rows.kind == kind] if kind else rows
     shown = {"f1": "F1", "f1_lenient": "F1, conlleval", "nll": "NLL gold"}
-    return {title: str(interval(some[key])) for key, title in shown.items()}
+    return {title: str(mean_interval(some[key])) for key, title in shown.items()}

@@ -8,9 +8,10 @@ import numpy as np
 import xarray
 from jaxtyping import Float64
 
-from headlight.analysis.classifier_scores import macro_f1, span_f1, with_bounds
+from headlight.analysis.classifier_scores import macro_f1, span_f1
 from headlight.capture import Classes
 from headlight.reduce.bootstrap import resampled
+from headlight.reduce.intervals import with_interval
 from headlight.result import describe
 from headlight.studies.adversary.instances import Instances
 from headlight.studies.adversary.outcome import MEANS, Tables
@@ -80,7 +81,7 @@ def dataset(
     found = [_numbers(run.tables, taken, classes) for run in runs]
     variables: dict[str, Any] = {}
     for name in found[0]:
-        cells = np.stack([with_bounds(each[name]) for each in found])
+        cells = np.stack([with_interval(each[name]) for each in found])
         for at, bound in enumerate(_BOUNDS):
             if name in MEANINGS:
                 variables[f"{name}{bound}"] = ("run", cells[:, at])

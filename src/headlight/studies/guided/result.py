@@ -8,8 +8,9 @@ import numpy as np
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.classifier_scores import macro_f1, with_bounds
+from headlight.analysis.classifier_scores import macro_f1
 from headlight.reduce.bootstrap import resampled
+from headlight.reduce.intervals import with_interval
 from headlight.result import describe
 from headlight.studies.guided.settings import GuidedSettings
 
@@ -87,10 +88,10 @@ def dataset(
     variables: dict[str, Any] = {}
     for name in MEANINGS:
         cells = np.array([[each[name] for each in seeds] for seeds in values])
-        means = np.stack([with_bounds(each) for each in cells.mean(1)])
+        means = np.stack([with_interval(each) for each in cells.mean(1)])
         for at, bound in enumerate(_BOUNDS):
             variables[f"{name}{bound}"] = ("guide", means[:, at])
-            variables[f"own_{name}{bound}"] = ((), with_bounds(itself[name])[at])
+            variables[f"own_{name}{bound}"] = ((), with_interval(itself[name])[at])
         variables[f"seed_{name}"] = (("guide", "seed"), cells[:, :, 0])
     variables["loss"] = (
         ("guide", "seed", "epoch"),

@@ -15,8 +15,6 @@ from headlight.studies.parser_probes.trees import arborescence, spanning_edges
 from headlight.studies.word_maps.store import NO_HEAD
 
 METRICS = ("uas", "uas_tree", "uuas")
-RESAMPLES = 1000
-_AT_ONCE = 64
 PerSentence = Int64[np.ndarray, " sentence"]
 
 
@@ -80,25 +78,6 @@ def evaluate(model: Parser, data: ParserData, *, symmetry: Symmetry = "max") -> 
 def share(correct: PerSentence, total: PerSentence) -> float:
     """Right ones among all, from 0 to 1; NaN where there is none."""
     return float(correct.sum() / total.sum()) if total.sum() else np.nan
-
-
-def interval(
-    correct: PerSentence, total: PerSentence, *, seed: int = 0, level: float = 0.95
-) -> tuple[float, float]:
-    """Between which shares the truth lies: percentiles over 1000 resamples of the sentences."""
-    sentences = len(total)
-    if not total.sum():
-        return np.nan, np.nan
-    generator = np.random.default_rng(seed)
-    shares = []
-    for first in range(0, RESAMPLES, _AT_ONCE):
-        draws = min(_AT_ONCE, RESAMPLES - first)
-        times = generator.multinomial(sentences, np.full(sentences, 1 / sentences), size=draws)
-        with np.errstate(invalid="ignore"):
-            shares.append((times @ correct) / (times @ total))
-    tail = (1 - level) / 2
-    low, high = np.nanquantile(np.concatenate(shares), [tail, 1 - tail])
-    return float(low), float(high)
 
 
 def _one(

@@ -9,8 +9,9 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.reduce.intervals import resampled_share
 from headlight.result import describe
-from headlight.studies.parser_probes.evaluation import METRICS, Counts, interval, share
+from headlight.studies.parser_probes.evaluation import METRICS, Counts, share
 from headlight.studies.parser_probes.training import TrainingHistory
 
 VARIABLES = {
@@ -50,7 +51,7 @@ class Row:
         found = []
         for metric in METRICS:
             correct, total = together.of(metric)
-            found.append((share(correct, total), *interval(correct, total)))
+            found.append((share(correct, total), *resampled_share(correct, total)))
         return found
 
     def by_seed(self) -> list[list[float]]:

@@ -1,13 +1,12 @@
 """What a word is worth to a classifier, by its gradient or without it, and other attention."""
 
-import numpy as np
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.measures import total_variation
 from headlight.measures.adversaries import RELEASED, Adversaries, AdversarySearch, most_different
-from headlight.papers.text_classifiers.data import BATCH, PADDING, TextBatch
+from headlight.papers.text_classifiers.data import TextBatch
 from headlight.papers.text_classifiers.models import Attention, States, TextClassifier
 
 PERMUTATIONS = 100
@@ -107,28 +106,3 @@ def encoded(model: TextClassifier, batch: TextBatch) -> tuple[States, Attention]
 def _probability(model: TextClassifier, words: Tensor, real: Tensor) -> Float64[Tensor, "text c"]:
     logits: Tensor = model(words, real)[0]
     return logits.double().softmax(-1)
-
-
-def drawn_from(
-    batches: list[TextBatch], count: int, seed: int, size: int = BATCH
-) -> list[TextBatch]:
-    """So many texts of all batches at most, drawn, in batches of nearly the same length."""
-    texts = [(batch, row) for batch in batches for row in range(len(batch.words))]
-    drawn = np.random.default_rng(seed).permutation(len(texts))[:count]
-    kept = [texts[at] for at in sorted(drawn.tolist())]  # which is by their length
-    return [_together(kept[first : first + size]) for first in range(0, len(kept), size)]
-
-
-def _together(texts: list[tuple[TextBatch, int]]) -> TextBatch:
-    """Texts of several batches as one."""
-    lengths = torch.stack([batch.real[row].sum() for batch, row in texts])
-    longest = int(lengths.max())
-    words = torch.full((len(texts), longest), PADDING)
-    for place, (batch, row) in enumerate(texts):
-        words[place, : lengths[place]] = batch.words[row, : lengths[place]]
-    return TextBatch(
-        words,
-        torch.arange(longest) < lengths[:, None],
-        torch.stack([batch.labels[row] for batch, row in texts]),
-        torch.stack([batch.numbers[row] for batch, row in texts]),
-    )

@@ -1,0 +1,112 @@
+"""Intervals of 95%: percentiles over resamples of clusters, and Student's t over seeds or texts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from numpy.typing import ArrayLike
+
+LEVEL = 0.95
+TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+"""The quantiles between which a share of `LEVEL` lies."""
+RESAMPLES = 1000
+"""Those that `resampled_share` draws."""
+_AT_ONCE = 64
+
+
+def share(
+    part: Float64[np.ndarray, "*cell"], whole: Float64[np.ndarray, "..."]
+) -> Float64[np.ndarray, "*cell"]:
+    """How much of the whole a part is; NaN where there is no whole."""
+    found: np.ndarray = part / np.where(whole > 0, whole, np.nan)
+    return found
+
+
+def percentiles(
+    values: Float64[np.ndarray, "replicate *cell"],
+) -> tuple[Float64[np.ndarray, "*cell"], Float64[np.ndarray, "*cell"]]:
+    """The percentile interval over resamples, of those that have a value; NaN where none has.
+
+    Source: Efron and Tibshirani (1993), Section 13.3.
+    """
+    bounds = np.full((2, *values.shape[1:]), np.nan)
+    if len(values):
+        missing = np.isnan(values)
+        every = ~missing.any(axis=0)
+        some = ~every & ~missing.all(axis=0)
+        for cells, quantile in ((every, np.quantile), (some, np.nanquantile)):
+            if cells.any():
+                bounds[:, cells] = quantile(values[:, cells], TAILS, axis=0)
+    return bounds[0, ...], bounds[1, ...]
+
+
+def share_interval(
+    part: Float64[np.ndarray, "replicate *cell group"],
+    whole: Float64[np.ndarray, "replicate group"],
+) -> tuple[Float64[np.ndarray, "*cell group"], Float64[np.ndarray, "*cell group"]]:
+    """The `percentiles` of a share over the resamples that have a whole.
+
+    Args:
+        part: The ``replicates`` of a `Bootstrap`.
+        whole: Those of what `part` is a share of, in the same resamples.
+    """
+    sizes = whole.reshape(len(whole), *(1,) * (part.ndim - 2), whole.shape[-1])
+    return percentiles(share(part, sizes))
+
+
+def with_interval(values: Float64[np.ndarray, "sample *cell"]) -> Float64[np.ndarray, "3 *cell"]:
+    """The first value, which is that of the sample itself, and the `percentiles` of the others."""
+    return np.stack([values[0, ...], *percentiles(values[1:])])
+
+
+def resampled_share(
+    correct: Int64[np.ndarray, " cluster"], total: Int64[np.ndarray, " cluster"], *, seed: int = 0
+) -> tuple[float, float]:
+    """The `percentiles` of a share of counts that are all at hand, over 1000 ordinary resamples.
+
+    Args:
+        correct: Of each cluster, such as a sentence.
+        total: What there is of each.
+        seed: Of the resamples.
+    """
+    clusters = len(total)
+    if not total.sum():
+        return np.nan, np.nan
+    generator = np.random.default_rng(seed)
+    parts, wholes = correct.astype(np.float64), total.astype(np.float64)
+    shares = []
+    for first in range(0, RESAMPLES, _AT_ONCE):
+        draws = min(_AT_ONCE, RESAMPLES - first)
+        times = generator.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
+        shares.append(share(times @ parts, times @ wholes))
+    low, high = percentiles(np.concatenate(shares))
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanInterval:
+    """A mean, and how far off it may be.
+
+    Attributes:
+        mean: of the values.
+        half: half the width of the 95% interval of Student's t; NaN for a single value.
+    """
+
+    mean: float
+    half: float
+
+    def __str__(self) -> str:
+        around = "" if np.isnan(self.half) else f" ± {self.half:.3f}"
+        return f"{self.mean:.3f}{around}"
+
+
+def mean_interval(values: ArrayLike) -> MeanInterval:
+    """Of values that are independent, such as one number of each seed; NaN of none."""
+    from scipy.special import stdtrit
+
+    found = np.asarray(values, dtype=np.float64)
+    count = len(found)
+    if count < 2:
+        return MeanInterval(float(found.mean()) if count else np.nan, np.nan)
+    spread = found.std(ddof=1) / np.sqrt(count)
+    return MeanInterval(float(found.mean()), float(stdtrit(count - 1, TAILS[1]) * spread))

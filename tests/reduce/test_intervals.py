@@ -1,0 +1,33 @@
+"""Intervals against numpy and scipy, and what is left out of them."""
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from headlight.reduce.intervals import mean_interval, percentiles, with_interval
+
+
+def test_resamples_without_a_value_are_left_out_cell_by_cell() -> None:
+    values = np.random.default_rng(0).random((40, 2, 3))
+    values[:, 0, 0] = np.nan
+    values[3:9, 1, 2] = np.nan
+    low, high = percentiles(values)
+    for cell in np.ndindex(2, 3):
+        there = values[:, *cell][~np.isnan(values[:, *cell])]
+        expected = np.quantile(there, [0.025, 0.975]) if len(there) else [np.nan, np.nan]
+        np.testing.assert_array_equal([low[cell], high[cell]], expected)
+    assert all(np.isnan(each).all() for each in percentiles(values[:0]))
+
+
+def test_the_first_value_is_that_of_the_sample_itself() -> None:
+    values = np.array([5.0, *range(101), np.nan])
+    np.testing.assert_allclose(with_interval(values), [5, 2.5, 97.5])
+
+
+@pytest.mark.parametrize("count", [2, 3, 30])
+def test_the_interval_of_a_mean_is_that_of_student(count: int) -> None:
+    values = np.random.default_rng(count).random(count)
+    found = mean_interval(values)
+    error = values.std(ddof=1) / count**0.5
+    low, high = student.interval(0.95, count - 1, values.mean(), error)
+    assert (found.mean - found.half, found.mean + found.half) == pytest.approx((low, high))
