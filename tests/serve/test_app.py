@@ -20,8 +20,8 @@ import headlight
 from headlight.cli import app
 from headlight.errors import UsageError
 from headlight.serve import make_app
-from headlight.serve.functions import FUNCTIONS, Desk
-from headlight.serve.readings import KEPT, Kept, Readings
+from headlight.serve.functions import FUNCTIONS, Workspace
+from headlight.serve.readings import KEPT, CachedReading, Readings
 from headlight.serve.server import HERE, is_loopback, listening, serve
 from headlight.serve.work import MOST, Work
 from headlight.views.container import unpack
@@ -229,11 +229,11 @@ def test_hostile_text_stays_text(client, text):
 def test_a_request_is_cancelled_by_its_name(client, monkeypatch):
     began, go_on = threading.Event(), threading.Event()
 
-    def slow(desk, given, told):
-        told("at work")
+    def slow(workspace, params, on_progress):
+        on_progress("at work")
         began.set()
         go_on.wait(10)
-        told("still at work")
+        on_progress("still at work")
         raise AssertionError("it went on")
 
     monkeypatch.setitem(FUNCTIONS, "read", slow)
@@ -251,17 +251,17 @@ def test_a_request_is_cancelled_by_its_name(client, monkeypatch):
 
 
 def test_a_cancelled_reading_leaves_the_model_as_it_was(client, model, monkeypatch):
-    desk = Desk(model, 16)
+    workspace = Workspace(model, 16)
     work = Work()
     seen = []
 
-    def told(what, done=0, of=0):
+    def on_progress(what, done=0, of=0):
         seen.append(done)
         if done == 1:
             raise UsageError("enough.")
 
     with pytest.raises(UsageError, match="enough"):
-        FUNCTIONS["read"](desk, {"text": TEXT}, told)
+        FUNCTIONS["read"](workspace, {"text": TEXT}, on_progress)
     assert 2 not in seen
     assert read(client)[-1]["result"]
     work.close()
@@ -271,12 +271,12 @@ def test_a_second_model_is_compared_where_the_app_was_started_with_one(client, m
     refused = steps(client.post("/functions/read", json={"request": "a", **BY_BOTH}))[-1]
     assert "start it with --compare-model" in refused["refused"]
     other = headlight.load(example_data.tiny_model(tmp_path, seed=5))
-    desk = Desk(model, 16, other)
+    workspace = Workspace(model, 16, other)
     for compare, expected in ((None, TEXT), ("the dog", "the dog")):
-        result = FUNCTIONS["read"](desk, BY_BOTH | {"compare": compare}, lambda *_: None)
-        header = desk.readings[result["reading"]].view.header
+        result = FUNCTIONS["read"](workspace, BY_BOTH | {"compare": compare}, lambda *_: None)
+        header = workspace.readings[result["reading"]].view.header
         assert header["second"]["text"] == expected
-    alike = desk.readings[FUNCTIONS["read"](desk, BY_BOTH, lambda *_: None)["reading"]]
+    alike = workspace.readings[FUNCTIONS["read"](workspace, BY_BOTH, lambda *_: None)["reading"]]
     weight = other.read(TEXT).weight.isel(layer=1).values
     scale, codes = (gzip.decompress(alike.view.blob(f"{NAME}/1/{part}")) for part in PARTS)
     largest = np.frombuffer(scale, "<f4").reshape(weight.shape[:2])
@@ -313,7 +313,7 @@ def test_too_many_requests_are_refused():
 
 def test_a_reading_that_was_looked_at_stays_longer():
     held = Readings()
-    kept = Kept.of(reading_sample(1, 1), lambda _: None)
+    kept = CachedReading.of(reading_sample(1, 1), lambda _: None)
     names = [held.keep(kept) for _ in range(KEPT)]
     assert held[names[0]] is kept
     held.keep(kept)

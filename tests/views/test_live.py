@@ -85,8 +85,8 @@ def test_what_is_told_may_end_it():
     class EndError(Exception):
         pass
 
-    def told(_):
+    def on_progress(_):
         raise EndError
 
     with pytest.raises(EndError):
-        LiveView(reading_sample(1, 1), told=told)
+        LiveView(reading_sample(1, 1), on_progress=on_progress)

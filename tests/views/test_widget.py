@@ -60,9 +60,9 @@ def test_what_is_not_there_is_refused_in_a_sentence(asked, message):
 
 
 def test_functions_go_on_step_by_step_and_can_be_stopped(monkeypatch):
-    def count(given):
-        yield from ({"what": "counting", "done": at} for at in range(given["to"]))
-        yield {"result": {"counted": given["to"]}}
+    def count(params):
+        yield from ({"what": "counting", "done": at} for at in range(params["to"]))
+        yield {"result": {"counted": params["to"]}}
 
     widget = ReadingWidget(reading_sample(1, 1), height=500, functions={"count": count})
     sent = []
@@ -73,14 +73,14 @@ def test_functions_go_on_step_by_step_and_can_be_stopped(monkeypatch):
         return sent[-1]
 
     assert widget.can == ["count"]
-    first = ask(call="count", given={"to": 1}, answer="a")
+    first = ask(call="count", params={"to": 1}, answer="a")
     assert first == {"answer": "a", "step": {"what": "counting", "done": 0}}
     assert ask(next="a")["step"] == {"result": {"counted": 1}}
     assert ask(next="a")["refused"] == "stopped."
-    ask(call="count", given={"to": 9}, answer="b")
+    ask(call="count", params={"to": 9}, answer="b")
     ask(stop="b")
     assert ask(next="b") == {"answer": "b", "refused": "stopped."}
-    assert "no function is called 'x'" in ask(call="x", given={}, answer="c")["refused"]
+    assert "no function is called 'x'" in ask(call="x", params={}, answer="c")["refused"]
 
 
 def test_a_notebook_keeps_the_page_and_no_cells():

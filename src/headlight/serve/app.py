@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from headlight.capture import CapturedModel
 from headlight.errors import HeadlightError, UnknownNameError, UsageError
-from headlight.serve.functions import FUNCTIONS, Desk, Told, functions_of_view
+from headlight.serve.functions import FUNCTIONS, OnProgress, Workspace, functions_of_view
 from headlight.serve.guard import Guard
 from headlight.serve.work import Step, Work
 from headlight.views.app_page import app_page, app_policy
@@ -56,8 +56,8 @@ def make_app(
         can=functions_of_view(),
         decoder=model.has_decoder_inputs,
     )
-    desk = Desk(model, longest, other)
-    addresses = _Addresses(page, desk, work or Work())
+    workspace = Workspace(model, longest, other)
+    addresses = _Addresses(page, workspace, work or Work())
     app = Starlette(
         routes=[
             Route("/", addresses.page),
@@ -78,7 +78,7 @@ class _Addresses:
     """What each address answers."""
 
     shell: str
-    desk: Desk
+    workspace: Workspace
     work: Work
 
     @asynccontextmanager
@@ -96,12 +96,12 @@ class _Addresses:
 
     def reading(self, request: Request) -> Response:
         """The view of a reading, with the pictures of all heads."""
-        return HTMLResponse(self.desk.readings[request.path_params["reading"]].page)
+        return HTMLResponse(self.workspace.readings[request.path_params["reading"]].page)
 
     def blob(self, request: Request) -> Response:
         """Some cells of a reading, deflated; in a thread of its own, since they are packed now."""
-        kept = self.desk.readings[request.path_params["reading"]]
-        blob = kept.view.blob(request.path_params["blob"])
+        cached = self.workspace.readings[request.path_params["reading"]]
+        blob = cached.view.blob(request.path_params["blob"])
         return Response(blob, 200, {"Content-Encoding": "gzip"}, "application/octet-stream")
 
     async def function(self, request: Request) -> Response:
@@ -109,10 +109,10 @@ class _Addresses:
         name = request.path_params["name"]
         if name not in FUNCTIONS:
             raise UnknownNameError("function", name, FUNCTIONS)
-        given = await _json(request)
-        own = str(given.get("request", ""))[:100]
+        params = await _json(request)
+        own = str(params.get("request", ""))[:100]
         self.work.require_room(own)
-        act: Callable[[Told], Step] = partial(FUNCTIONS[name], self.desk, given)
+        act: Callable[[OnProgress], Step] = partial(FUNCTIONS[name], self.workspace, params)
         return StreamingResponse(_events(self.work.steps(own, act)), media_type="text/event-stream")
 
     async def cancel(self, request: Request) -> Response:
@@ -124,12 +124,12 @@ class _Addresses:
 
 async def _json(request: Request) -> dict[str, Any]:
     try:
-        given = await request.json()
+        params = await request.json()
     except (ValueError, RecursionError) as problem:
         raise UsageError("what was sent is no JSON; load the page again.") from problem
-    if not isinstance(given, dict):
+    if not isinstance(params, dict):
         raise UsageError("what was sent is no object; load the page again.")
-    return given
+    return params
 
 
 async def _events(steps: AsyncIterator[Step]) -> AsyncIterator[str]:

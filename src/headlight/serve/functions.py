@@ -1,8 +1,8 @@
 """What the browser may ask the model for: the table of functions.
 
-A function is given the `Desk`, with the model and the readings that are held, the object that the
-browser sent, and a callback for its steps. It runs in the one thread that works with the model, and
-returns what the browser gets as JSON. What is asked about a reading is the table of
+A function takes the `Workspace`, with the model and the readings that are held, the object that
+the browser sent, and a callback for its progress. It runs in the one thread that works with the
+model, and returns what the browser gets as JSON. What is asked about a reading is the table of
 `headlight.what_if.functions`, which notebooks have too.
 """
 
@@ -16,21 +16,21 @@ from headlight.capture.one_text import one_text
 from headlight.errors import UsageError
 from headlight.kinds import ALL
 from headlight.reading import read
-from headlight.serve.readings import Kept, Readings
+from headlight.serve.readings import CachedReading, Readings
 from headlight.vocabulary import Kinds
 from headlight.what_if import functions as what_if
 
 
 @runtime_checkable
-class Told(Protocol):
-    """Is told each step of the work; raises where it was cancelled meanwhile."""
+class OnProgress(Protocol):
+    """Called at each step of the work; raises where the request has been cancelled."""
 
     def __call__(self, what: str, done: int = 0, of: int = 0, part: Any = None) -> None:
         """What is done, how much of how much, and a part of the result that is there already."""
 
 
 @dataclass(frozen=True)
-class Desk:
+class Workspace:
     """What functions work with.
 
     Attributes:
@@ -47,24 +47,26 @@ class Desk:
     readings: Readings = field(default_factory=Readings)
 
 
-Given = Mapping[str, Any]
-Function = Callable[[Desk, Given, Told], dict[str, Any]]
+Params = Mapping[str, Any]
+Function = Callable[[Workspace, Params, OnProgress], dict[str, Any]]
 
 
-def read_text(desk: Desk, given: Given, told: Told) -> dict[str, Any]:
+def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> dict[str, Any]:
     """Read ``text`` and ``pair``; gives the name of the ``reading``.
 
     With ``compare``, a text that takes the place of the first, or ``compare_model``, which is true
     for the other model of the app, or both, it is a reading of two.
     """
-    pair = text_of(given, "pair") if given.get("pair") else None
-    asked = [(desk.model, text_of(given, "text"))]
-    if given.get("compare") or given.get("compare_model"):
-        text = text_of(given, "compare" if given.get("compare") else "text")
-        asked.append((_other_of(desk) if given.get("compare_model") else desk.model, text))
+    pair = text_of(params, "pair") if params.get("pair") else None
+    asked = [(workspace.model, text_of(params, "text"))]
+    if params.get("compare") or params.get("compare_model"):
+        text = text_of(params, "compare" if params.get("compare") else "text")
+        asked.append(
+            (_other_of(workspace) if params.get("compare_model") else workspace.model, text)
+        )
     kinds = [_kind_of(model, pair) for model, _ in asked]
     for (model, text), kind in zip(asked, kinds, strict=True):
-        require_short(model, desk.longest, text, pair, kind)
+        require_short(model, workspace.longest, text, pair, kind)
     first, *others = (
         read(
             model,
@@ -72,25 +74,25 @@ def read_text(desk: Desk, given: Given, told: Told) -> dict[str, Any]:
             pair,
             kind=kind,
             command="headlight serve",
-            progress=lambda done, of: told("layers", done, of),
+            progress=lambda done, of: on_progress("layers", done, of),
         ).dataset
         for (model, text), kind in zip(asked, kinds, strict=True)
     )
     second = others[0] if others else None
-    return {"reading": desk.readings.keep(Kept.of(first, told, second))}
+    return {"reading": workspace.readings.keep(CachedReading.of(first, on_progress, second))}
 
 
-def _other_of(desk: Desk) -> CapturedModel:
+def _other_of(workspace: Workspace) -> CapturedModel:
     """The model to compare with; the browser cannot say which.
 
     Raises:
         UsageError: there is none.
     """
-    if desk.other is None:
+    if workspace.other is None:
         raise UsageError(
             "this app has one model; start it with --compare-model to compare it with another."
         )
-    return desk.other
+    return workspace.other
 
 
 def _kind_of(model: CapturedModel, pair: str | None) -> Kinds | None:
@@ -114,31 +116,31 @@ def require_short(
         )
 
 
-def text_of(given: Given, name: str) -> str:
+def text_of(params: Params, name: str) -> str:
     """A text that the browser sent.
 
     Raises:
         UsageError: it is missing, empty or none.
     """
-    text = given.get(name)
+    text = params.get(name)
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"there is no {name} to read; write at least one word.")
     return text.strip()
 
 
 def _about_reading(
-    function: what_if.Function, desk: Desk, given: Given, told: Told
+    function: what_if.Function, workspace: Workspace, params: Params, on_progress: OnProgress
 ) -> dict[str, Any]:
     """A function about a ``reading`` that is held.
 
     Raises:
         UnknownNameError: the reading is gone.
     """
-    dataset = desk.readings[str(given.get("reading"))].dataset
-    for step in function(desk.model, dataset, given):
+    dataset = workspace.readings[str(params.get("reading"))].dataset
+    for step in function(workspace.model, dataset, params):
         if "result" in step:
             return dict(step["result"])
-        told(**step)
+        on_progress(**step)
     raise AssertionError("a function ends with its result")
 
 

@@ -16,7 +16,7 @@ KEPT = 3
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedReading:
     """A reading and what the browser is given of it."""
 
     dataset: xr.Dataset
@@ -25,10 +25,13 @@ class Kept:
 
     @classmethod
     def of(
-        cls, dataset: xr.Dataset, told: Callable[[str], None], second: xr.Dataset | None = None
-    ) -> "Kept":
-        """A reading, packed, or two; ``told`` is given a word for each part of the work."""
-        view = LiveView(dataset, second=second, told=told)
+        cls,
+        dataset: xr.Dataset,
+        on_progress: Callable[[str], None],
+        second: xr.Dataset | None = None,
+    ) -> "CachedReading":
+        """A reading, or two, packed; ``on_progress`` is called with the name of each part."""
+        view = LiveView(dataset, second=second, on_progress=on_progress)
         return cls(dataset, view, live_page(dataset, view))
 
 
@@ -36,19 +39,19 @@ class Readings:
     """The last readings, by names that nobody can guess."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[str, Kept] = OrderedDict()
+        self._held: OrderedDict[str, CachedReading] = OrderedDict()
         self._lock = Lock()
 
-    def keep(self, kept: Kept) -> str:
+    def keep(self, cached: CachedReading) -> str:
         """Hold a reading, and let go of the one that was looked at longest ago; gives its name."""
         name = secrets.token_urlsafe(9)
         with self._lock:
-            self._held[name] = kept
+            self._held[name] = cached
             if len(self._held) > KEPT:
                 self._held.popitem(last=False)
         return name
 
-    def __getitem__(self, name: str) -> Kept:
+    def __getitem__(self, name: str) -> CachedReading:
         """A reading.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Work with the model: one thread, since there is one model, and steps that are told meanwhile."""
+"""Work with the model: one thread, since there is one model; its progress is sent meanwhile."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -7,7 +7,7 @@ from threading import Event
 from typing import Any
 
 from headlight.errors import HeadlightError, RunInterruptedError, UsageError
-from headlight.serve.functions import Told
+from headlight.serve.functions import OnProgress
 
 MOST = 8
 """Requests that may wait."""
@@ -50,7 +50,7 @@ class Work:
         if len(self._cancelled) >= MOST:
             raise UsageError(f"{MOST} requests wait already; cancel some, or wait.")
 
-    async def steps(self, request: str, act: Callable[[Told], Step]) -> AsyncIterator[Step]:
+    async def steps(self, request: str, act: Callable[[OnProgress], Step]) -> AsyncIterator[Step]:
         """The steps of a request, and at the end its ``result``.
 
         A refusal is a step, too: ``refused`` is the sentence. When nobody listens any more, the
@@ -63,15 +63,15 @@ class Work:
         def tell(step: Step | None) -> None:
             loop.call_soon_threadsafe(waiting.put_nowait, step)
 
-        def told(what: str, done: int = 0, of: int = 0, part: Any = None) -> None:
+        def on_progress(what: str, done: int = 0, of: int = 0, part: Any = None) -> None:
             if cancelled.is_set():
                 raise RunInterruptedError("cancelled.")
             tell({"what": what, "done": done, "of": of} | ({} if part is None else {"part": part}))
 
         def run() -> None:
             try:
-                told("started")
-                tell({"result": act(told)})
+                on_progress("started")
+                tell({"result": act(on_progress)})
             except HeadlightError as refusal:
                 tell({"refused": str(refusal)})
             finally:

@@ -34,7 +34,7 @@ LENGTH = "vector_norm"
 QUICK = 1
 """The level of compression; more of it saves little, and is waited for."""
 
-Told = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 
 class LiveView:
@@ -47,7 +47,7 @@ class LiveView:
     Args:
         reading: of one kind of attention, or of several.
         second: what it is compared with, of the same kinds.
-        told: is given a word for what is done next, and may raise to end it.
+        on_progress: called with the name of what is done next; may raise to end it.
 
     Attributes:
         header: of the view; ``live`` is true.
@@ -59,7 +59,7 @@ class LiveView:
         reading: xr.Dataset,
         *,
         second: xr.Dataset | None = None,
-        told: Told = lambda _: None,
+        on_progress: OnProgress = lambda _: None,
     ) -> None:
         self._kinds: dict[str, _LiveKind | _LivePair] = {}
         if second is None:
@@ -71,7 +71,7 @@ class LiveView:
         self.pictures: Blobs = {}
         headers: dict[str, Any] = {}
         for kind, own in self._kinds.items():
-            headers[kind], blobs = own.header(kind, told)
+            headers[kind], blobs = own.header(kind, on_progress)
             self.pictures |= blobs
         self.header = header_of(reading, headers, second) | {"live": True}
 
@@ -106,15 +106,15 @@ class _LiveKind:
         sources = {name: each for name, each in found.items() if each}
         return cls(part, heads or heads_of(part), sources)
 
-    def header(self, kind: str, told: Told) -> tuple[dict[str, Any], Blobs]:
+    def header(self, kind: str, on_progress: OnProgress) -> tuple[dict[str, Any], Blobs]:
         """What the header says of this kind, and the pictures of all heads."""
         measures: dict[str, dict[str, Any]] = {}
         found: Blobs = {}
         for row in pairwise_rows(self.part):
-            told(row.short)
+            on_progress(row.short)
             measures[row.name], blobs = self.overview(kind, row)
             found |= blobs
-        told("statistics")
+        on_progress("statistics")
         return header_of_kind(self.part, self.heads, measures), found
 
     def overview(self, kind: str, row: Measure) -> tuple[dict[str, Any], Blobs]:
@@ -185,11 +185,11 @@ class _LivePair:
         first, second = (_LiveKind.of(part, pair.heads) for part in (pair.first, pair.second))
         return cls(first, second, pair)
 
-    def header(self, kind: str, told: Told) -> tuple[dict[str, Any], Blobs]:
+    def header(self, kind: str, on_progress: OnProgress) -> tuple[dict[str, Any], Blobs]:
         """What the header says of this kind, and the pictures of all heads."""
-        first, found = self.first.header(kind, told)
-        second, others = self.second.header(kind, told)
-        told("differences")
+        first, found = self.first.header(kind, on_progress)
+        second, others = self.second.header(kind, on_progress)
+        on_progress("differences")
         names = self.pair.names if self.pair.same_shape else []
         differences = {name: largest_difference(self.pair, name) for name in names}
         found = found | of_second(others) | difference_pictures(self.pair, kind)

@@ -25,7 +25,7 @@ class ReadingWidget(anywidget.AnyWidget):
     by messages, ``{"ask": name, "answer": number}``, and gets ``{"answer": number}`` with the blob
     as its buffer, or with a sentence as ``refused``; notebooks do not keep messages.
 
-    ``{"call": name, "given": object, "answer": number}`` begins a function, whose first step is
+    ``{"call": name, "params": object, "answer": number}`` begins a function, whose first step is
     answered as ``step``; ``{"next": number}`` asks for the next one, and ``{"stop": number}`` ends
     it. Since every step is asked for, the kernel is free between them, and the model never runs
     beside a cell.
@@ -80,10 +80,12 @@ class ReadingWidget(anywidget.AnyWidget):
             RunInterruptedError: it was stopped.
         """
         if "call" in message:
-            name, given = str(message["call"]), message.get("given")
+            name, params = str(message["call"]), message.get("params")
             if name not in self._functions:
                 raise UnknownNameError("function", name[:100], self._functions)
-            self._running[number] = self._functions[name](given if isinstance(given, dict) else {})
+            self._running[number] = self._functions[name](
+                params if isinstance(params, dict) else {}
+            )
         step = next(self._running.get(number, iter(())), None)
         if step is None:
             raise RunInterruptedError("stopped.")

@@ -19,24 +19,26 @@ from headlight.what_if.edits import edits_of
 from headlight.what_if.heads import each_head_removed
 
 Step = dict[str, Any]
-Given = Mapping[str, Any]
-Function = Callable[[CapturedModel, xarray.Dataset, Given], Iterator[Step]]
+Params = Mapping[str, Any]
+Function = Callable[[CapturedModel, xarray.Dataset, Params], Iterator[Step]]
 
 
-def other_attention(model: CapturedModel, reading: xarray.Dataset, given: Given) -> Iterator[Step]:
+def other_attention(
+    model: CapturedModel, reading: xarray.Dataset, params: Params
+) -> Iterator[Step]:
     """Read the text with ``edits``; see `headlight.what_if.WhatIf.as_json`."""
-    text, pair, kind = _read_before(reading, given)
-    edits = edits_of(given.get("edits"))
+    text, pair, kind = _read_before(reading, params)
+    edits = edits_of(params.get("edits"))
     yield {"what": "reading with its own attention, and with the other"}
     yield {"result": what_if(model, text, pair, edits=edits, kind=kind).as_json()}
 
 
-def heads_in_turn(model: CapturedModel, reading: xarray.Dataset, given: Given) -> Iterator[Step]:
+def heads_in_turn(model: CapturedModel, reading: xarray.Dataset, params: Params) -> Iterator[Step]:
     """Remove each head; what that does is told head by head.
 
     The ``effects`` are layer, head, mean divergence, and how many predictions become others.
     """
-    text, pair, kind = _read_before(reading, given)
+    text, pair, kind = _read_before(reading, params)
     heads = sum(site.heads for site in model.sites_of(kind))
     effects: list[list[float]] = []
     for effect in each_head_removed(model, text, pair, kind=kind):
@@ -46,13 +48,13 @@ def heads_in_turn(model: CapturedModel, reading: xarray.Dataset, given: Given) -
     yield {"result": {"effects": effects}}
 
 
-def _read_before(reading: xarray.Dataset, given: Given) -> tuple[str, str | None, Kind]:
+def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str, str | None, Kind]:
     """The text and the second text of a reading, and the kind that is looked at.
 
     Raises:
         UnknownNameError: there is no such kind.
     """
-    kind: Any = given.get("kind")
+    kind: Any = params.get("kind")
     require_choice("kind", kind if isinstance(kind, str) else "none", Kind)
     return str(reading.attrs["text"]), reading.attrs.get("pair") or None, kind
 

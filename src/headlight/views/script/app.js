@@ -20,8 +20,8 @@ async function asked(path, sent) {
 const newName = () => `${Date.now()}-${Math.random()}`;
 
 /** What a function of the model gives; its steps are told while it works (server-sent events). */
-async function ask(name, given, told, request) {
-  const answer = await asked(`/functions/${name}`, { ...given, request });
+async function ask(name, params, onProgress, request) {
+  const answer = await asked(`/functions/${name}`, { ...params, request });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (;;) {
@@ -34,7 +34,7 @@ async function ask(name, given, told, request) {
       const step = JSON.parse(event.replace(/^data: /, ""));
       if (step.refused !== undefined) throw new Error(step.refused);
       if (step.result !== undefined) return step.result;
-      told(step);
+      onProgress(step);
     }
   }
 }
@@ -51,10 +51,10 @@ const httpSource = (reading) => ({
 const hostOf = (reading) => ({
   ...httpSource(reading),
   can: view.dataset.can.split(" ").filter(Boolean),
-  ask(name, given, told, signal) {
+  ask(name, params, onProgress, signal) {
     const request = newName();
     signal.addEventListener("abort", () => asked("/cancel", { request }));
-    return ask(name, { ...given, reading }, told, request);
+    return ask(name, { ...params, reading }, onProgress, request);
   },
   address: () => `#${location.hash.replace(/^#(reading=[^&]*&?)?/, "")}`,
   remember: (address) => history.replaceState(null, "", `#reading=${reading}&${address.slice(1)}`),

@@ -8,7 +8,7 @@ import { bytesOf, inflated } from "./bytes.js";
  *   remember: (address: string) => void,
  *   link: ((address: string) => string) | null,
  *   can: string[],
- *   ask?: (name: string, given: object, told: (step: object) => void, signal: AbortSignal) => Promise<object>,
+ *   ask?: (name: string, params: object, onProgress: (step: object) => void, signal: AbortSignal) => Promise<object>,
  * }} Host has functions of a model too, named by `can`; a panel that needs one is shown where it is
  */
 

@@ -24,11 +24,11 @@ function kernelOf(model) {
   return {
     get(name) { const answer = newName(); return asked(answer, { ask: name, answer }); },
     /** Step by step, each of which is asked for: a model may take long for one. */
-    async ask(name, given, told, signal) {
+    async ask(name, params, onProgress, signal) {
       const answer = newName();
-      let step = await asked(answer, { call: name, given, answer }, 0);
+      let step = await asked(answer, { call: name, params, answer }, 0);
       while (step.result === undefined) {
-        told(step);
+        onProgress(step);
         if (signal.aborted) { model.send({ stop: answer }); throw new Error("stopped."); }
         step = await asked(answer, { next: answer }, 0);
       }

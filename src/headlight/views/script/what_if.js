@@ -28,12 +28,12 @@ function edit() {
 }
 
 /** Ask the model; meanwhile nothing else can be asked. */
-async function asked(name, given, told) {
+async function asked(name, params, onProgress) {
   const buttons = [byId("what-ask"), byId("what-heads")], running = new AbortController(), stop = byId("what-stop");
   for (const button of buttons) button.disabled = true;
   stop.hidden = false;
   stop.onclick = () => running.abort();
-  try { return await host.ask(name, { kind: state.kind, ...given }, told, running.signal); } catch (trouble) {
+  try { return await host.ask(name, { kind: state.kind, ...params }, onProgress, running.signal); } catch (trouble) {
     say(running.signal.aborted ? "Stopped." : trouble.message);
     return null;
   } finally {
