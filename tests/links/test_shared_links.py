@@ -11,7 +11,7 @@ from headlight.links import (
     Gold,
     Links,
     Symmetrization,
-    doubt_about,
+    check_format,
     open_links,
     score_links,
     swapped,
@@ -106,9 +106,9 @@ def test_the_methods_of_moses(system: str, method: Symmetrization, percent: floa
 @pytest.mark.parametrize(("name", "system"), SYSTEMS)
 def test_only_wrong_readings_are_doubted(name: str, system: str) -> None:
     gold, found = gold_of(name), released(name, system, "forward")
-    assert doubt_about(gold, found) is None
+    assert check_format(gold, found) is None
     for swap, step in ((False, 1), (True, 0), (True, 1)):
         moved = (frozenset((i + step, j + step) for i, j in each) for each in found)
-        doubt = doubt_about(gold, [swapped(each) if swap else each for each in moved])
-        assert doubt is not None
-        assert (doubt.swapped, doubt.step) == (swap, step)
+        warning = check_format(gold, [swapped(each) if swap else each for each in moved])
+        assert warning is not None
+        assert (warning.swapped, warning.step) == (swap, step)

@@ -13,14 +13,14 @@ from headlight.errors import CorpusError, UsageError
 from headlight.links import (
     RATES,
     RESAMPLES,
-    Doubt,
+    FormatWarning,
     Gold,
     LinkFormat,
     Links,
     LinkScore,
     Symmetrization,
+    check_format,
     demand_words,
-    doubt_about,
     links_signature,
     open_links,
     score_links,
@@ -160,7 +160,7 @@ def _lengths(source: str, target: str) -> list[tuple[int, int]]:
 
 
 def _read(file: str, reading: Reading) -> list[Links]:
-    """The links of a file, of which nothing says that they were read in a wrong way."""
+    """The links of a file, checked for a wrong direction or index base."""
     opened = open_links(
         file,
         format=reading.format,
@@ -172,29 +172,29 @@ def _read(file: str, reading: Reading) -> list[Links]:
     if reading.lengths is not None:
         demand_words(read, reading.lengths)
     links = [each.possible for each in read]
-    doubt = None if reading.unchecked else doubt_about(reading.gold, links)
-    if doubt is not None:
+    warning = None if reading.unchecked else check_format(reading.gold, links)
+    if warning is not None:
         raise CorpusError(
-            f"{read[doubt.sentence].name or file}: {_cure(doubt, file, reading)}: AER is then "
-            f"{doubt.other:.1%}, and {doubt.error_rate:.1%} as it is (--unchecked gives that)."
+            f"{read[warning.sentence].name or file}: {_cure(warning, file, reading)}: AER is then "
+            f"{warning.other:.1%}, and {warning.error_rate:.1%} as it is (--unchecked gives that)."
         )
     return links
 
 
-def _cure(doubt: Doubt, file: str, reading: Reading) -> str:
+def _cure(warning: FormatWarning, file: str, reading: Reading) -> str:
     """What seems to be wrong, and the options for it."""
     wrong = []
-    if doubt.swapped:
+    if warning.swapped:
         first = "source" if reading.swap else "target"
         option = "leave out --swap" if reading.swap else "add --swap"
         wrong.append(f"the word of the {first} seems to come first in the links ({option})")
-    if doubt.step == 1 and _base(file, reading) == 0:
+    if warning.step == 1 and _base(file, reading) == 0:
         wrong.append("the links seem to count words from 1 (add --one-based)")
-    elif doubt.step == 1:
+    elif warning.step == 1:
         wrong.append("the gold seems to count words from 0 (say --gold-base 0)")
-    elif doubt.step == -1 and reading.one_based:
+    elif warning.step == -1 and reading.one_based:
         wrong.append("the links seem to count words from 0 (leave out --one-based)")
-    elif doubt.step == -1:
+    elif warning.step == -1:
         wrong.append("the gold seems to count words from 1 (say --gold-base 1)")
     return " and ".join(wrong)
 

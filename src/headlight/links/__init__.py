@@ -6,7 +6,6 @@ aligners.  Words are counted from 0, and a link is a word of the source and one 
 """
 
 from headlight.links.aligners import Aligner, Directions, baseline_links
-from headlight.links.doubts import Doubt, demand_words, doubt_about
 from headlight.links.error_rate import (
     COUNTS,
     RATES,
@@ -17,6 +16,7 @@ from headlight.links.error_rate import (
     link_rates,
     score_links,
 )
+from headlight.links.format_warnings import FormatWarning, check_format, demand_words
 from headlight.links.link_corpus import LINK_FORMATS, links_signature, open_links
 from headlight.links.link_lines import LinkFormat
 from headlight.links.symmetrization import Symmetrization, symmetrized
@@ -30,7 +30,7 @@ __all__ = [
     "RESAMPLES",
     "Aligner",
     "Directions",
-    "Doubt",
+    "FormatWarning",
     "Gold",
     "Link",
     "LinkCounts",
@@ -41,8 +41,8 @@ __all__ = [
     "Scores",
     "Symmetrization",
     "baseline_links",
+    "check_format",
     "demand_words",
-    "doubt_about",
     "link_rate_intervals",
     "link_rates",
     "links_signature",

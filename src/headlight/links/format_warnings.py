@@ -1,4 +1,4 @@
-"""Whether links were read as they were meant: the direction, and the number of the first word."""
+"""Whether links seem to be in another format: wrong direction or index base."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ word by one, 0.8 or more is left in any other reading: those are scored as they 
 """
 
 FEWEST = 3
-"""In so many sentences more links must be right in another reading."""
+"""Sentences, at least, in which more links must be right in another reading."""
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class FormatWarning:
     """Another reading of links agrees much better with the gold.
 
     Attributes:
@@ -39,8 +39,8 @@ class Doubt:
     other: float
 
 
-def doubt_about(gold: Sequence[Gold], links: Sequence[Links]) -> Doubt | None:
-    """What seems to be wrong with how links were read, as far as the gold tells; None if nothing.
+def check_format(gold: Sequence[Gold], links: Sequence[Links]) -> FormatWarning | None:
+    """Warn of a wrong direction or index base, as far as the gold tells; None if neither is likely.
 
     Args:
         gold: The gold of each sentence.
@@ -48,14 +48,14 @@ def doubt_about(gold: Sequence[Gold], links: Sequence[Links]) -> Doubt | None:
     """
     error_rate = score_links(gold, links, resamples=0).error_rate
     limit = min(SHARE * error_rate, error_rate - GAIN)
-    found: list[Doubt] = []
+    found: list[FormatWarning] = []
     for swap, step in product((False, True), (0, 1, -1)):
         others = [_moved(swapped(each) if swap else each, step) for each in links]
         other = score_links(gold, others, resamples=0).error_rate
         better = _better(gold, links, others)
         if other <= limit and len(better) >= FEWEST:
-            found.append(Doubt(swap, step, better[0], error_rate, other))
-    return min(found, key=lambda doubt: doubt.other, default=None)
+            found.append(FormatWarning(swap, step, better[0], error_rate, other))
+    return min(found, key=lambda warning: warning.other, default=None)
 
 
 def _moved(links: Links, step: int) -> Links:

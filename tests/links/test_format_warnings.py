@@ -1,4 +1,4 @@
-"""Links that were read in a wrong way are noticed, and bad ones are not taken for such."""
+"""A wrong direction or index base of links is noticed, and bad links are not taken for it."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headlight.errors import CorpusError
-from headlight.links import Gold, Links, demand_words, doubt_about, swapped
+from headlight.links import Gold, Links, check_format, demand_words, swapped
 
 N = 30
 
@@ -25,17 +25,17 @@ def moved(links: Links, source: int, target: int) -> Links:
 
 def test_links_in_another_reading(gold: list[Gold]) -> None:
     found = [each.possible for each in gold]
-    assert doubt_about(gold, found) is None
-    doubt = doubt_about(gold, [swapped(each) for each in found])
-    assert doubt is not None
-    assert (doubt.swapped, doubt.step, doubt.sentence, doubt.other) == (True, 0, 0, 0)
+    assert check_format(gold, found) is None
+    warning = check_format(gold, [swapped(each) for each in found])
+    assert warning is not None
+    assert (warning.swapped, warning.step, warning.sentence, warning.other) == (True, 0, 0, 0)
     for step in (1, -1):
         for swap in (False, True):
             read = [moved(swapped(each) if swap else each, step, step) for each in found]
-            doubt = doubt_about(gold, read)
-            assert doubt is not None
-            assert (doubt.swapped, doubt.step, doubt.other) == (swap, step, 0)
-            assert doubt.error_rate > 0.5
+            warning = check_format(gold, read)
+            assert warning is not None
+            assert (warning.swapped, warning.step, warning.other) == (swap, step, 0)
+            assert warning.error_rate > 0.5
 
 
 def test_bad_links_are_scored_all_the_same(gold: list[Gold]) -> None:
@@ -47,11 +47,11 @@ def test_bad_links_are_scored_all_the_same(gold: list[Gold]) -> None:
         [moved(each.possible, 1, 0) for each in gold],
         [frozenset[tuple[int, int]]()] * N,
     ):
-        assert doubt_about(gold, found) is None
+        assert check_format(gold, found) is None
 
 
 def test_two_sentences_tell_nothing(gold: list[Gold]) -> None:
-    assert doubt_about(gold[:2], [swapped(each.possible) for each in gold[:2]]) is None
+    assert check_format(gold[:2], [swapped(each.possible) for each in gold[:2]]) is None
 
 
 def test_words_that_are_not_there() -> None:
@@ -63,5 +63,5 @@ def test_words_that_are_not_there() -> None:
 
 
 def test_nothing(tmp_path: Path) -> None:
-    assert doubt_about([], []) is None
-    assert doubt_about([Gold.of([])], [frozenset()]) is None
+    assert check_format([], []) is None
+    assert check_format([Gold.of([])], [frozenset()]) is None
