@@ -7,10 +7,10 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 from headlight.encode.adjacent_segments import adjacent_segments
 from headlight.encode.assembly import unknown_id
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
-from headlight.encode.marks import special_tokens
 from headlight.encode.sentence_pairs import EncodedPair, sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.spans import EncodedSpan, documents, windows
+from headlight.encode.special_token_names import special_tokens
 from headlight.encode.texts import encode_one, texts
 from headlight.encode.translations import EncodedTranslation, translations
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
-from headlight.encode.boundary_marks import with_words
 from headlight.encode.categories import CLS, OTHER, SEP, Categories
 from headlight.encode.examples import Encoded
 from headlight.encode.pieces import Pieces, Tokenizer, require_fast
+from headlight.encode.word_boundaries import with_words
 from headlight.errors import ModelError, UsageError
 
 SPECIAL_WORD = -1
@@ -17,7 +17,7 @@ VOCABULARY_TRIALS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Framed:
+class WithSpecialTokens:
     """Ids, token type ids and words of an example, special tokens included.
 
     ``categories`` are what tokens are of which the vocabulary says nothing: a special token before
@@ -70,7 +70,7 @@ class Template:
         before, between, after = (tuple((token, 0) for token, _ in mark) for mark in marks)
         return Template(before, between, after, (0, 0))
 
-    def frame(self, first: Pieces, second: Pieces | None = None) -> Framed:
+    def with_special_tokens(self, first: Pieces, second: Pieces | None = None) -> WithSpecialTokens:
         """The texts with the special tokens; words of the second are counted on from the first."""
         second = second or Pieces((), (), 0)
         marks = (self.before, self.between, self.after)
@@ -79,7 +79,7 @@ class Template:
         blank = [(SPECIAL_WORD,) * len(mark) for mark in marks]
         shifted = tuple(word + first.word_count for word in second.words)
         one, two = ((segment,) for segment in self.segments)
-        return Framed(
+        return WithSpecialTokens(
             ids=(*before, *first.ids, *between, *second.ids, *after),
             segments=types[0] + one * len(first) + types[1] + two * len(second) + types[2],
             words=(*blank[0], *first.words, *blank[1], *shifted, *blank[2]),
@@ -201,18 +201,18 @@ class Assembly:
 
     def one(self, name: str, text: Pieces) -> Encoded:
         """An example of one text."""
-        return self._encoded(name, self.single.frame(text))
+        return self._encoded(name, self.single.with_special_tokens(text))
 
     def two(self, name: str, first: Pieces, second: Pieces) -> Encoded:
         """An example of two texts; with a decoder, the second is what the decoder is given."""
         if self.decoder_start is not None:
             return self._translate(name, first, second, self.decoder_start)
-        return self._encoded(name, self.pair.frame(first, second))
+        return self._encoded(name, self.pair.with_special_tokens(first, second))
 
     def apart(self, name: str, first: Pieces, second: Pieces) -> Encoded:
         """Two texts, each as an encoder reads it by itself; the second is `Encoded.target`."""
-        source = self._encoded(name, self.single.frame(first))
-        target = self._encoded(name, self.target.frame(second))
+        source = self._encoded(name, self.single.with_special_tokens(first))
+        target = self._encoded(name, self.target.with_special_tokens(second))
         return replace(
             source,
             target=target.ids,
@@ -220,16 +220,16 @@ class Assembly:
             target_words=target.words,
         )
 
-    def marks(self) -> Encoded:
+    def special_tokens(self) -> Encoded:
         """The special tokens around a text, and around one for the decoder, without a text."""
         nothing = Pieces((), (), 0)
         if self.decoder_start is None:
             return self.one("special tokens", nothing)
         return self.two("special tokens", nothing, nothing)
 
-    def _encoded(self, name: str, framed: Framed) -> Encoded:
-        categories = self.categories.of_ids(framed.ids, framed.categories)
-        return Encoded(name, framed.ids, framed.segments, categories, framed.words)
+    def _encoded(self, name: str, example: WithSpecialTokens) -> Encoded:
+        categories = self.categories.of_ids(example.ids, example.categories)
+        return Encoded(name, example.ids, example.segments, categories, example.words)
 
     def _translate(self, name: str, first: Pieces, second: Pieces, start: int) -> Encoded:
         # The decoder is given the labels moved by one place: while it reads token i it predicts

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, cast
 
-from headlight.encode.boundary_marks import with_words
 from headlight.encode.pieces import Tokenizer
+from headlight.encode.word_boundaries import with_words
 from headlight.vocabulary import CATEGORIES
 
 CLS, SEP, PUNCTUATION, OTHER = range(len(CATEGORIES))

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int64
 
-from headlight.encode.boundary_marks import with_words
+from headlight.encode.word_boundaries import with_words
 from headlight.errors import CorpusError, UsageError
 
 WORD = re.compile(r"\S+")

@@ -1,4 +1,4 @@
-"""What a tokenizer puts around a text, by name."""
+"""The names of the special tokens that a tokenizer adds to a text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,12 +25,12 @@ def special_tokens(tokenizer: Tokenizer, decoder_start: int | None = None) -> tu
     Raises:
         UsageError: The tokenizer is slow.
     """
-    marks = Assembly.of(tokenizer, decoder_start).marks()
+    added = Assembly.of(tokenizer, decoder_start).special_tokens()
     own = _own_names(tokenizer)
-    source = own | _names(tokenizer, marks.ids, marks.categories)
-    if not marks.target:
+    source = own | _names(tokenizer, added.ids, added.categories)
+    if not added.target:
         return source, source
-    return source, own | _names(tokenizer, marks.target, marks.target_categories)
+    return source, own | _names(tokenizer, added.target, added.target_categories)
 
 
 def _own_names(tokenizer: Any) -> Names:
