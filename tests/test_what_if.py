@@ -13,7 +13,7 @@ from headlight.capture.one_text import capture_one, one_text
 from headlight.errors import HeadlightError, MissingHeadError, UsageError
 from headlight.model import Model
 from headlight.what_if import Edit, HeadEffect, WhatIf, each_head_removed, edits_of, what_if
-from headlight.what_if.rows import Situation, wanted_rows
+from headlight.what_if.rows import EditContext, wanted_rows
 from studies.models import model as headless
 from studies.test_ablation import PLACES, SUBJECTS, gpt2, without
 from studies.test_permutation import classifier
@@ -73,12 +73,12 @@ def attention(made: CapturedModel, text: str, layer: int) -> Any:
     return capture_one(made, example, sites, lambda record: record)[0]
 
 
-def situation(made: CapturedModel, text: str) -> Situation:
+def situation(made: CapturedModel, text: str) -> EditContext:
     record = attention(made, text, 0)
     seen = torch.ones_like(record.weight[0, 0], dtype=torch.bool)
     visible = seen if record.visible is None else seen & record.visible[0]
     _, example = one_text(made, text, None, None, purpose="")
-    return Situation(made, made.kinds[0], text, None, {0: visible}, example.categories)
+    return EditContext(made, made.kinds[0], text, None, {0: visible}, example.categories)
 
 
 def test_rows_of_an_encoder_by_hand() -> None:

@@ -24,7 +24,7 @@ from headlight.serve.functions import FUNCTIONS, Workspace
 from headlight.serve.readings import KEPT, CachedReading, Readings
 from headlight.serve.server import HERE, is_loopback, listening, serve
 from headlight.serve.work import MOST, Work
-from headlight.views.container import unpack
+from headlight.views.reading_format import unpack
 from headlight.what_if import edits_of
 from views.sample_results import reading_sample
 

@@ -10,7 +10,7 @@ import pytest
 from headlight.findings import highlights
 from headlight.kinds import join_kinds
 from headlight.views import reading_page, report
-from headlight.views.container import pack
+from headlight.views.reading_format import pack
 from headlight.views.in_corpus import InCorpus
 from views.browsers import Opened, chromium, needs_browser
 from views.sample_results import reading_sample, survey_sample

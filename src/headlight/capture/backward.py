@@ -21,7 +21,7 @@ from headlight.capture.tensor_parallel import require_all_heads
 from headlight.errors import CaptureError, UsageError
 
 
-class Tape:
+class GradientTape:
     """The gradients that one batch still waits for, and where its graph begins.
 
     It holds no tensor of the graph but the leaves, so graph and tape die together.

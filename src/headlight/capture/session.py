@@ -19,7 +19,7 @@ from headlight.capture.attention import (
     replacer_of,
     uninstall,
 )
-from headlight.capture.backward import Tape
+from headlight.capture.backward import GradientTape
 from headlight.capture.finite import require_finite_attention
 from headlight.capture.hooks import Registration, hooked
 from headlight.capture.query_blocks import (
@@ -98,12 +98,12 @@ class Recorder:
         self._function_of = function_of
         self._next = 0
         self._inputs: dict[nn.Module, Tensor] = {}
-        self._tape: Tape | None = None
+        self._tape: GradientTape | None = None
 
     @contextmanager
-    def taped(self) -> Iterator[Tape]:
+    def taped(self) -> Iterator[GradientTape]:
         """Within the block, records wait on the tape for their gradients."""
-        tape = Tape(self._visit)
+        tape = GradientTape(self._visit)
         self._tape = tape
         try:
             yield tape

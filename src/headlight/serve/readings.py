@@ -9,7 +9,7 @@ from threading import Lock
 import xarray as xr
 
 from headlight.errors import UnknownNameError
-from headlight.views.live import LiveView
+from headlight.views.lazy_reading import LiveView
 from headlight.views.page import live_page
 
 KEPT = 3

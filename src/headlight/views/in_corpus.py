@@ -44,7 +44,7 @@ def with_corpus(
     """The header of a view with what was found over a corpus beside what the text has.
 
     Args:
-        header: see `headlight.views.container`.
+        header: see `headlight.views.reading_format`.
         revision: of the model that read the text.
         corpus: None for nothing.
 

@@ -9,7 +9,7 @@ import traitlets
 import xarray as xr
 
 from headlight.errors import HeadlightError, RunInterruptedError, UnknownNameError
-from headlight.views.live import LiveView
+from headlight.views.lazy_reading import LiveView
 from headlight.views.page import live_page
 from headlight.views.script import joined_script
 

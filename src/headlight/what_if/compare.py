@@ -20,7 +20,7 @@ from headlight.measures import kullback_leibler_of_logarithms, total_variation
 from headlight.vocabulary import head_name
 from headlight.what_if.edits import Edit
 from headlight.what_if.predictions import Logarithms, Predictor
-from headlight.what_if.rows import Situation, replacements
+from headlight.what_if.rows import EditContext, replacements
 
 TOP = 5
 MOVED = 10
@@ -140,14 +140,14 @@ def what_if(
     sites = model.sites_of(chosen)
     before = _run(predictor, sites, keep)
     category = example.target_categories if chosen == "decoder" and example.target else None
-    situation = Situation(model, chosen, text, pair, visible, category or example.categories)
+    context = EditContext(model, chosen, text, pair, visible, category or example.categories)
     moved: dict[int, np.ndarray] = {}
 
     def compare(record: LayerRecord) -> None:
         layer = record.site.layer
         moved[layer] = total_variation(record.weight[0], own.pop(layer)).mean(-1).cpu().numpy()
 
-    with attention_replaced(model, replacements(situation, given), kind=chosen):
+    with attention_replaced(model, replacements(context, given), kind=chosen):
         after = _run(predictor, sites, compare)
     for edit in given:
         moved[edit.layer][slice(None) if edit.head is None else edit.head] = np.nan

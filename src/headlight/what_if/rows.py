@@ -15,11 +15,11 @@ from headlight.vocabulary import CATEGORIES, head_name
 from headlight.what_if.edits import Edit
 
 Map = Float[Tensor, "query key"]
-Seen = Bool[Tensor, "query key"]
+VisibleKeys = Bool[Tensor, "query key"]
 
 
 @dataclass(frozen=True, eq=False)
-class Situation:
+class EditContext:
     """One text, as a model reads it before anything is changed.
 
     Attributes:
@@ -35,11 +35,11 @@ class Situation:
     kind: Kind
     text: str
     pair: str | None
-    visible: dict[int, Seen]
+    visible: dict[int, VisibleKeys]
     category: Sequence[int]
 
 
-def replacements(situation: Situation, edits: Sequence[Edit]) -> Replacements:
+def replacements(context: EditContext, edits: Sequence[Edit]) -> Replacements:
     """What `attention_replaced` takes; edits of the same head one after the other.
 
     Raises:
@@ -48,43 +48,43 @@ def replacements(situation: Situation, edits: Sequence[Edit]) -> Replacements:
     """
     changes: dict[int | tuple[int, int], list[Callable[[Tensor, AttentionSite], Tensor]]] = {}
     for edit in edits:
-        _check_place(situation, edit)
+        _check_place(context, edit)
         key = edit.layer if edit.head is None else (edit.layer, edit.head)
-        wanted = wanted_rows(situation, edit)
+        wanted = wanted_rows(context, edit)
         changes.setdefault(key, []).append(partial(_changed, edit=edit, wanted=wanted))
     return {key: partial(_one_by_one, changes=each) for key, each in changes.items()}
 
 
-def wanted_rows(situation: Situation, edit: Edit) -> Map:
+def wanted_rows(context: EditContext, edit: Edit) -> Map:
     """The shares of the weight of each row that its keys are to have; NaN for rows that stay."""
-    visible = situation.visible[edit.layer]
-    wanted = _shares(situation, edit, visible)
+    visible = context.visible[edit.layer]
+    wanted = _shares(context, edit, visible)
     if edit.query is not None:
         others = torch.arange(len(wanted), device=wanted.device) != edit.query
         wanted = wanted.masked_fill(others[:, None], torch.nan)
     return wanted
 
 
-def _shares(situation: Situation, edit: Edit, visible: Seen) -> Map:
+def _shares(context: EditContext, edit: Edit, visible: VisibleKeys) -> Map:
     if edit.change == "alternative":
-        return _alternative(situation, edit).to(visible.device)
+        return _alternative(context, edit).to(visible.device)
     if edit.weights is not None:
         return _typed(edit.weights, visible, edit.query or 0)
-    chosen = _chosen_keys(situation, edit, visible).double()
+    chosen = _chosen_keys(context, edit, visible).double()
     share: Map = chosen / chosen.sum(-1, keepdim=True)  # 0 / 0: no such key
     return share
 
 
-def _chosen_keys(situation: Situation, edit: Edit, visible: Seen) -> Seen:
+def _chosen_keys(context: EditContext, edit: Edit, visible: VisibleKeys) -> VisibleKeys:
     """The keys that share the weight of each row."""
     queries, keys = (torch.arange(size, device=visible.device) for size in visible.shape)
     if edit.change == "separator":
-        category = torch.tensor(situation.category, device=visible.device)
+        category = torch.tensor(context.category, device=visible.device)
         return visible & (category == CATEGORIES.index("sep"))
     if edit.change == "first":
         return visible & (keys == visible.int().argmax(-1, keepdim=True))
     if edit.change == "previous":
-        if situation.kind == "cross":
+        if context.kind == "cross":
             raise UsageError(
                 "the token before is one of the same text, and cross-attention goes to another; "
                 "choose another change."
@@ -93,7 +93,7 @@ def _chosen_keys(situation: Situation, edit: Edit, visible: Seen) -> Seen:
     return visible
 
 
-def _typed(weights: Sequence[float], visible: Seen, query: int) -> Map:
+def _typed(weights: Sequence[float], visible: VisibleKeys, query: int) -> Map:
     """The given row in its place."""
     row = torch.tensor(weights, dtype=torch.float64, device=visible.device)
     if len(row) != visible.shape[1]:
@@ -109,16 +109,16 @@ def _typed(weights: Sequence[float], visible: Seen, query: int) -> Map:
     return found
 
 
-def _alternative(situation: Situation, edit: Edit) -> Map:
+def _alternative(context: EditContext, edit: Edit) -> Map:
     """Shares of other attention of the same output."""
     assert edit.head is not None  # noqa: S101 - the edit was checked
     place = (edit.layer, edit.head)
     found = alternatives(
-        situation.model,
-        situation.text,
-        situation.pair,
+        context.model,
+        context.text,
+        context.pair,
         place=place,
-        kind=situation.kind,
+        kind=context.kind,
         settings=AlternativeSettings(queries=None if edit.query is None else (edit.query,)),
     )
     if not found.attention.sizes["alternative"]:
@@ -130,14 +130,14 @@ def _alternative(situation: Situation, edit: Edit) -> Map:
     return rows / rows.sum(-1, keepdim=True)
 
 
-def _check_place(situation: Situation, edit: Edit) -> None:
-    (site,) = situation.model.sites_of(situation.kind, [edit.layer])  # which refuses
+def _check_place(context: EditContext, edit: Edit) -> None:
+    (site,) = context.model.sites_of(context.kind, [edit.layer])  # which refuses
     if edit.head is not None and edit.head >= site.heads:
         raise UsageError(
-            f"layer {edit.layer} of {situation.model.name} has no head {edit.head}: its heads are "
+            f"layer {edit.layer} of {context.model.name} has no head {edit.head}: its heads are "
             f"0 to {site.heads - 1}."
         )
-    queries = len(situation.visible[edit.layer])
+    queries = len(context.visible[edit.layer])
     if edit.query is not None and edit.query >= queries:
         raise UsageError(
             f"there is no query {edit.query}: the text has the positions 0 to {queries - 1}."

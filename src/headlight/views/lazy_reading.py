@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from headlight.errors import UnknownNameError
 from headlight.kinds import split_kinds
-from headlight.views.codes import WORST, Code, encode, pictures, shortened
-from headlight.views.compared import SECOND, Matched, header_of_both, matched
-from headlight.views.container import (
+from headlight.views.quantization import WORST, Code, encode, pictures, shortened
+from headlight.views.reading_pair import SECOND, Matched, header_of_both, matched
+from headlight.views.reading_format import (
     SAME,
     Blobs,
     cells_of,
@@ -38,7 +38,7 @@ OnProgress = Callable[[str], None]
 
 
 class LiveView:
-    """A reading in the format of `headlight.views.container`, of which layers are packed on demand.
+    """A reading in the format of `headlight.views.reading_format`, of which layers are packed on demand.
 
     The header and the pictures of all heads are made at once. All cells of a layer are packed when
     they are asked for, so that long texts cost what is looked at. The bounds are those that no

@@ -66,7 +66,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import ResultError, UsageError
 from headlight.kinds import join_kinds, split_kinds
-from headlight.views.codes import (
+from headlight.views.quantization import (
     ABSENT,
     Code,
     decode,
@@ -75,7 +75,7 @@ from headlight.views.codes import (
     shortened,
     strongest,
 )
-from headlight.views.compared import DIFFERENCE, SECOND, Matched, header_of_both, matched
+from headlight.views.reading_pair import DIFFERENCE, SECOND, Matched, header_of_both, matched
 from headlight.views.head_statistics import head_statistics, most_misleading
 from headlight.views.serial import token_sides, versions_of
 from headlight.vocabulary import Measure, head_name, measure, measure_table
