@@ -119,8 +119,8 @@ def test_an_address_without_its_token_opens_the_same_view_again(page, address):
     view = page.frame_locator("#view iframe")
     drawn(view)
     assert view.locator('input[name="measure"]:checked').get_attribute("value") == "norm"
-    view.locator("#take-box summary").click()
-    view.locator("#take-link").click()
+    view.locator("#export-box summary").click()
+    view.locator("#export-link").click()
     assert view.locator("#taken").input_value() == page.url
 
 

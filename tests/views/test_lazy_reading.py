@@ -8,9 +8,9 @@ from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UnknownNameError
 from headlight.kinds import join_kinds
-from headlight.views.reading_format import header_text, unpack
 from headlight.views.lazy_reading import LiveView
 from headlight.views.page import View, live_page
+from headlight.views.reading_format import header_text, unpack
 from views.sample_results import reading_sample
 
 

@@ -10,8 +10,8 @@ import pytest
 from headlight.findings import highlights
 from headlight.kinds import join_kinds
 from headlight.views import reading_page, report
-from headlight.views.reading_format import pack
 from headlight.views.in_corpus import InCorpus
+from headlight.views.reading_format import pack
 from views.browsers import Opened, chromium, needs_browser
 from views.sample_results import reading_sample, survey_sample
 from views.test_in_corpus import relations
@@ -51,8 +51,8 @@ def show(browser, tmp_path):
 def numbers(shown, name):
     """What the page would write as JSON."""
     with shown.page.expect_download() as download:
-        shown.page.locator("#take-box").evaluate("each => { each.open = true; }")
-        shown.page.click("#take-json")
+        shown.page.locator("#export-box").evaluate("each => { each.open = true; }")
+        shown.page.click("#export-json")
     return json.loads(Path(download.value.path()).read_text(encoding="utf-8"))[name]
 
 
@@ -104,7 +104,7 @@ def test_a_link_brings_the_state_back(show):
         "#h=2-3&m=norm&q=2,4&k=5&u=words&c=common&d=to&t=0.04&o=broad&p=weight,difference&l=weight"
     )
     shown = show(reading, address)
-    shown.page.evaluate("document.getElementById('take-link').click()")
+    shown.page.evaluate("document.getElementById('export-link').click()")
     link = shown.page.input_value("#taken").partition("#")[2]
     assert sorted(link.split("&")) == sorted(address[1:].split("&"))
     assert shown.text("#head-title") == "Head L2H3"
@@ -221,9 +221,9 @@ def test_pointing_shows_and_a_click_keeps(show):
 def test_pictures_and_lines_can_be_taken_away(show):
     reading = reading_sample(2, 2)
     shown = show(reading, "#h=1-1&p=weight,norm")
-    shown.page.locator("#take-box").evaluate("each => { each.open = true; }")
+    shown.page.locator("#export-box").evaluate("each => { each.open = true; }")
     with shown.page.expect_download() as download:
-        shown.page.click("#take-svg")
+        shown.page.click("#export-svg")
     picture = ElementTree.parse(download.value.path())
     cells = [
         float(each.attrib["data-value"])
@@ -233,11 +233,11 @@ def test_pictures_and_lines_can_be_taken_away(show):
     expected = reading["weight"].sel(layer=1, head=1).values.ravel()
     np.testing.assert_allclose(cells[:36], expected, atol=0.005)
     with shown.page.expect_download() as download:
-        shown.page.click("#take-png")
+        shown.page.click("#export-png")
     assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
-    shown.page.click("#take-python")
+    shown.page.click("#export-python")
     assert shown.page.input_value("#taken").endswith('["weight"].sel(layer=1, head=1)')
-    shown.page.click("#take-latex")
+    shown.page.click("#export-latex")
     assert shown.page.input_value("#taken").count("\\colorbox") == 6
 
 
@@ -277,7 +277,7 @@ def test_the_page_can_be_used_by_all(show, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
     shown = show(reading_sample(2, 3), color_scheme=scheme, bypass_csp=True)
-    for box in ("links-box", "lines-box", "layers-box", "take-box", "keys-box"):
+    for box in ("links-box", "lines-box", "layers-box", "export-box", "keys-box"):
         shown.page.locator(f"#{box}").evaluate("each => { each.open = true; }")
     found = Axe().run(shown.page)
     told = [
@@ -329,10 +329,10 @@ def test_two_readings_differ_where_tokens_agree(show):
 def test_a_link_brings_the_state_of_two_readings_back(show):
     address = "#h=1-1&m=norm-second&q=2&k=3&c=own&o=apart&p=norm,norm-second"
     shown = show(two()[0], address, second=two()[1])
-    shown.page.evaluate("document.getElementById('take-link').click()")
+    shown.page.evaluate("document.getElementById('export-link').click()")
     link = shown.page.input_value("#taken").partition("#")[2]
     assert sorted(link.split("&")) == sorted(address[1:].split("&"))
-    shown.page.evaluate("document.getElementById('take-python').click()")
+    shown.page.evaluate("document.getElementById('export-python').click()")
     assert 'the old cat sat [SEP]")["norm"].sel(layer=1, head=1)' in shown.page.input_value(
         "#taken"
     )

@@ -9,9 +9,9 @@ from headlight.errors import ResultError, UnknownNameError, UsageError
 from headlight.kinds import join_kinds
 from headlight.reading import Reading
 from headlight.views import parse_page, reading_page
-from headlight.views.reading_pair import matched
-from headlight.views.reading_format import header_text, pack, unpack
 from headlight.views.lazy_reading import LiveView
+from headlight.views.reading_format import header_text, pack, unpack
+from headlight.views.reading_pair import matched
 from views.sample_results import reading_sample
 
 FIRST = ("[CLS]", "the", "cat", "##s", "sat", ".", "[SEP]")

@@ -85,5 +85,5 @@ def test_the_kernel_gives_the_layers_that_are_looked_at(address, model):
             expected = float(norm.sel(layer=layer, head=1, query=2, key=1))
             assert shown == pytest.approx(expected, rel=0.05)
         assert view.locator("#trouble").inner_text() == ""
-        assert view.locator("#take-link").is_hidden()
+        assert view.locator("#export-link").is_hidden()
         assert complaints == []

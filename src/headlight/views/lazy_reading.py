@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from headlight.errors import UnknownNameError
 from headlight.kinds import split_kinds
 from headlight.views.quantization import WORST, Code, encode, pictures, shortened
-from headlight.views.reading_pair import SECOND, Matched, header_of_both, matched
 from headlight.views.reading_format import (
     SAME,
     Blobs,
@@ -28,6 +27,7 @@ from headlight.views.reading_format import (
     pairwise_rows,
     sources_of,
 )
+from headlight.views.reading_pair import SECOND, Matched, header_of_both, matched
 from headlight.vocabulary import Measure, measure
 
 LENGTH = "vector_norm"
@@ -38,7 +38,7 @@ OnProgress = Callable[[str], None]
 
 
 class LiveView:
-    """A reading in the format of `headlight.views.reading_format`, of which layers are packed on demand.
+    """A reading in the format of `headlight.views.reading_format`, whose layers are packed lazily.
 
     The header and the pictures of all heads are made at once. All cells of a layer are packed when
     they are asked for, so that long texts cost what is looked at. The bounds are those that no

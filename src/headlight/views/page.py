@@ -11,10 +11,10 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.errors import ResultError
-from headlight.views.reading_pair import DIFFERENCE, SECOND
-from headlight.views.reading_format import Head, View, header_text, pack, unpack
 from headlight.views.in_corpus import InCorpus, with_corpus
 from headlight.views.lazy_reading import LiveView
+from headlight.views.reading_format import Head, View, header_text, pack, unpack
+from headlight.views.reading_pair import DIFFERENCE, SECOND
 from headlight.views.script import joined_script
 from headlight.views.template import embedded_text, render
 from headlight.vocabulary import ATTENTION, NUMBERING, Measure, measure_table
@@ -37,8 +37,8 @@ def reading_page(
 ) -> str:
     """A reading as one self-contained HTML page.
 
-    The page holds what `headlight.views.reading_format` describes: the header in the element with the
-    id ``header``, and each blob in an element of its own.
+    The page holds what `headlight.views.reading_format` describes: the header in the element
+    with the id ``header``, and each blob in an element of its own.
 
     Args:
         reading: of one kind of attention, or of several.

@@ -66,6 +66,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import ResultError, UsageError
 from headlight.kinds import join_kinds, split_kinds
+from headlight.views.head_statistics import head_statistics, most_misleading
 from headlight.views.quantization import (
     ABSENT,
     Code,
@@ -76,7 +77,6 @@ from headlight.views.quantization import (
     strongest,
 )
 from headlight.views.reading_pair import DIFFERENCE, SECOND, Matched, header_of_both, matched
-from headlight.views.head_statistics import head_statistics, most_misleading
 from headlight.views.serial import token_sides, versions_of
 from headlight.vocabulary import Measure, head_name, measure, measure_table
 

@@ -1,4 +1,4 @@
-// What can be taken away: pictures, numbers, a line of Python, and a link that brings all of it back.
+// Export: pictures, numbers, a line of Python, and a link that restores the whole view.
 import { header, host } from "./host.js";
 import { measuresOf, partOf } from "./numbers.js";
 import { baseOf, headName, state, written } from "./state.js";

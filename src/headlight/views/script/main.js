@@ -8,7 +8,7 @@ import { cellAt, cellNumbers, drawPanels, forgetRooms, moveCursor } from "./pane
 import { describe, drawText } from "./text.js";
 import { drawLines, drawTable } from "./links.js";
 import { drawLayers } from "./layers.js";
-import { asJson, asLatex, asLink, asPng, asPython, asSvg, offer } from "./take_away.js";
+import { asJson, asLatex, asLink, asPng, asPython, asSvg, offer } from "./export.js";
 import { differs, isolated, namedOf, units } from "./units.js";
 import { forgetColours } from "./colours.js";
 import { offerWhatIf } from "./what_if.js";
@@ -298,7 +298,7 @@ for (const [id, side] of [["text", "columns"], ["target", "rows"]]) {
   });
 }
 
-// Take away ------------------------------------------------------------------------------------
+// Export ---------------------------------------------------------------------------------------
 async function copy(text) {
   byId("taken").value = text;
   byId("taken").hidden = false;
@@ -312,7 +312,7 @@ const takes = {
   json: () => offer(name(".json"), asJson(), "application/json"),
   latex: () => copy(asLatex()), python: () => copy(asPython()), link: () => copy(asLink()),
 };
-for (const [id, take] of Object.entries(takes)) byId(`take-${id}`).addEventListener("click", take);
+for (const [id, take] of Object.entries(takes)) byId(`export-${id}`).addEventListener("click", take);
 
 // Keys -----------------------------------------------------------------------------------------
 const measureNames = () => [...document.querySelectorAll('input[name="measure"]:enabled')].map((input) => input.value);
@@ -325,7 +325,7 @@ const keys = {
   x: () => change({ special: next(["shown", "faint", "out"], state.special) }),
   t: () => units().same && change({ direction: next(["from", "to"], state.direction) }),
   "/": () => byId("sort").focus(),
-  l: () => toggle("lines-box"), e: () => toggle("take-box"), "?": () => toggle("keys-box"),
+  l: () => toggle("lines-box"), e: () => toggle("export-box"), "?": () => toggle("keys-box"),
   Escape: () => { kept = false; state.queries = state.queries.slice(-1); rankBy(null); change({ sort: "position", large: "" }); },
 };
 document.addEventListener("keydown", (event) => {
@@ -344,7 +344,7 @@ offerWhatIf((layer, head) => { state.layer = layer; state.head = head; step(0, 0
 // From here on there are numbers to draw.
 readAddress(host.address());
 kept = host.address().includes("q=");
-byId("take-link").hidden = !host.link;
+byId("export-link").hidden = !host.link;
 useKind().then(() => {
   const recolour = () => { forgetColours(); drawAll(); };
   document.addEventListener("themechange", recolour);

@@ -183,5 +183,5 @@ export function cellNumbers() {
   };
 }
 
-/** The colour of a cell, for pictures that are taken away. */
+/** The colour of a cell, for exported pictures. */
 export const colourOf = (value, measure, top) => hex(rampOf(scaleOf(measure))[Math.abs(value) < state.least * top ? (isTwoSided(measure) ? 128 : 0) : level(value, top, isTwoSided(measure))]);
