@@ -6,7 +6,13 @@ VENV ?= .venv
 # How many processes run tests at once; each of them computes on one thread.
 WORKERS ?= 2
 # Each process takes tests that lie together, so that what a file prepares is not prepared by all.
-pytest = python -m pytest -n $(WORKERS) --dist worksteal
+pytest = python -m pytest -n $(WORKERS) --dist worksteal --durations=25
+# With the checker every call is held against its annotations, shapes of tensors included, and takes
+# twice the time and more: it is on where functions and classes are tested one by one, and in one
+# tiny run of every study and every paper.
+checker := --jaxtyping-packages=headlight,beartype.beartype
+checked := $(addprefix tests/, analysis capture corpora encode findings links measures reduce run \
+  training word_alignment test_frozen.py test_pool.py test_pool_words.py)
 # A package index to look at first for torch. The plain wheel for Linux brings CUDA with it;
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu avoids that download.
 TORCH_INDEX ?=
@@ -22,7 +28,7 @@ lowest := $(VENV)-lowest
 pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test install-notebook test-notebook test-lowest check check-format check-lint \
+.PHONY: help demo test test-quick install-notebook test-notebook test-lowest check check-format check-lint \
   check-types check-layers docs fuzz bench scaling soak pretrain pretrain-translator reproduction package release clean
 .DELETE_ON_ERROR:
 
@@ -34,7 +40,13 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 	@echo "The report: $(CURDIR)/build/demo/report.html"
 
 test: $(VENV)/.installed-dev ## run all tests
-	OMP_NUM_THREADS=1 $(bin)/$(pytest)
+	@export OMP_NUM_THREADS=1; status=0; \
+	$(bin)/$(pytest) $(checker) $(checked) || status=$$?; \
+	$(bin)/$(pytest) $(addprefix --ignore=,$(checked)) || status=$$?; \
+	exit $$status
+
+test-quick: $(VENV)/.installed-dev ## run the tests that need neither long, nor a browser, nor data
+	OMP_NUM_THREADS=1 $(bin)/$(pytest) -m "not slow and not browser and not data"
 
 # Not part of what is installed for `test`: JupyterLab is some sixty packages.
 install-notebook: $(VENV)/.installed-dev

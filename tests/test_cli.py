@@ -596,7 +596,7 @@ def test_options_from_a_file(headlight, tmp_path, corpus, bert, name, text):
         ("c.yaml", f"seed: {'9' * 5000}", "is no YAML"),
         ("c.toml", f"seed = {'9' * 5000}", "is no TOML"),
         ("c.yaml", "seed: 2020-99-99", "is no YAML"),
-        ("c.yaml", "[" * 5000, "is no YAML"),
+        ("c.yaml", "[" * 1000, "is no YAML"),
         ("c.yaml", "attribution: &a {attribution: *a}", "repeats a value by its name"),
         ("c.yaml", "layers: [[1]]", "layers is a list of lists"),
         ("c.yaml", "max_examples: many", "--max-examples"),

@@ -7,13 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import xarray
+from scipy.cluster import hierarchy
+from sklearn import manifold
 
 from headlight.clusters import BEHAVIOURS, behaviours, embedding, tree
 from headlight.errors import UsageError
 from papers.test_examples_of_heads import made, put
-
-manifold = pytest.importorskip("sklearn.manifold")
-hierarchy = pytest.importorskip("scipy.cluster.hierarchy")
 
 
 def distances(square: np.ndarray, heads: int = 4) -> xarray.DataArray:
