@@ -11,15 +11,36 @@ import typer
 from headlight.cli.options import RUN
 from headlight.errors import UnknownNameError, UsageError
 
+ON_THE_COMMAND_LINE = {
+    "trust_remote_code": "runs code that comes with a model",
+    "out": "says where files are written",
+    "overwrite": "removes files",
+    "workers": "starts processes, on other machines too",
+}
+"""Options that only who runs the command may set, and what each does.
+
+Files of options are handed on, and `merge` reads the one that lies in the folder of a run.
+"""
+
 
 def _load(context: Any, path: Path | None) -> Path | None:
-    """Make what the file says the defaults of all parameters that come after this one."""
+    """Make what the file says the defaults of all parameters that come after this one.
+
+    Raises:
+        UsageError: the file cannot be read, or sets what is for the command line alone.
+        UnknownNameError: it names an option that there is not.
+    """
     if path is not None:
         known = {str(each.name): each for each in context.command.params if each.name != "config"}
         found = _flat(_read(path))
         for name in found:
             if name not in known:
                 raise UnknownNameError(f"option of {context.info_name}", name, known)
+            if name in ON_THE_COMMAND_LINE:
+                raise UsageError(
+                    f"{path} sets {name}, which {ON_THE_COMMAND_LINE[name]}; take it out of the "
+                    f"file, and give --{name.replace('_', '-')} on the command line if you want it."
+                )
         context.default_map = {
             name: _typed(value, getattr(known[name], "multiple", False))
             for name, value in found.items()

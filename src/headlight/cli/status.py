@@ -60,7 +60,8 @@ def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]
         The settings are those of the run's config.yaml.
         """
         from headlight.analysis.folder import RESULT
-        from headlight.run.blocks import plans, read_plan
+        from headlight.run.blocks import PLAN, plans, read_plan
+        from headlight.studies.catalogue import STUDIES
 
         folder = _existing(run)
         if (folder / RESULT).exists():
@@ -71,9 +72,14 @@ def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]
             raise UsageError(
                 f"{folder} holds no run with workers; go on with its command and --resume."
             )
-        name = str(read_plan(place)[0]["study"]).replace("_", "-")
+        study = read_plan(place)[0].get("study")
+        if study not in STUDIES:
+            raise RunError(
+                f"{place / PLAN} is of {str(study)!r}, which is no study; begin anew with "
+                "--overwrite."
+            )
         config = str(folder / "config.yaml")
-        program([name, "--config", config, "--out", run, "--workers", "join"])
+        program([study.replace("_", "-"), "--config", config, "--out", run, "--workers", "join"])
 
     return merge
 
