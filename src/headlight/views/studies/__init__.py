@@ -17,9 +17,9 @@ from headlight.kinds import BESIDE, shown_parts
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
 from headlight.views.numbers import grouped
 from headlight.views.page import reading_page
+from headlight.views.parts import Drawing, Section, Summary
 from headlight.views.passages import PassagePages
 from headlight.views.pictures import svg_text
-from headlight.views.studies.parts import Drawing, Section, Summary
 from headlight.views.survey_report import NO_PAGES, report
 from headlight.views.words import subject
 from headlight.vocabulary import ATTENTION

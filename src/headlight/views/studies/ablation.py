@@ -1,20 +1,27 @@
 """The study of ablation: what a model says without a head, or without all heads of a layer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import Line, LinePanel, head_map, lines, points_by_layer
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    Columns,
+    Curve,
     Drawing,
     Figure,
+    Map,
     Section,
     Summary,
-    layer_panel,
-    map_of_heads,
+    columns,
+    curves,
+    maps,
     rounded,
 )
+from headlight.views.parts.by import ByWhich
+from headlight.views.pictures import Line, LinePanel, lines
 from headlight.vocabulary import head_name
 
 MICHEL = "Michel et al. (2019), Section 3"
@@ -25,25 +32,14 @@ KEPT = ("layer", "head", "left", "token", "right", "kl", "before", "before_share
         "after_share")  # fmt: skip
 """What is kept of a passage."""
 
-COLUMNS = {
-    "kl": "KL",
-    "kl_low": "low",
-    "kl_high": "high",
-    "changed": "other prediction",
-    "loss_change": "loss",
-    "loss_change_low": "loss, low",
-    "loss_change_high": "loss, high",
-    "accuracy_change": "right",
-    "norm": "length",
-}
-"""Of the tables."""
-FORMATS = {
-    **dict.fromkeys(("KL", "low", "high"), ".4f"),
-    **dict.fromkeys(("loss", "loss, low", "loss, high"), "+.4f"),
-    "other prediction": ".1%",
-    "right": "+.1%",
-    "length": ".3f",
-}
+COLUMNS = (
+    ("kl", ".4f", "KL", True),
+    ("changed", ".1%", "other prediction", False),
+    ("loss_change", "+.4f", "loss", ("loss, low", "loss, high")),
+    ("accuracy_change", "+.1%", "right", False),
+    ("norm", ".3f", "length", False),
+)
+"""Of the tables: variable, format, label, and whether it has an interval."""
 
 EXPLANATION = (
     "A head that is removed hands zeros on, as if all its weights were zero; nothing is trained "
@@ -86,26 +82,30 @@ def _own(result: xr.Dataset) -> str:
     return f"With all heads the loss is {loss:.3f} nats, and {right:.1%} of predictions are right."
 
 
-def _columns(result: xr.Dataset, prefix: str, there: np.ndarray) -> dict[str, np.ndarray]:
-    return {label: result[f"{prefix}{name}"].values[there] for name, label in COLUMNS.items()}
+def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
+    """What changes without a head, or without all heads of a layer."""
+    return columns(
+        name,
+        caption,
+        result,
+        rows,
+        *(
+            Columns(f"{scope}{variable}", format, label, interval=interval)
+            for variable, format, label, interval in COLUMNS
+        ),
+    )
 
 
-def _table(name: str, caption: str, frame: pd.DataFrame) -> Table:
-    return Table(name, caption, frame, FORMATS)
+def _of_heads(result: xr.Dataset) -> Table:
+    """All heads, those first without which predictions move most."""
+    caption = "Without each head, the most moving first"
+    table = _table(result, "heads", caption, ("layer", "head"), "head_")
+    frame = table.frame.sort_values("KL", ascending=False, kind="stable", ignore_index=True)
+    return replace(table, frame=frame)
 
 
 def _heads_frame(result: xr.Dataset) -> pd.DataFrame:
-    """All heads, those first without which predictions move most."""
-    there = result["head_kl"].notnull().values
-    rows, columns = np.nonzero(there)
-    frame = pd.DataFrame(
-        {
-            "layer": result["layer"].values[rows],
-            "head": result["head"].values[columns],
-            **_columns(result, "head_", there),
-        }
-    )
-    return frame.sort_values("KL", ascending=False, kind="stable", ignore_index=True)
+    return _of_heads(result).frame
 
 
 def _name(frame: pd.DataFrame, row: int) -> str:
@@ -133,18 +133,11 @@ def _heads(result: xr.Dataset) -> Section:
         else ""
     )
 
-    def draw() -> Figure:
-        maps = [map_of_heads("KL without the head", result["head_kl"], unit="nats")]
-        change = result["head_loss_change"]
-        if change.notnull().any():
-            most = float(abs(change).max()) or 1.0
-            maps.append(
-                map_of_heads(
-                    "What the loss gains", change, scale="change", limits=(-most, most), unit="nats"
-                )
-            )
-        return head_map(maps)
-
+    draw = maps(
+        result,
+        Map("head_kl", "KL without the head", unit="nats"),
+        Map("head_loss_change", "What the loss gains", scale="change", unit="nats"),
+    )
     return Section(
         "heads",
         "What the model says without one head",
@@ -153,7 +146,7 @@ def _heads(result: xr.Dataset) -> Section:
         f"{frame['KL'].median():.2g}.{of_loss}",
         MICHEL,
         [Drawing("heads", "", "Divergence and change of the loss without each head.", draw)],
-        [*_passages(result), _table("heads", "Without each head, the most moving first", frame)],
+        [*_passages(result), _of_heads(result)],
     )
 
 
@@ -230,17 +223,11 @@ def _lengths(result: xr.Dataset) -> Section:
 
 
 def _layers(result: xr.Dataset) -> Section:
-    everywhere = np.ones(result.sizes["layer"], dtype=bool)
-    columns = _columns(result, "layer_", everywhere)
-    frame = pd.DataFrame({"layer": result["layer"].values, **columns})
-
-    def draw() -> Figure:
-        panels = [layer_panel("KL without the layer", {"": result["layer_kl"]}, y_label="nats")]
-        if result["layer_loss_change"].notnull().any():
-            gain = {"": result["layer_loss_change"]}
-            panels.append(layer_panel("What the loss gains", gain, y_label="nats"))
-        return points_by_layer(panels)
-
+    draw = curves(
+        result,
+        Curve("layer_kl", panel="KL without the layer", y_label="nats"),
+        Curve("layer_loss_change", panel="What the loss gains", y_label="nats"),
+    )
     alone = "" if "head_kl" in result else f"{EXPLANATION} {_own(result)} "
     return Section(
         "layers",
@@ -249,5 +236,5 @@ def _layers(result: xr.Dataset) -> Section:
         "bias of its output.",
         MICHEL,
         [Drawing("layers", "", "Divergence and change of the loss without each layer.", draw)],
-        [_table("layers", "Without the heads of each layer", frame)],
+        [_table(result, "layers", "Without the heads of each layer", "layer", "layer_")],
     )

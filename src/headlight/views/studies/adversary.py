@@ -1,24 +1,28 @@
 """The study of adversaries: models with a classifier's answers and other attention."""
 
-import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import Line, LinePanel, Reference, head_map, lines
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    By,
+    Columns,
     Drawing,
     Figure,
+    Map,
     Section,
     Summary,
-    map_of_heads,
-    percentages,
+    attending_rows,
+    columns,
+    maps,
     rounded,
+    settings_of,
 )
+from headlight.views.pictures import Line, LinePanel, Reference, lines
 
 NAMES = {
     "base": "the model itself",
@@ -37,7 +41,9 @@ COLUMNS = {
     "kl": "KL",
     "jsd": "JSD",
 }
+SHARES = ("right", "same answer")
 STARTS = {"scratch": "random weights", "base": "the weights of the model itself"}
+DISTANCES = {"head_jsd": "JSD", "head_kl": "KL"}
 MEANS = "mean of a λ"
 GROWTH = 0.1
 """KL that grows by a smaller share in the last step of λ has levelled off."""
@@ -77,9 +83,8 @@ def _frame(result: xr.Dataset) -> pd.DataFrame:
 
 def _settings(result: xr.Dataset) -> str:
     """What was asked for, in words."""
-    settings = json.loads(str(result.attrs.get("settings", "{}")))
+    settings = settings_of(result)
     start = str(settings.get("start"))
-    rows = {"all": "all tokens", "first": "the first token", "last": "the last token"}
     kept = ", special tokens left out of the keys" if settings.get("keep_special") else ""
     near = "total variation" if settings.get("predictions") == "tvd" else "cross-entropy"
     far = "JSD" if settings.get("distance") == "jsd" else "KL"
@@ -87,7 +92,7 @@ def _settings(result: xr.Dataset) -> str:
         f"Students begin with {STARTS.get(start, f'the checkpoint {start}')}, and learn for "
         f"{settings.get('epochs')} epochs; the last one counts. Their loss is {near} to the "
         f"model's answers minus λ times the {far} of attention in rows of "
-        f"{rows[settings.get('rows', 'all')]}{kept}."
+        f"{attending_rows(result)}{kept}."
     )
 
 
@@ -99,8 +104,7 @@ def _models(result: xr.Dataset) -> Section:
     rows |= {f"adversary, λ = {one:g}": each for one, each in adversaries.iterrows()}
     rows |= {NAMES[kind]: others.loc[kind] for kind in ("seed", "uniform")}
     means = pd.DataFrame(rows).T.rename_axis("model").reset_index().rename(columns=COLUMNS)
-    formats = dict.fromkeys(means.columns[1:], ".3f") | percentages(means, "right", "same answer")
-    every = _every(result)
+    formats = dict.fromkeys(means.columns[1:], ".3f") | dict.fromkeys(SHARES, ".1%")
     spans = "of spans, strict" if result.attrs.get("task") == "token" else "the mean over classes"
     return Section(
         "models",
@@ -114,23 +118,29 @@ def _models(result: xr.Dataset) -> Section:
         WIEGREFFE.format("Section 4"),
         tables=[
             Table("models", "Means over seeds", means, formats),
-            Table("runs", "Every model, with 95% intervals (bootstrap over texts)", every),
+            _every(result),
         ],
     )
 
 
-def _every(result: xr.Dataset) -> pd.DataFrame:
-    columns = [f"{name}{bound}" for name in COLUMNS for bound in ("", "_low", "_high")]
-    frame = result[columns].to_dataframe().reset_index(drop=True)
-    named = {
-        f"{name}{bound}": f"{label}{said}"
-        for name, label in COLUMNS.items()
-        for bound, said in (("", ""), ("_low", " low"), ("_high", " high"))
-    }
-    frame["seed"] = frame.seed.where(frame.seed >= 0).astype("Int64")
-    first = ["kind", "weight", "seed"]
-    shown = frame[[*first, *columns]].rename(columns={**named, "weight": "λ", "kind": "model"})
-    return shown.reset_index(drop=True)
+def _every(result: xr.Dataset) -> Table:
+    seeds = pd.array(result["seed"].values, "Int64")
+    table = columns(
+        "runs",
+        "Every model, with 95% intervals (bootstrap over texts)",
+        result,
+        By("run", heading=""),
+        Columns("kind", label="model"),
+        Columns("weight", label="λ"),
+        Columns("seed", label="seed"),
+        *(
+            Columns(name, label=label, interval=(f"{label} low", f"{label} high"))
+            for name, label in COLUMNS.items()
+        ),
+    )
+    # What was not trained with a seed has none.
+    frame = table.frame.assign(seed=pd.Series(seeds).where(result["seed"].values >= 0))
+    return replace(table, frame=frame)
 
 
 def _dots(frame: pd.DataFrame, kind: str, x: str, y: str) -> Line:
@@ -271,25 +281,30 @@ def _heads(result: xr.Dataset) -> Section:
     means = adversaries[["head_kl", "head_jsd"]].groupby("weight").mean("run")
     largest = float(means["weight"].max())
     strongest = means.sel(weight=largest)
-    tables = []
-    for name, label in (("head_jsd", "JSD"), ("head_kl", "KL")):
-        by_layer = means[name].mean("head").transpose("layer", "weight").values
-        frame = pd.DataFrame(by_layer, columns=[f"λ = {one:g}" for one in means["weight"].values])
-        frame.insert(0, "layer", result["layer"].values)
-        formats = dict.fromkeys(frame.columns[1:], ".3f")
-        tables.append(
-            Table(f"layers-{label.lower()}", f"{label} of a row by layer, nats", frame, formats)
+    tables = [
+        columns(
+            f"layers-{label.lower()}",
+            f"{label} of a row by layer, nats",
+            means,
+            "layer",
+            Columns(name, ".3f", "λ = {weight:g}", by="weight"),
         )
-    tables.append(_table_of_heads(strongest, largest))
-
-    def draw() -> Figure:
-        return head_map(
-            [
-                map_of_heads(f"{label}, λ = {largest:g}", strongest[name], unit=f"{label} (nats)")
-                for name, label in (("head_jsd", "JSD"), ("head_kl", "KL"))
-            ]
-        )
-
+        for name, label in DISTANCES.items()
+    ]
+    of_heads = columns(
+        "heads",
+        f"By head, λ = {largest:g}",
+        strongest,
+        ("layer", "head"),
+        *(Columns(name, ".3f", label) for name, label in DISTANCES.items()),
+    )
+    draw = maps(
+        strongest,
+        *(
+            Map(name, f"{label}, λ = {largest:g}", unit=f"{label} (nats)")
+            for name, label in DISTANCES.items()
+        ),
+    )
     return Section(
         "heads",
         "Which layers and heads move",
@@ -298,19 +313,5 @@ def _heads(result: xr.Dataset) -> Section:
         "them may carry it all.",
         WIEGREFFE.format("Section 4"),
         [Drawing("heads", "", "JSD and KL by layer and head.", draw)],
-        tables,
+        [*tables, of_heads],
     )
-
-
-def _table_of_heads(strongest: xr.Dataset, largest: float) -> Table:
-    there = strongest["head_jsd"].notnull().values
-    rows, columns = np.nonzero(there)
-    frame = pd.DataFrame(
-        {
-            "layer": strongest["layer"].values[rows],
-            "head": strongest["head"].values[columns],
-            "JSD": strongest["head_jsd"].values[there],
-            "KL": strongest["head_kl"].values[there],
-        }
-    )
-    return Table("heads", f"By head, λ = {largest:g}", frame, dict.fromkeys(("JSD", "KL"), ".3f"))

@@ -1,25 +1,31 @@
 """The study of agreement: which measures put the words of a text in the same order."""
 
-import json
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
+from headlight.views.colour import series_styles
 from headlight.views.exhibits import Table
-from headlight.views.pictures import HeadMap, Line, LinePanel, head_map, lines
-from headlight.views.studies.parts import (
-    COLOURED,
+from headlight.views.parts import (
     IMPORTANCE_NAMES,
+    By,
+    Columns,
     Drawing,
     Figure,
+    Map,
     Section,
     Summary,
+    columns,
+    maps,
     mean_of,
     rounded,
+    settings_of,
 )
+from headlight.views.pictures import Line, LinePanel, lines
 
+NAMES = {**IMPORTANCE_NAMES, "random": "random numbers"}
+MEASURE, OTHER = (By(dim, NAMES, "") for dim in ("measure", "other"))
 JAIN = "Jain and Wallace (2019), {}"
 
 NO_TEST = (
@@ -55,64 +61,62 @@ def _cell(result: xr.Dataset, first: str, second: str) -> xr.Dataset:
 
 
 def _label(name: str) -> str:
-    return "random numbers" if name == "random" else IMPORTANCE_NAMES.get(name, name)
+    return NAMES.get(name, name)
 
 
 def _settings(result: xr.Dataset) -> str:
     """What was asked for, in words."""
-    settings = json.loads(str(result.attrs.get("settings", "{}")))
     sizes = (
         "gradients and leaving one out have their signs"
-        if settings.get("signed")
+        if settings_of(result).get("signed")
         else "of gradients and of leaving one out the sizes count"
     )
     return f"Of measures with a sign: {sizes}."
 
 
-def _map(result: xr.Dataset, name: str, title: str, **options: object) -> HeadMap:
-    labels = [_label(each) for each in _names(result)]
-    return HeadMap(title, result[name].values, labels, labels, "", "", **options)  # type: ignore[arg-type]
+def _by_pair(result: xr.Dataset) -> xr.Dataset:
+    """The result with a dimension of pairs in the place of two of measures."""
+    pairs = _pairs(result)
+    first, second = (xr.DataArray([pair[side] for pair in pairs], dims="pair") for side in (0, 1))
+    found = result.sel(measure=first, other=second).drop_vars(["measure", "other"])
+    names = {"measure": first, "with": second}
+    labels = {name: ("pair", list(map(_label, each.values))) for name, each in names.items()}
+    return found.assign(labels)
 
 
-def _frame(result: xr.Dataset, prefix: str = "") -> pd.DataFrame:
-    """One row for each pair of measures."""
-    rows = []
-    for first, second in _pairs(result):
-        cell = _cell(result, first, second)
-        rows.append(
-            {
-                "measure": _label(first),
-                "with": _label(second),
-                "τ": float(cell[f"{prefix}tau"]),
-                "low": float(cell[f"{prefix}tau_low"]),
-                "high": float(cell[f"{prefix}tau_high"]),
-                "± over texts": float(cell[f"{prefix}tau_deviation"]),
-                "significant": float(cell[f"{prefix}significant"]),
-                "same top words": float(cell[f"{prefix}overlap"]),
-                "texts without τ": int(cell[f"{prefix}undefined"]),
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-_FORMATS = dict.fromkeys(("τ", "low", "high", "± over texts"), ".3f") | dict.fromkeys(
-    ("significant", "same top words"), ".1%"
-)
+def _table(result: xr.Dataset, name: str, caption: str, of: str = "", *by: By) -> Table:
+    """A row for each pair of measures."""
+    texts = [Columns(f"{of}texts", label="texts", whole=True)] if by else []
+    return columns(
+        name,
+        caption,
+        _by_pair(result),
+        (*by, By("pair", heading="")),
+        *texts,
+        Columns("measure", label="measure"),
+        Columns("with", label="with"),
+        Columns(f"{of}tau", ".3f", "τ", interval=True),
+        Columns(f"{of}tau_deviation", ".3f", "± over texts"),
+        Columns(f"{of}significant", ".1%", "significant"),
+        Columns(f"{of}overlap", ".1%", "same top words"),
+        Columns(f"{of}undefined", label="texts without τ", whole=True),
+    )
 
 
 def _all(result: xr.Dataset) -> Section:
-    settings = json.loads(str(result.attrs.get("settings", "{}")))
-    top = settings.get("top", 0.1)
-
-    def draw() -> Figure:
-        return head_map(
-            [
-                _map(result, "tau", "Kendall's τ", scale="change", limits=(-1, 1), format=".2f"),
-                _map(result, "significant", "Share significant", limits=(0, 1), format=".0%"),
-                _map(result, "overlap", "Same top words", limits=(0, 1), format=".0%"),
-            ]
-        )
-
+    top = settings_of(result).get("top", 0.1)
+    shown = [
+        ("tau", "Kendall's τ", "change", (-1, 1), ".2f"),
+        ("significant", "Share significant", "", (0, 1), ".0%"),
+        ("overlap", "Same top words", "", (0, 1), ".0%"),
+    ]
+    draw = maps(
+        result,
+        *(
+            Map(name, title, (), MEASURE, OTHER, scale, limits, format)
+            for name, title, scale, limits, format in shown
+        ),
+    )
     return Section(
         "agreement",
         "Which measures agree",
@@ -126,73 +130,65 @@ def _all(result: xr.Dataset) -> Section:
         "what chance does. Intervals: 95%, bootstrap over texts.",
         JAIN.format("Table 2"),
         [Drawing("agreement", "", "Kendall's τ of every two measures.", draw)],
-        [Table("agreement", "Means over texts", _frame(result), _FORMATS)],
+        [_table(result, "agreement", "Means over texts")],
     )
 
 
 def _answers(result: xr.Dataset) -> Section:
-    frames = []
-    for at, name in enumerate(map(str, result["answer"].values)):
-        cell = result.isel(answer=at)
-        frame = _frame(cell, "answer_")
-        frame.insert(0, "answer", name)
-        frame.insert(1, "texts", int(cell["answer_texts"]))
-        frames.append(frame)
     return Section(
         "answers",
         "By the class of the answer",
         "The same for the texts that the model puts into each class.",
         JAIN.format("Table 2"),
-        tables=[Table("answers", "By the class of the answer", pd.concat(frames), _FORMATS)],
+        tables=[_table(result, "answers", "By the class of the answer", "answer_", By("answer"))],
     )
 
 
 def _histograms(result: xr.Dataset) -> Section:
-    names = _names(result)
+    shares = _shares(result)
 
     def draw() -> Figure:
-        return lines([_panel(result, name) for name in names[:-1]], columns=3)
+        return lines([_panel(shares, name) for name in _names(result)[:-1]], columns=3)
 
-    rows = [
-        {
-            "measure": _label(first),
-            "with": _label(second),
-            **{f"{middle:+.2f}": share for middle, share in _shares(result, first, second)},
-        }
-        for first, second in _pairs(result)
-    ]
-    frame = pd.DataFrame(rows)
     return Section(
         "histograms",
         "How τ differs from text to text",
         "The share of texts by τ, in bins of 0.1 of which the middles are named.",
         JAIN.format("Figures 2 to 5"),
         [Drawing("histograms", "", "Texts by τ, for every two measures.", draw)],
-        [Table("histograms", "Texts by τ", frame, dict.fromkeys(frame.columns[2:], ".0%"))],
+        [
+            columns(
+                "histograms",
+                "Texts by τ",
+                _by_pair(shares),
+                By("pair", heading=""),
+                Columns("measure", label="measure"),
+                Columns("with", label="with"),
+                Columns("histogram", ".0%", "{bin:+.2f}", by="bin"),
+            )
+        ],
     )
 
 
-def _shares(result: xr.Dataset, first: str, second: str) -> list[tuple[float, float]]:
-    """The middles of the bins, and the shares of the texts in them."""
-    counts = _cell(result, first, second)["histogram"].values
-    shares = counts / counts.sum() if counts.sum() else np.full(counts.shape, np.nan)
-    return list(zip(map(float, result["bin"].values), map(float, shares), strict=True))
+def _shares(result: xr.Dataset) -> xr.Dataset:
+    """The result with shares of texts in its histograms; without texts they are no numbers."""
+    counts = result["histogram"]
+    texts = counts.sum("bin")
+    return result.assign(histogram=counts / texts.where(texts > 0))
 
 
 def _panel(result: xr.Dataset, name: str) -> LinePanel:
-    drawn = []
-    for other in _names(result):
-        if other != name:
-            middles, shares = np.array(_shares(result, name, other)).T
-            drawn.append(
-                Line(
-                    _label(other),
-                    middles,
-                    shares,
-                    colour=other if other in COLOURED else "",
-                    dashed=other == "random",
-                )
-            )
+    drawn = [
+        Line(
+            _label(other),
+            result["bin"].values,
+            _cell(result, name, other)["histogram"].values,
+            colour=other if other in series_styles() else "",
+            dashed=other == "random",
+        )
+        for other in _names(result)
+        if other != name
+    ]
     mean = mean_of(result["tau"].sel(measure=name).drop_sel(other="random"))
     title = f"{_label(name)} (mean τ {mean:.2f})" if np.isfinite(mean) else _label(name)
     return LinePanel(title, drawn, "Kendall's τ", "texts", percent=True)

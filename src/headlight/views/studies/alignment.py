@@ -1,26 +1,31 @@
 """The study of alignment: how well layers, heads, gradients and similarities link words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import head_map, points_by_layer
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    By,
+    Columns,
+    Curve,
     Drawing,
-    Figure,
+    Map,
     Section,
     Summary,
-    frame_of,
-    layer_panel,
-    map_of_heads,
-    percentages,
+    columns,
+    curves,
+    maps,
     rounded,
 )
 from headlight.vocabulary import head_name
 
 STEP_NAMES = {"input": "reads the word (AWI)", "output": "predicts the word (AWO)"}
 """What a row of cross-attention speaks of."""
+BOTH = "{measure}, {step}"
+"""What a column or a map is called that shows a measure at a step."""
 RATES = ("error_rate", "low", "high", "precision", "recall")
 COLUMNS = {"layer": "best layer", "error_rate": "AER"}
 """What columns of tables of the report are called, if not as in `best_layers`."""
@@ -106,7 +111,7 @@ def _measures(result: xr.Dataset) -> Section:
         "bootstrap over sentences.",
         "Kobayashi et al. (2020), Table 3",
         tables=[
-            Table("measures", "The best layer of each measure", frame, percentages(frame, *shown))
+            Table("measures", "The best layer of each measure", frame, dict.fromkeys(shown, ".1%"))
         ],
     )
 
@@ -129,23 +134,17 @@ def _extractions(result: xr.Dataset) -> Section:
                 "extractions",
                 "The best layer of each extraction",
                 frame,
-                percentages(frame, *shown),
+                dict.fromkeys(shown, ".1%"),
             )
         ],
     )
 
 
 def _hidden_layers(result: xr.Dataset) -> Section:
-    rates = {
-        extraction: result["similarity_error_rate"].sel(extraction=extraction)
-        for extraction in map(str, result["extraction"].values)
-    }
-    frame = pd.DataFrame({name: values.values for name, values in rates.items()})
-    frame.insert(0, "layer", result["layer"].values)
-
-    def draw() -> Figure:
-        return points_by_layer([layer_panel("", rates, percent=True, y_label="AER")])
-
+    draw = curves(
+        result,
+        Curve("similarity_error_rate", by="extraction", percent=True, y_label="AER"),
+    )
     return Section(
         "layers",
         "Layers",
@@ -153,34 +152,29 @@ def _hidden_layers(result: xr.Dataset) -> Section:
         "awesome-align take them after 8 of the 12 layers of BERT.",
         "Jalili Sabet et al. (2020)",
         [Drawing("layers", "", "Alignment error rate by layer.", draw)],
-        [Table("layers", "Alignment error rate by layer", frame, percentages(frame, *rates))],
+        [
+            columns(
+                "layers",
+                "Alignment error rate by layer",
+                result,
+                "layer",
+                Columns("similarity_error_rate", ".1%", by="extraction"),
+            )
+        ],
     )
 
 
 def _layers(result: xr.Dataset) -> Section:
-    steps = list(map(str, result["step"].values))
-    measures = list(map(str, result["measure"].values))
-    columns = {
-        f"{measure}, {step}": result["error_rate"].sel(measure=measure, step=step)
-        for step in steps
-        for measure in measures
-    }
-    frame = pd.DataFrame({name: values.values for name, values in columns.items()})
-    frame.insert(0, "layer", result["layer"].values)
-    frame["mean norm"] = result["mean_norm"].values
-
-    def draw() -> Figure:
-        panels = [
-            layer_panel(
-                f"The step that {STEP_NAMES[step]}",
-                {name: result["error_rate"].sel(measure=name, step=step) for name in measures},
-                percent=True,
-                y_label="AER",
-            )
-            for step in steps
-        ]
-        return points_by_layer(panels)
-
+    draw = curves(
+        result,
+        Curve(
+            "error_rate",
+            panel="The step that {step}",
+            by=(By("step", STEP_NAMES), "measure"),
+            percent=True,
+            y_label="AER",
+        ),
+    )
     highest = int(result["layer"].values[int(np.argmax(result["mean_norm"].values))])
     return Section(
         "layers",
@@ -190,55 +184,38 @@ def _layers(result: xr.Dataset) -> Section:
         f"needs no gold links to be known, is layer {highest}.",
         "Kobayashi et al. (2020), Figure 7",
         [Drawing("layers", "", "Alignment error rate by layer.", draw)],
-        [Table("layers", "Alignment error rate by layer", frame, percentages(frame, *columns))],
+        [
+            columns(
+                "layers",
+                "Alignment error rate by layer",
+                result,
+                "layer",
+                Columns("error_rate", ".1%", BOTH, by=("step", "measure")),
+                Columns("mean_norm", label="mean norm"),
+            )
+        ],
     )
 
 
 def _heads(result: xr.Dataset) -> Section:
-    frame = _head_frame(result)
-
-    def draw() -> Figure:
-        maps = [
-            map_of_heads(
-                f"{measure}, {step}",
-                result["head_error_rate"].sel(measure=measure, step=step),
-                scale=measure,
-                format=".0%",
-            )
-            for measure in map(str, result["measure"].values)
-            for step in map(str, result["step"].values)
-        ]
-        return head_map(maps)
-
+    by = ("measure", "step")
+    draw = maps(result, Map("head_error_rate", BOTH, by=by, format=".0%"))
+    table = columns(
+        "heads",
+        "Error rate and mean norm of every head",
+        result,
+        ("layer", "head"),
+        Columns("head_error_rate", ".1%", BOTH, by=by),
+        Columns("head_mean_norm", label="mean norm"),
+    )
+    places = table.frame[["layer", "head"]].itertuples(index=False, name=None)
+    names = [head_name(layer, head) for layer, head in places]
+    table = replace(table, frame=table.frame.drop(columns="layer").assign(head=names))
     return Section(
         "heads",
         "Heads",
         "The same for every head alone, and the mean norm of what it moves. Low is good.",
         "Kobayashi et al. (2020), Section 5",
         [Drawing("heads", "", "Alignment error rate of every head.", draw)],
-        [Table("heads", "Error rate and mean norm of every head", frame, _head_formats(frame))],
+        [table],
     )
-
-
-def _head_frame(result: xr.Dataset) -> pd.DataFrame:
-    """A row for every head: error rates by measure and step, and the mean norm."""
-    norm = frame_of(result["head_mean_norm"], "layer", "head").melt("layer", var_name="head")
-    norm = norm.rename(columns={"value": "mean norm"}).dropna()
-    norm["head"] = norm["head"].astype(int)
-    norm = norm.sort_values(["layer", "head"], ignore_index=True)
-    places = {
-        "layer": xr.DataArray(norm["layer"].to_numpy(), dims="row"),
-        "head": xr.DataArray(norm["head"].to_numpy(), dims="row"),
-    }
-    rates = result["head_error_rate"].sel(places)
-    columns = {
-        f"{measure}, {step}": rates.sel(measure=measure, step=step).values
-        for measure in map(str, result["measure"].values)
-        for step in map(str, result["step"].values)
-    }
-    heads = list(map(head_name, norm["layer"], norm["head"]))
-    return pd.DataFrame({"head": heads, **columns, "mean norm": norm["mean norm"].to_numpy()})
-
-
-def _head_formats(frame: pd.DataFrame) -> dict[str, str]:
-    return percentages(frame, *map(str, frame.columns[1:-1]))

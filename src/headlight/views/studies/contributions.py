@@ -1,22 +1,23 @@
 """The study of contributions: how much of a hidden token is its own input token."""
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from headlight.views.exhibits import Table
-from headlight.views.pictures import Box, BoxPanel, Line, LinePanel, boxes, lines
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    By,
+    Columns,
+    Curve,
     Drawing,
     Figure,
     Section,
     Summary,
     categories,
-    frame_of,
+    columns,
+    curves,
     mean_of,
-    percentages,
     rounded,
 )
+from headlight.views.pictures import Box, BoxPanel, Line, LinePanel, boxes, lines
 
 SOURCE = "Brunner et al. (2020), {}"
 MARKS = ("low", "first", "median", "third", "high")
@@ -39,20 +40,8 @@ def sections(result: xr.Dataset) -> list[Section]:
 def _own(result: xr.Dataset) -> Section:
     layers = result["layer"].values
     whole = result.sel(group="all")
-    frame = pd.DataFrame(
-        {
-            "layer": layers,
-            "own": whole["own_mean"].values,
-            "standard error": whole["own_standard_error"].values,
-            "median": whole["own_box"].sel(mark="median").values,
-            "not the largest": result["not_largest"].values,
-        }
-    )
-    groups = [
-        name for name in categories(result, "group") if result["own_count"].sel(group=name) > 0
-    ]
-    own = result["own_mean"].sel(group=groups)
-    by_group = frame_of(own, "layer", "group", categories(result, "group"))
+    names = categories(result, "group")
+    groups = [name for name in names if result["own_count"].sel(group=name) > 0]
 
     def draw() -> Figure:
         marks = whole["own_box"].transpose("layer", "mark").sel(mark=list(MARKS)).values
@@ -63,11 +52,17 @@ def _own(result: xr.Dataset) -> Section:
         panel = BoxPanel("Own contribution", drawn, x_label="layer", percent=True)
         return boxes([panel])
 
-    def draw_not_largest() -> Figure:
-        shares, error = result["not_largest"].values, result["not_largest_standard_error"].values
-        line = Line("", layers, shares, shares - error, shares + error, "attribution", marked=True)
-        return lines([LinePanel("Not the main contributor", [line], x_label="layer", percent=True)])
-
+    draw_not_largest = curves(
+        result,
+        Curve(
+            "not_largest",
+            panel="Not the main contributor",
+            error="not_largest_standard_error",
+            percent=True,
+            colour="attribution",
+            marked=True,
+        ),
+    )
     return Section(
         "own",
         "What a token contributes to itself",
@@ -79,23 +74,33 @@ def _own(result: xr.Dataset) -> Section:
             Drawing("not_largest", "", "Shares of tokens by layer.", draw_not_largest),
         ],
         [
-            Table("own", "By layer", frame, percentages(frame)),
-            Table("groups", "By category of the token", by_group, percentages(by_group)),
+            columns(
+                "own",
+                "By layer",
+                whole.assign(own_median=whole["own_box"].sel(mark="median")),
+                "layer",
+                Columns("own_mean", ".1%", "own"),
+                Columns("own_standard_error", ".1%", "standard error"),
+                Columns("own_median", ".1%", "median"),
+                Columns("not_largest", ".1%", "not the largest"),
+            ),
+            columns(
+                "groups",
+                "By category of the token",
+                result.sel(group=groups),
+                "layer",
+                Columns("own_mean", ".1%", by=By("group", names)),
+            ),
         ],
     )
 
 
 def _neighbours(result: xr.Dataset) -> Section:
     layers, offsets = result["layer"].values, result["offset"].values
-    frame = frame_of(result["by_distance"], "layer", "distance")
-
-    def draw() -> Figure:
-        shares = result["by_distance_share"].transpose("distance", "layer")
-        drawn = [
-            Line(str(name), layers, shares.sel(distance=name).values, marked=True)
-            for name in result["distance"].values
-        ]
-        return lines([LinePanel("Neighbours by distance", drawn, x_label="layer", percent=True)])
+    draw = curves(
+        result,
+        Curve("by_distance_share", panel="Neighbours by distance", by="distance", percent=True),
+    )
 
     def draw_offsets() -> Figure:
         shares = result["neighbour_share"].transpose("layer", "offset")
@@ -117,11 +122,12 @@ def _neighbours(result: xr.Dataset) -> Section:
             Drawing("places", "", "Contributions by relative place.", draw_offsets),
         ],
         [
-            Table(
+            columns(
                 "distances",
                 "Mean contribution of a neighbour, by distance",
-                frame,
-                percentages(frame),
+                result,
+                "layer",
+                Columns("by_distance", ".1%", by="distance"),
             )
         ],
     )
@@ -142,10 +148,6 @@ def _exact(result: xr.Dataset) -> Section:
         "exact_own_mean": "own, exact",
         "estimated_own_mean": "own, estimated",
     }
-    frame = pd.DataFrame(
-        {"layer": result["layer"].values}
-        | {label: result[name].values for name, label in names.items() if name in result}
-    )
     return Section(
         "exact",
         "How good the estimate is",
@@ -154,5 +156,13 @@ def _exact(result: xr.Dataset) -> Section:
         "one lies within two standard errors, and the correlation of both.",
         "",
         [],
-        [Table("exact", "Estimated against exact contributions", frame)],
+        [
+            columns(
+                "exact",
+                "Estimated against exact contributions",
+                result,
+                "layer",
+                *(Columns(name, label=label) for name, label in names.items() if name in result),
+            )
+        ],
     )

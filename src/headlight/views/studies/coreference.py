@@ -8,17 +8,17 @@ import xarray as xr
 
 from headlight.findings.coreference import ALL, best_heads
 from headlight.views.exhibits import Table
-from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars, head_map
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
     Drawing,
     Figure,
+    Map,
     Section,
     Summary,
-    map_of_heads,
-    percentages,
+    maps,
     rounded,
     sentence_links,
 )
+from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars
 from headlight.vocabulary import head_name
 
 BASELINE = "#8a8a86"
@@ -76,13 +76,9 @@ def sections(result: xr.Dataset) -> list[Section]:
         ]
         return bars(rows, x_label="accuracy", percent=True)
 
-    def draw_heads() -> Figure:
-        accuracy = result["accuracy"].sel(mention_kind=ALL).max("direction")
-        maps = [
-            map_of_heads(measure, accuracy.sel(measure=measure), scale=measure, format=".0%")
-            for measure in map(str, result["measure"].values)
-        ]
-        return head_map(maps)
+    every = result.sel(mention_kind=ALL)
+    better = every.assign(accuracy=every["accuracy"].max("direction"))
+    draw_heads = maps(better, Map("accuracy", by="measure", format=".0%"))
 
     def draw_sentences() -> Figure:
         return attention_lines(sentences, columns=3)
@@ -96,7 +92,7 @@ def sections(result: xr.Dataset) -> list[Section]:
         "Stretches of text in which heads find antecedents.",
         draw_sentences,
     )
-    formats = percentages(frame, *kinds, "low", "high")
+    formats = dict.fromkeys((*kinds, "low", "high"), ".1%")
     section = Section(
         "coreference",
         "Heads that find the antecedent",

@@ -5,17 +5,17 @@ import xarray as xr
 
 from headlight.findings.dependency import ALL, best_heads
 from headlight.views.exhibits import Table
-from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars, head_map
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
     Drawing,
     Figure,
+    Map,
     Section,
     Summary,
-    map_of_heads,
-    percentages,
+    maps,
     rounded,
     sentence_links,
 )
+from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars
 from headlight.vocabulary import head_name
 
 FEWEST = 100
@@ -76,18 +76,16 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
         ]
         return bars(rows, x_label="accuracy", percent=True)
 
-    def draw_heads() -> Figure:
-        accuracy = result["accuracy"].sel(measure=measure, relation=ALL)
-        maps = [
-            map_of_heads(
-                f"Attention of the {direction}",
-                accuracy.sel(direction=direction),
-                scale=measure,
-                format=".0%",
-            )
-            for direction in map(str, result["direction"].values)
-        ]
-        return head_map(maps)
+    draw_heads = maps(
+        result.sel(measure=measure, relation=ALL),
+        Map(
+            "accuracy",
+            "Attention of the {direction}",
+            by="direction",
+            scale=measure,
+            format=".0%",
+        ),
+    )
 
     def draw_sentences() -> Figure:
         return attention_lines(sentences, columns=3)
@@ -107,7 +105,7 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
         "the word so many places away. In brackets: how many words have the relation; beside a "
         "bar: the head that finds most of them."
     )
-    formats = percentages(frame, "accuracy", "low", "high", "its accuracy")
+    formats = dict.fromkeys(("accuracy", "low", "high", "its accuracy"), ".1%")
     return Section(
         measure,
         f"Relations that heads find, by {measure}",

@@ -6,8 +6,8 @@ import xarray as xr
 
 from headlight.clusters import embedding as embed, tree
 from headlight.views.exhibits import Table
+from headlight.views.parts import Drawing, Figure, Section, Summary, mean_of, rounded
 from headlight.views.pictures import Embedding, dendrogram, embedding
-from headlight.views.studies.parts import Drawing, Figure, Section, Summary, mean_of, rounded
 from headlight.vocabulary import head_name
 
 SOURCE = "Clark et al. (2019), Figure 6"

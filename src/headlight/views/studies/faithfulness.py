@@ -1,24 +1,23 @@
 """The study of faithfulness: what answers lose with the words that a measure calls important."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.views.exhibits import Table
-from headlight.views.pictures import Line, LinePanel, lines
-from headlight.views.scale import round_domain
-from headlight.views.studies.parts import (
-    COLOURED,
+from headlight.views.parts import (
     IMPORTANCE_NAMES,
+    By,
+    Columns,
+    Curve,
     Drawing,
-    Figure,
     Section,
     Summary,
+    columns,
+    curves,
     rounded,
+    settings_of,
 )
+from headlight.views.scale import round_domain
 
 METRICS = {
     "comprehensiveness": "comprehensiveness ↑",
@@ -37,6 +36,8 @@ CURVES = {
     "deletion": "The most important taken away",
     "insertion": "The most important alone",
 }
+
+ORDER = By("measure", {**IMPORTANCE_NAMES, "random": "random order"}, "order by")
 
 WAYS = {
     "mask": "words become the mask token",
@@ -75,25 +76,17 @@ def sections(result: xr.Dataset) -> list[Section]:
     return [*found, _shares(result)]
 
 
-def _label(measure: str) -> str:
-    return "random order" if measure == "random" else IMPORTANCE_NAMES.get(measure, measure)
-
-
-def _labels(result: xr.Dataset) -> dict[str, str]:
-    return {name: _label(name) for name in map(str, result["measure"].values)}
-
-
 def _rows(result: xr.Dataset) -> str:
     """Which rows of attention count, in words."""
-    settings = json.loads(str(result.attrs.get("settings", "{}")))
     rows = {
         "mean": "all rows",
         "first": "the row of the first token",
         "last": "the row of the last token",
     }
+    chosen = settings_of(result).get("rows", "mean")
     return (
-        f"A measure of attention is summed over {rows[settings.get('rows', 'mean')]} and all heads "
-        "of a layer, as shares that add up to 1, and averaged over layers; a word has the sum of "
+        f"A measure of attention is summed over {rows[chosen]} and all heads of "
+        "a layer, as shares that add up to 1, and averaged over layers; a word has the sum of "
         "its pieces."
     )
 
@@ -105,36 +98,24 @@ def _accuracy(result: xr.Dataset) -> str:
 
 def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
     cell = result.sel(removal=removal)
-    labels = _labels(result)
-    frame = pd.DataFrame({"order by": list(labels.values())})
-    for name, heading in METRICS.items():
-        frame[heading] = cell[name].values
-    intervals = pd.DataFrame(
-        [
-            {
-                "order by": label,
-                "metric": heading,
-                "value": float(cell[name].sel(measure=measure)),
-                "low": float(cell[f"{name}_low"].sel(measure=measure)),
-                "high": float(cell[f"{name}_high"].sel(measure=measure)),
-            }
-            for measure, label in labels.items()
-            for name, heading in METRICS.items()
-        ]
+    limits = _range(cell)
+    draw = curves(
+        cell,
+        *(
+            Curve(
+                f"{name}_curve",
+                panel=title,
+                by=ORDER,
+                over="step",
+                interval=True,
+                x_label="share of the words",
+                y_label="p",
+                limits=limits,
+                dashed=["random"],
+            )
+            for name, title in CURVES.items()
+        ),
     )
-
-    def draw() -> Figure:
-        shown = {title: _curves(cell, name, labels) for name, title in CURVES.items()}
-        limits = _range(shown.values())
-        return lines(
-            [
-                LinePanel(title, each, "share of the words", "p", limits=limits)
-                for title, each in shown.items()
-            ]
-        )
-
-    formats = dict.fromkeys(METRICS.values(), ".3f")
-    formats |= dict.fromkeys((METRICS[name] for name in SHARES), ".1%")
     return Section(
         f"removal-{removal}",
         f"What the answer loses: {WAYS[removal]}",
@@ -142,63 +123,60 @@ def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
         "DeYoung et al. (2020)",
         [Drawing(f"curves-{removal}", "", f"Curves where {WAYS[removal]}.", draw)],
         [
-            Table(f"metrics-{removal}", f"Means over texts; {WAYS[removal]}", frame, formats),
-            Table(
+            columns(
+                f"metrics-{removal}",
+                f"Means over texts; {WAYS[removal]}",
+                cell,
+                ORDER,
+                *(
+                    Columns(name, ".1%" if name in SHARES else ".3f", heading)
+                    for name, heading in METRICS.items()
+                ),
+            ),
+            columns(
                 f"intervals-{removal}",
                 "The same with intervals",
-                intervals,
-                dict.fromkeys(("value", "low", "high"), ".3f"),
+                _by_metric(cell),
+                (ORDER, By("metric", METRICS)),
+                Columns("value", ".3f", "value", interval=True),
             ),
         ],
     )
 
 
-def _range(curves: Iterable[Sequence[Line]]) -> tuple[float, float]:
-    """One vertical range for all, since they show the same probability."""
-    ends = [end for each in curves for one in each for end in (one.low, one.high, one.y)]
-    values = np.concatenate([end for end in ends if end is not None])
+def _by_metric(cell: xr.Dataset) -> xr.Dataset:
+    """All metrics as one variable with its interval."""
+    names = pd.Index(list(METRICS), name="metric")
+    return xr.Dataset(
+        {
+            f"value{end}": xr.concat([cell[f"{name}{end}"].drop_attrs() for name in METRICS], names)
+            for end in ("", "_low", "_high")
+        }
+    )
+
+
+def _range(cell: xr.Dataset) -> tuple[float, float]:
+    """One vertical range for all curves, since they show the same probability."""
+    ends = [cell[f"{name}_curve{end}"].values for name in CURVES for end in ("", "_low", "_high")]
+    values = np.concatenate([each.ravel() for each in ends])
     return round_domain(float(np.nanmin(values)), float(np.nanmax(values)))
 
 
-def _curves(cell: xr.Dataset, name: str, labels: Mapping[str, str]) -> list[Line]:
-    curve = f"{name}_curve"
-    return [
-        Line(
-            label,
-            cell["step"].values,
-            cell[curve].sel(measure=measure).values,
-            cell[f"{curve}_low"].sel(measure=measure).values,
-            cell[f"{curve}_high"].sel(measure=measure).values,
-            colour=measure if measure in COLOURED else "",
-            dashed=measure == "random",
-        )
-        for measure, label in labels.items()
-    ]
-
-
 def _shares(result: xr.Dataset) -> Section:
-    frames = []
-    for removal in map(str, result["removal"].values):
-        for measure, label in _labels(result).items():
-            cell = result.sel(removal=removal, measure=measure)
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "removal": removal,
-                        "order by": label,
-                        "share": cell["share"].values,
-                        "comprehensiveness": cell["share_comprehensiveness"].values,
-                        "sufficiency": cell["share_sufficiency"].values,
-                    }
-                )
-            )
-    frame = pd.concat(frames, ignore_index=True)
-    formats = {"share": ".0%", "comprehensiveness": ".3f", "sufficiency": ".3f"}
     return Section(
         "shares",
         "By the share of words",
         "Comprehensiveness and sufficiency before the mean over shares is taken. Shares are "
         "rounded up to whole words, so that short texts lose one word at 1% as at 5%.",
         "DeYoung et al. (2020), Section 4",
-        tables=[Table("shares", "By the share of the words", frame, formats)],
+        tables=[
+            columns(
+                "shares",
+                "By the share of the words",
+                result,
+                ("removal", ORDER, By("share", format=".0%")),
+                Columns("share_comprehensiveness", ".3f", "comprehensiveness"),
+                Columns("share_sufficiency", ".3f", "sufficiency"),
+            )
+        ],
     )

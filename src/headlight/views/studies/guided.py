@@ -1,18 +1,18 @@
 """The study of guided models: what the attention of others is worth without their context."""
 
-import pandas as pd
 import xarray as xr
 
-from headlight.views.exhibits import Table
-from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    By,
+    Columns,
     Drawing,
     Figure,
     Section,
     Summary,
-    percentages,
+    columns,
     rounded,
 )
+from headlight.views.pictures import BarRow, Mark, bars
 
 NAMES = {
     "uniform": "uniform",
@@ -24,7 +24,8 @@ NAMES = {
     "attribution": "attribution",
     "gradient_input": "gradient × input",
 }
-COLUMNS = {"accuracy": "right", "f1": "F1", "nll": "NLL"}
+COLUMNS = {"accuracy": ("right", ".1%"), "f1": ("F1", ".3f"), "nll": ("NLL", ".3f")}
+GUIDE = By("guide", NAMES, "attention")
 ITSELF = "the model that reads whole texts"
 
 
@@ -41,31 +42,23 @@ def sections(result: xr.Dataset) -> list[Section]:
     return [_guides(result)]
 
 
-def _label(guide: str) -> str:
-    return NAMES.get(guide, guide)
+def _with_the_model(result: xr.Dataset) -> xr.Dataset:
+    """The numbers by guide, and after them those of the model that reads whole texts."""
+    names = [f"{name}{end}" for name in COLUMNS for end in ("", "_low", "_high")]
+    own = result[[f"own_{name}" for name in names]].rename({f"own_{name}": name for name in names})
+    return xr.concat([result[names], own.expand_dims(guide=[ITSELF])], "guide")
 
 
 def _guides(result: xr.Dataset) -> Section:
-    rows = []
-    guides = [str(guide) for guide in result["guide"].values]
-    for guide in guides:
-        cell = result.sel(guide=guide)
-        rows.append({"attention": _label(guide), **_numbers(cell, "")})
-    rows.append({"attention": ITSELF, **_numbers(result, "own_")})
-    frame = pd.DataFrame(rows)
-    shares = ("right", "right low", "right high")
-    numbers = [name for name in frame.columns[1:] if name not in shares]
-    columns = [f"seed {seed}" for seed in result["seed"].values]
-    seeds = pd.DataFrame(result["seed_accuracy"].values, columns=columns)
-    seeds.insert(0, "attention", [_label(guide) for guide in guides])
+    every = _with_the_model(result)
 
     def draw() -> Figure:
-        named = [(_label(guide), result.sel(guide=guide), "") for guide in guides]
-        marks = [
-            BarRow(label, [Mark("right answers", *_right(cell, prefix))])
-            for label, cell, prefix in [*named, (ITSELF, result, "own_")]
+        values = [every[f"accuracy{end}"].values.tolist() for end in ("", "_low", "_high")]
+        rows = [
+            BarRow(label, [Mark("right answers", *each)])
+            for label, *each in zip(GUIDE.labels(every), *values, strict=True)
         ]
-        return bars(marks, x_label="right answers", percent=True, dots=True)
+        return bars(rows, x_label="right answers", percent=True, dots=True)
 
     return Section(
         "guides",
@@ -82,26 +75,22 @@ def _guides(result: xr.Dataset) -> Section:
         "Wiegreffe and Pinter (2019), Section 3.4 and Table 3",
         [Drawing("guides", "", "Right answers by guide.", draw)],
         [
-            Table(
+            columns(
                 "guides",
                 "Means over seeds",
-                frame,
-                percentages(frame, *shares) | dict.fromkeys(numbers, ".3f"),
+                every,
+                GUIDE,
+                *(
+                    Columns(name, format, label, interval=(f"{label} low", f"{label} high"))
+                    for name, (label, format) in COLUMNS.items()
+                ),
             ),
-            Table("seeds", "Right answers by seed", seeds, percentages(seeds)),
+            columns(
+                "seeds",
+                "Right answers by seed",
+                result,
+                GUIDE,
+                Columns("seed_accuracy", ".1%", "seed {seed}", by="seed"),
+            ),
         ],
     )
-
-
-def _right(cell: xr.Dataset, prefix: str) -> tuple[float, float, float]:
-    """The share of right answers with its interval."""
-    value, low, high = (float(cell[f"{prefix}accuracy{end}"]) for end in ("", "_low", "_high"))
-    return value, low, high
-
-
-def _numbers(cell: xr.Dataset, prefix: str) -> dict[str, float]:
-    return {
-        f"{label}{said}": float(cell[f"{prefix}{name}{bound}"])
-        for name, label in COLUMNS.items()
-        for bound, said in (("", ""), ("_low", " low"), ("_high", " high"))
-    }

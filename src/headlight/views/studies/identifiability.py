@@ -1,28 +1,24 @@
 """The study of identifiability: null spaces, and how effective attention follows raw attention."""
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from headlight.views.exhibits import Table
-from headlight.views.pictures import (
-    DensityPanel,
-    Line,
-    LinePanel,
-    density,
-    head_map,
-    lines,
-)
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    By,
+    Columns,
     Drawing,
     Figure,
+    Map,
     Section,
     Summary,
-    map_of_heads,
+    columns,
+    maps,
     mean_of,
     rounded,
 )
+from headlight.views.pictures import DensityPanel, Line, LinePanel, density, lines
 
+LENGTH = By("length", heading="length from")
 SOURCE = "Brunner et al. (2020), {}"
 CELLS = 40
 """Of the picture of points, along each side."""
@@ -49,17 +45,6 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 def _null_spaces(result: xr.Dataset) -> Section:
     over = ("layer", "head")
-    frame = pd.DataFrame(
-        {
-            "length from": result["length"].values,
-            "texts": result["text_count"].values.astype(np.int64),
-            "rank of T": result["rank"].mean(over).values,
-            "null space": result["null_dimension"].mean(over).values,
-            "at least": result["bound"].mean("layer").values,
-            "null space with 1": result["null_dimension_with_ones"].mean(over).values,
-            "at least, with 1": result["bound_with_ones"].mean("layer").values,
-        }
-    )
 
     def draw() -> Figure:
         at = result["keys_mean"].values
@@ -77,12 +62,10 @@ def _null_spaces(result: xr.Dataset) -> Section:
         ]
         return lines([LinePanel("Null spaces", drawn, "tokens", "dimension")])
 
-    def draw_heads() -> Figure:
-        ranks = result["rank"].mean("length")
-        return head_map(
-            [map_of_heads("Rank of T, mean over lengths", ranks, scale="effective", format=".4g")]
-        )
-
+    whole = result.mean("length")
+    draw_heads = maps(
+        whole, Map("rank", "Rank of T, mean over lengths", scale="effective", format=".4g", unit="")
+    )
     drawings = [Drawing("ranks", "", "Ranks of T by head.", draw_heads)]
     if result.sizes["length"] > 1:
         words = "Dimensions of null spaces by length."
@@ -99,28 +82,23 @@ def _null_spaces(result: xr.Dataset) -> Section:
         SOURCE.format("Section 3.2"),
         drawings,
         [
-            Table(
+            columns(
                 "null_spaces",
                 "By length of the text, means over heads",
-                frame,
-                dict.fromkeys(frame.columns[2:], ".4g"),
+                result,
+                LENGTH,
+                Columns("text_count", label="texts", whole=True),
+                Columns("rank", ".4g", "rank of T"),
+                Columns("null_dimension", ".4g", "null space"),
+                Columns("bound", ".4g", "at least"),
+                Columns("null_dimension_with_ones", ".4g", "null space with 1"),
+                Columns("bound_with_ones", ".4g", "at least, with 1"),
             )
         ],
     )
 
 
 def _correlations(result: xr.Dataset) -> Section:
-    frame = pd.DataFrame(
-        {
-            "length from": result["length"].values,
-            "mean": result["effective_correlation"].values,
-            "σ": result["effective_correlation_std"].values,
-            "smallest": result["effective_correlation_min"].values,
-            "largest": result["effective_correlation_max"].values,
-            "observations": result["effective_correlation_count"].values.astype(np.int64),
-        }
-    )
-
     def draw() -> Figure:
         length, correlation = result["points"].values[:, :2].T
         low, high = float(length.min()), float(length.max())
@@ -130,10 +108,8 @@ def _correlations(result: xr.Dataset) -> Section:
         panel = DensityPanel("", counts, edges, heights, "tokens", "correlation", "effective")
         return density([panel], counted="texts")
 
-    def draw_heads() -> Figure:
-        by_head = result["effective_correlation_by_head"].mean("length")
-        return head_map([map_of_heads("Correlation by head", by_head, scale="effective")])
-
+    by_head = Map("effective_correlation_by_head", "Correlation by head", scale="effective")
+    draw_heads = maps(result.mean("length"), by_head)
     drawings = [Drawing("correlation_heads", "", "Correlations by head.", draw_heads)]
     if result.sizes["length"] > 1 and len(result["points"]):
         drawings.insert(0, Drawing("correlations", "", "Correlations by length.", draw))
@@ -144,5 +120,17 @@ def _correlations(result: xr.Dataset) -> Section:
         "text, the more of the raw weights can be without effect.",
         SOURCE.format("Figure 1a"),
         drawings,
-        [Table("correlations", "Correlation by length of the text", frame)],
+        [
+            columns(
+                "correlations",
+                "Correlation by length of the text",
+                result,
+                LENGTH,
+                Columns("effective_correlation", label="mean"),
+                Columns("effective_correlation_std", label="σ"),
+                Columns("effective_correlation_min", label="smallest"),
+                Columns("effective_correlation_max", label="largest"),
+                Columns("effective_correlation_count", label="observations", whole=True),
+            )
+        ],
     )

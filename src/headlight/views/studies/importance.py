@@ -2,17 +2,18 @@
 
 import xarray as xr
 
-from headlight.views.exhibits import Table
-from headlight.views.pictures import head_map, points_by_layer
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    By,
+    Columns,
+    Curve,
     Drawing,
-    Figure,
+    Map,
     Section,
     Summary,
     categories,
-    frame_of,
-    layer_panel,
-    map_of_heads,
+    columns,
+    curves,
+    maps,
     mean_of,
     rounded,
 )
@@ -34,21 +35,17 @@ def sections(result: xr.Dataset) -> list[Section]:
         for key, label in categories(result).items()
         if result["importance"].sel(key_category=key).notnull().any()
     }
-    values = result["importance"].sel(key_category=list(names))
-    frame = frame_of(values.mean("head"), "layer", "key_category", names)
-
-    def draw() -> Figure:
-        series = {label: values.sel(key_category=name) for name, label in names.items()}
-        return points_by_layer([layer_panel("Mean |∂L/∂α|", series)])
-
-    def draw_heads() -> Figure:
-        maps = [
-            map_of_heads(label, values.sel(key_category=name), scale="gradient")
-            for name, label in names.items()
-        ]
-        return head_map(maps)
-
-    table = Table("importance", "Means over heads, by category of the key", frame)
+    category = By("key_category", names)
+    found = result.sel(key_category=list(names))
+    draw = curves(found, Curve("importance", panel="Mean |∂L/∂α|", by=category))
+    draw_heads = maps(found, Map("importance", by=category, scale="gradient"))
+    table = columns(
+        "importance",
+        "Means over heads, by category of the key",
+        found,
+        "layer",
+        Columns("importance", by=category),
+    )
     section = Section(
         "importance",
         "What attention the loss depends on",

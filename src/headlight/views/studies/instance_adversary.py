@@ -1,6 +1,5 @@
 """The study of instance adversaries: the most different attention with nearly the same answer."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,30 +7,37 @@ import pandas as pd
 import xarray as xr
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import Box, BoxPanel, boxes, head_map, points_by_layer
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    Columns,
+    Curve,
     Drawing,
     Figure,
+    Map,
     Section,
     Summary,
-    layer_panel,
-    map_of_heads,
+    attending_rows,
+    columns,
+    curves,
+    maps,
     rounded,
+    settings_of,
 )
+from headlight.views.parts.by import ByWhich
+from headlight.views.pictures import Box, BoxPanel, boxes
 from headlight.views.studies.sharpness import binned, boxes_by_sharpness, place_label
 
 BOUND = float(np.log(2))
 JAIN = "Jain and Wallace (2019), {}"
 NAMES = {"jsd": "nearly the same answer", "exact_jsd": "exactly the same output"}
-_DIVERGENCES = ("JSD", "low", "high", "exact JSD", "lower quartile", "median", "upper quartile")
-FORMATS = {
-    **dict.fromkeys(_DIVERGENCES, ".3f"),
-    "JSD ≥ 0.6": ".1%",
-    "TVD": ".4f",
-    "steps": ".0f",
-    "rows with exact ones": ".1%",
-}
-"""Of the columns that have one of these names."""
+COLUMNS = (
+    ("jsd", ".3f", "JSD", True),
+    ("near", ".1%", "JSD ≥ 0.6", False),
+    ("moved", ".4f", "TVD", False),
+    ("steps", ".0f", "steps", False),
+    ("exact_jsd", ".3f", "exact JSD", False),
+    ("exact_rows", ".1%", "rows with exact ones", False),
+)
+"""Of the tables of layers and heads: variable, format, label, and whether it has an interval."""
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -56,12 +62,11 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 def _settings(result: xr.Dataset) -> str:
     """What was asked for, in words."""
-    settings = json.loads(str(result.attrs.get("settings", "{}")))
-    rows = {"all": "all tokens", "first": "the first token", "last": "the last token"}
+    settings = settings_of(result)
     patience = settings.get("patience")
     until = f", until the loss has not fallen for {patience} steps" if patience else ""
     return (
-        f"Rows of {rows[settings.get('rows', 'all')]} may change; ε is "
+        f"Rows of {attending_rows(result)} may change; ε is "
         f"{settings.get('epsilon', 0.05):g} (TVD). Of {settings.get('candidates', 5)} candidates "
         f"the best counts, after at most {settings.get('steps', 150)} steps of "
         f"size {settings.get('learning_rate', 0.05):g}{until}."
@@ -79,32 +84,21 @@ EXPLANATION = (
 )
 
 
-def _frame(result: xr.Dataset, prefix: str, labels: pd.DataFrame) -> pd.DataFrame:
-    """Numbers of some places, beside their labels."""
-    names = {
-        "jsd": "JSD",
-        "jsd_low": "low",
-        "jsd_high": "high",
-        "near": "JSD ≥ 0.6",
-        "moved": "TVD",
-        "steps": "steps",
-        "exact_jsd": "exact JSD",
-        "exact_rows": "rows with exact ones",
-    }
-    columns = {
-        label: np.ravel(result[f"{prefix}{name}"].values)[labels.index]
-        for name, label in names.items()
-    }
-    return pd.concat([labels, pd.DataFrame(columns, index=labels.index)], axis=1)
-
-
-def _table(name: str, caption: str, frame: pd.DataFrame) -> Table:
-    formats = {column: each for column, each in FORMATS.items() if column in frame}
-    return Table(name, caption, frame, formats)
+def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
+    """The numbers of all layers at once, of layers or of heads."""
+    return columns(
+        name,
+        caption,
+        result,
+        rows,
+        *(
+            Columns(f"{scope}{variable}", format, label, interval=interval)
+            for variable, format, label, interval in COLUMNS
+        ),
+    )
 
 
 def _all(result: xr.Dataset) -> Section:
-    frame = _frame(result, "", pd.DataFrame({"attention": ["all layers"]}))
     exact = float(result["exact_moved"])
     certificate = (
         f" With all exact alternatives at once the answer moves by {exact:.1e}, which is rounding."
@@ -116,20 +110,24 @@ def _all(result: xr.Dataset) -> Section:
         "Other attention in all layers at once",
         f"{_settings(result)}{certificate} Intervals: 95%, bootstrap over texts.",
         JAIN.format("Section 4.2.2"),
-        tables=[_table("all", "Means over texts", frame)],
+        tables=[
+            _table(
+                result.expand_dims(attention=["all layers"]),
+                "all",
+                "Means over texts",
+                "attention",
+                "",
+            )
+        ],
     )
 
 
 def _layers(result: xr.Dataset) -> Section:
-    labels = pd.DataFrame({"layer": result["layer"].values})
-    series = {label: result[f"layer_{name}"] for name, label in NAMES.items()}
-
-    def draw() -> Figure:
-        shown = {label: each for label, each in series.items() if each.notnull().any()}
-        return points_by_layer(
-            [layer_panel("Most different attention", shown, y_label="JSD (nats)")]
-        )
-
+    title, unit = "Most different attention", "JSD (nats)"
+    draw = curves(
+        result,
+        *(Curve(f"layer_{name}", label, title, y_label=unit) for name, label in NAMES.items()),
+    )
     return Section(
         "layers",
         "Other attention in one layer",
@@ -137,35 +135,25 @@ def _layers(result: xr.Dataset) -> Section:
         f"from what reaches them. {_settings(result)}",
         JAIN.format("Section 4.2.2"),
         [Drawing("layers", "", "Divergence by layer.", draw)],
-        [_table("layers", "By layer", _frame(result, "layer_", labels))],
+        [_table(result, "layers", "By layer", "layer", "layer_")],
     )
 
 
 def _heads(result: xr.Dataset) -> Section:
-    jsd = result["head_jsd"]
-    there = np.flatnonzero(jsd.notnull().values)
-    rows, columns = np.unravel_index(there, jsd.shape)
-    labels = pd.DataFrame(
-        {"layer": result["layer"].values[rows], "head": result["head"].values[columns]}, there
+    draw = maps(
+        result,
+        *(
+            Map(f"head_{name}", label, limits=(0, BOUND), unit="JSD (nats)")
+            for name, label in NAMES.items()
+        ),
     )
-
-    def draw() -> Figure:
-        found = {label: result[f"head_{name}"] for name, label in NAMES.items()}
-        return head_map(
-            [
-                map_of_heads(label, each, limits=(0, BOUND), unit="JSD (nats)")
-                for label, each in found.items()
-                if each.notnull().any()
-            ]
-        )
-
     return Section(
         "heads",
         "Other attention in one head",
         f"The same where the attention of one head alone may change. {_settings(result)}",
         JAIN.format("Section 4.2.2"),
         [Drawing("heads", "", "Divergence by head.", draw)],
-        [_table("heads", "By head", _frame(result, "head_", labels))],
+        [_table(result, "heads", "By head", ("layer", "head"), "head_")],
     )
 
 
@@ -227,7 +215,7 @@ def _texts(result: xr.Dataset) -> Section:
         "exactly the same output. Boxes are quartiles, whiskers the 5th and 95th percentile.",
         JAIN.format("Figure 8"),
         [Drawing("texts", "", "Divergence by the class of the answer.", draw)],
-        [_table("texts", "JSD by the class of the answer", pd.DataFrame(rows))],
+        [_spread("texts", "JSD by the class of the answer", pd.DataFrame(rows))],
     )
 
 
@@ -263,5 +251,12 @@ def _largest(result: xr.Dataset) -> Section:
         "attention were fixed by the answer, boxes would fall from left to right.",
         JAIN.format("Figure 9"),
         [Drawing("largest", "", "Divergence by the largest weight.", draw)],
-        [_table("largest", "JSD by the largest weight", frame)],
+        [_spread("largest", "JSD by the largest weight", frame)],
     )
+
+
+def _spread(name: str, caption: str, frame: pd.DataFrame) -> Table:
+    """Quartiles over texts."""
+    formats = dict.fromkeys(("lower quartile", "median", "upper quartile"), ".3f")
+    near = {"JSD ≥ 0.6": ".1%"} if "JSD ≥ 0.6" in frame else {}
+    return Table(name, caption, frame, formats | near)

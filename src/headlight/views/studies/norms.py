@@ -5,21 +5,26 @@ import pandas as pd
 import xarray as xr
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import density, head_map, points_by_layer, weight_and_length
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    By,
+    Columns,
+    Curve,
     Drawing,
     Figure,
+    Map,
     Section,
     Summary,
     categories,
-    layer_panel,
-    map_of_heads,
+    columns,
+    curves,
+    maps,
     mean_of,
     rounded,
 )
+from headlight.views.pictures import density, weight_and_length
 
 SOURCE = "Kobayashi et al. (2020), {}"
-QUANTITIES = {"weight": "α received", "norm": "‖f(x)‖"}
+QUANTITY = By("quantity", {"weight": "α received", "norm": "‖f(x)‖"})
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -51,10 +56,11 @@ def _dispersion(result: xr.Dataset) -> Section:
             }
         )
 
-    def draw() -> Figure:
-        series = {"‖f(x)‖, by head": result["vector_norm_cv"], "‖x‖": result["input_norm_cv"]}
-        return points_by_layer([layer_panel("Coefficient of variation", series)])
-
+    draw = curves(
+        result,
+        Curve("vector_norm_cv", "‖f(x)‖, by head", "Coefficient of variation"),
+        Curve("input_norm_cv", "‖x‖", "Coefficient of variation"),
+    )
     return Section(
         "dispersion",
         "How much lengths differ",
@@ -69,20 +75,10 @@ def _dispersion(result: xr.Dataset) -> Section:
 
 def _correlations(result: xr.Dataset) -> Section:
     names = categories(result)
+    category = By("key_category", names, "category")
     found = result.sel(key_category=list(names))
-    frame = pd.DataFrame(
-        {
-            "category": list(names.values()),
-            "Spearman's ρ": found["weight_norm_spearman"].values,
-            "error at most": found["weight_norm_spearman_error_bound"].values,
-            "pairs": found["weight_norm_spearman_count"].values.astype(np.int64),
-        }
-    )
-
-    def draw() -> Figure:
-        by_head = result["weight_norm_spearman_by_head"]
-        series = {label: by_head.sel(key_category=name) for name, label in names.items()}
-        return points_by_layer([layer_panel("Spearman's ρ of α and ‖f(x)‖", series)])
+    title = "Spearman's ρ of α and ‖f(x)‖"
+    draw = curves(found, Curve("weight_norm_spearman_by_head", panel=title, by=category))
 
     def draw_pairs() -> Figure:
         pairs = {label: _seen(result, name) for name, label in names.items()}
@@ -102,7 +98,17 @@ def _correlations(result: xr.Dataset) -> Section:
         "that gets much weight offers a short vector, so that attention to it moves little.",
         SOURCE.format("Table 2 and Figure 5"),
         drawings,
-        [Table("correlations", "Spearman's ρ of α and ‖f(x)‖", frame, {"pairs": ",d"})],
+        [
+            columns(
+                "correlations",
+                title,
+                found,
+                category,
+                Columns("weight_norm_spearman", label="Spearman's ρ"),
+                Columns("weight_norm_spearman_error_bound", label="error at most"),
+                Columns("weight_norm_spearman_count", ",d", "pairs", whole=True),
+            )
+        ],
     )
 
 
@@ -113,27 +119,15 @@ def _seen(result: xr.Dataset, category: str) -> np.ndarray:
 
 
 def _categories(result: xr.Dataset) -> Section:
-    names = categories(result)
-
-    def draw() -> Figure:
-        titles = {"weight_total": "Sum of α", "weighted_norm_total": "Sum of ‖αf(x)‖"}
-        panels = [
-            layer_panel(title, {names[key]: values.sel(key_category=key) for key in names})
-            for title, values in ((title, result[name]) for name, title in titles.items())
-        ]
-        return points_by_layer(panels)
-
-    def draw_lengths() -> Figure:
-        lengths = result["vector_norm_by_category"]
-        maps = [
-            map_of_heads(label, lengths.sel(key_category=name), scale="norm", unit="‖f(x)‖")
-            for name, label in names.items()
-        ]
-        return head_map(maps)
-
-    variables = ["weight_total", "weighted_norm_total", "vector_norm_by_category"]
-    found = result[variables].sel(key_category=list(names))
-    frame = found.mean("head").to_dataframe(["layer", "key_category"])[variables]
+    category = By("key_category", categories(result))
+    found = result.sel(key_category=list(category.names))
+    draw = curves(
+        found,
+        Curve("weight_total", panel="Sum of α", by=category),
+        Curve("weighted_norm_total", panel="Sum of ‖αf(x)‖", by=category),
+    )
+    lengths = Map("vector_norm_by_category", by=category, scale="norm", unit="‖f(x)‖")
+    variables = ("weight_total", "weighted_norm_total", "vector_norm_by_category")
     return Section(
         "categories",
         "What each category gets",
@@ -142,28 +136,25 @@ def _categories(result: xr.Dataset) -> Section:
         SOURCE.format("Figures 3 and 4"),
         [
             Drawing("categories", "", "Sums of weights and of weighted lengths by layer.", draw),
-            Drawing("lengths", "Mean ‖f(x)‖ by head.", "Head maps of lengths.", draw_lengths),
+            Drawing(
+                "lengths", "Mean ‖f(x)‖ by head.", "Head maps of lengths.", maps(found, lengths)
+            ),
         ],
-        [Table("categories", "Means over heads", frame.reset_index())],
+        [
+            columns(
+                "categories",
+                "Means over heads",
+                found,
+                ("layer", "key_category"),
+                *(Columns(name, label=name) for name in variables),
+            )
+        ],
     )
 
 
 def _frequency(result: xr.Dataset) -> Section:
-    found = result["frequency_spearman"]
-    frame = pd.DataFrame(
-        {
-            "quantity": [QUANTITIES[str(name)] for name in found["quantity"].values],
-            "Spearman's ρ": found.values,
-            "error at most": result["frequency_spearman_error_bound"].values,
-            "tokens": result["frequency_spearman_count"].values.astype(np.int64),
-        }
-    )
-
-    def draw() -> Figure:
-        by_head = result["frequency_spearman_by_head"]
-        series = {label: by_head.sel(quantity=name) for name, label in QUANTITIES.items()}
-        return points_by_layer([layer_panel("Spearman's ρ with the frequency rank", series)])
-
+    title = "Spearman's ρ with the frequency rank"
+    draw = curves(result, Curve("frequency_spearman_by_head", panel=title, by=QUANTITY))
     return Section(
         "frequency",
         "Frequent tokens",
@@ -171,5 +162,15 @@ def _frequency(result: xr.Dataset) -> Section:
         "receives and the length of its vector. Above zero, rare tokens get more.",
         SOURCE.format("Figure 6"),
         [Drawing("frequency", "", "Correlations with frequency by layer.", draw)],
-        [Table("frequency", "Spearman's ρ with the frequency rank", frame, {"tokens": ",d"})],
+        [
+            columns(
+                "frequency",
+                title,
+                result,
+                QUANTITY,
+                Columns("frequency_spearman", label="Spearman's ρ"),
+                Columns("frequency_spearman_error_bound", label="error at most"),
+                Columns("frequency_spearman_count", ",d", "tokens", whole=True),
+            )
+        ],
     )

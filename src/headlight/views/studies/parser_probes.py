@@ -2,12 +2,20 @@
 
 import json
 
-import pandas as pd
+import numpy as np
 import xarray as xr
 
-from headlight.views.exhibits import Table
+from headlight.views.parts import (
+    By,
+    Columns,
+    Drawing,
+    Figure,
+    Section,
+    Summary,
+    columns,
+    rounded,
+)
 from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.studies.parts import Drawing, Figure, Section, Summary, percentages, rounded
 
 METRICS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 
@@ -23,19 +31,26 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """The scores of all probes."""
-    uas = result.sel(metric="uas")
     seconds = json.loads(str(result.attrs.get("seconds", "{}")))
-    frame = pd.DataFrame(
-        {
-            "probe": [str(name).replace("_", " ") for name in result["probe"].values],
-            "measure": result["measure"].values,
-            **{label: result["score"].sel(metric=name).values for name, label in METRICS.items()},
-            "low": uas["low"].values,
-            "high": uas["high"].values,
-            "parameters": result["parameters"].values,
-            "epochs": result["epochs"].mean("seed").values,
-            "seconds": [seconds.get(str(row)) for row in result["row"].values],
-        }
+    names = [str(name).replace("_", " ") for name in result["probe"].values]
+    spent = [seconds.get(str(row)) for row in result["row"].values]
+    ends = {end: result[end].sel(metric="uas", drop=True) for end in ("low", "high")}
+    found = result.assign(ends).assign_coords(
+        probe=("row", names), seconds=("row", np.array(spent, dtype=np.float64))
+    )
+    table = columns(
+        "probes",
+        "Probes",
+        found,
+        By("row", heading=""),
+        Columns("probe", label="probe"),
+        Columns("measure", label="measure"),
+        Columns("score", ".1%", by=By("metric", METRICS)),
+        Columns("low", ".1%", "low"),
+        Columns("high", ".1%", "high"),
+        Columns("parameters", ",d", "parameters"),
+        Columns("epochs", ".3g", "epochs"),
+        Columns("seconds", label="seconds"),
     )
 
     def draw() -> Figure:
@@ -53,11 +68,10 @@ def sections(result: xr.Dataset) -> list[Section]:
                     for row in some.to_dict("records")
                 ],
             )
-            for probe, some in frame.groupby("probe", sort=False)
+            for probe, some in table.frame.groupby("probe", sort=False)
         ]
         return bars(rows, x_label="UAS", percent=True, dots=True)
 
-    formats = percentages(frame, *METRICS.values(), "low", "high")
     section = Section(
         "probes",
         "How much of the tree attention knows",
@@ -69,6 +83,6 @@ def sections(result: xr.Dataset) -> list[Section]:
         "trained, epochs the mean over seeds, seconds the time of training.",
         "Clark et al. (2019), Table 3",
         [Drawing("uas", "", "UAS of each probe.", draw)],
-        [Table("probes", "Probes", frame, {**formats, "parameters": ",d", "epochs": ".3g"})],
+        [table],
     )
     return [section]

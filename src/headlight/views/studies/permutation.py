@@ -1,23 +1,26 @@
 """The study of permutation: what a classifier's answers lose with other attention."""
 
-import json
-
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import BoxPanel, boxes, head_map, points_by_layer
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    By,
+    Columns,
+    Curve,
     Drawing,
     Figure,
+    Map,
     Section,
     Summary,
-    layer_panel,
-    map_of_heads,
-    percentages,
+    attending_rows,
+    columns,
+    curves,
+    maps,
     rounded,
+    settings_of,
 )
+from headlight.views.pictures import BoxPanel, boxes
 from headlight.views.studies.sharpness import binned, boxes_by_sharpness, one_range, place_label
 
 NAMES = {
@@ -26,9 +29,8 @@ NAMES = {
     "largest": "all on the largest",
     "random": "all on a random one",
 }
+ATTENTION = By("change", NAMES, "attention")
 JAIN = "Jain and Wallace (2019), {}"
-SHARES = ("same answer", "right")
-DISTANCE = ".3f"
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -58,35 +60,19 @@ def _widest(result: xr.Dataset) -> str:
 
 def _settings(result: xr.Dataset) -> str:
     """What was asked for, in words."""
-    settings = json.loads(str(result.attrs.get("settings", "{}")))
-    rows = {"all": "all tokens", "first": "the first token", "last": "the last token"}
+    settings = settings_of(result)
     kept = (
         "the weights of special tokens stay as they are"
         if settings.get("keep_special")
         else "special tokens take part like all others"
     )
     return (
-        f"Rows of {rows[settings.get('rows', 'all')]} are replaced; {kept}; of "
+        f"Rows of {attending_rows(result)} are replaced; {kept}; of "
         f"{settings.get('shuffles', 1)} permutations of a text the median counts."
     )
 
 
-def _named(result: xr.Dataset) -> dict[str, str]:
-    return {name: NAMES[name] for name in map(str, result["change"].values)}
-
-
 def _changes(result: xr.Dataset) -> Section:
-    frame = pd.DataFrame(
-        {
-            "attention": list(_named(result).values()),
-            "TVD": result["tvd"].values,
-            "low": result["tvd_low"].values,
-            "high": result["tvd_high"].values,
-            "same answer": result["agreement"].values,
-            "right": result["accuracy"].values,
-        }
-    )
-    formats = percentages(frame, *SHARES) | dict.fromkeys(("TVD", "low", "high"), DISTANCE)
     own = float(result["own_accuracy"])
     largest = float(result["largest_weight"])
     return Section(
@@ -98,28 +84,26 @@ def _changes(result: xr.Dataset) -> Section:
         f"of a row is {largest:.2f}. {_settings(result)} The model was not trained again. "
         "Intervals: 95%, bootstrap over texts.",
         JAIN.format("Section 4.2.1"),
-        tables=[Table("changes", "Means over texts", frame, formats)],
+        tables=[
+            columns(
+                "changes",
+                "Means over texts",
+                result,
+                ATTENTION,
+                Columns("tvd", ".3f", "TVD", interval=True),
+                Columns("agreement", ".1%", "same answer"),
+                Columns("accuracy", ".1%", "right"),
+            )
+        ],
     )
 
 
 def _layers(result: xr.Dataset) -> Section:
-    named = _named(result)
-    values = {label: result["layer_tvd"].sel(change=name) for name, label in named.items()}
-    columns = {label: each.values for label, each in values.items()}
-    frame = pd.DataFrame({"layer": result["layer"].values, **columns})
-    frame["largest weight"] = result["layer_largest_weight"].values
-    same = {label: result["layer_agreement"].sel(change=name) for name, label in named.items()}
-    second = pd.DataFrame({"layer": result["layer"].values}).assign(
-        **{label: each.values for label, each in same.items()}
+    draw = curves(
+        result,
+        Curve("layer_tvd", panel="How far the answer moves", by=ATTENTION, y_label="TVD"),
+        Curve("layer_agreement", panel="Answers that stay the same", by=ATTENTION, percent=True),
     )
-
-    def draw() -> Figure:
-        panels = [
-            layer_panel("How far the answer moves", values, y_label="TVD"),
-            layer_panel("Answers that stay the same", same, percent=True),
-        ]
-        return points_by_layer(panels)
-
     return Section(
         "layers",
         "Other attention in one layer",
@@ -128,39 +112,50 @@ def _layers(result: xr.Dataset) -> Section:
         JAIN.format("Section 4.2.1"),
         [Drawing("layers", "", "Change of the answers by layer.", draw)],
         [
-            Table("layers", "TVD by layer", frame, dict.fromkeys(columns, DISTANCE)),
-            Table("layer-answers", "Answers that stay the same", second, percentages(second)),
+            columns(
+                "layers",
+                "TVD by layer",
+                result,
+                "layer",
+                Columns("layer_tvd", ".3f", by=ATTENTION),
+                Columns("layer_largest_weight", label="largest weight"),
+            ),
+            columns(
+                "layer-answers",
+                "Answers that stay the same",
+                result,
+                "layer",
+                Columns("layer_agreement", ".1%", by=ATTENTION),
+            ),
         ],
     )
 
 
 def _heads(result: xr.Dataset) -> Section:
-    named = _named(result)
-    tvd = result["head_tvd"]
-    there = tvd.isel(change=0).notnull().values
-    rows, columns = np.nonzero(there)
-    frame = pd.DataFrame(
-        {
-            "layer": result["layer"].values[rows],
-            "head": result["head"].values[columns],
-            **{label: tvd.sel(change=name).values[there] for name, label in named.items()},
-            "largest weight": result["head_largest_weight"].values[there],
-        }
-    )
-
-    def draw() -> Figure:
-        return head_map(
-            [map_of_heads(label, tvd.sel(change=name), unit="TVD") for name, label in named.items()]
-        )
-
     return Section(
         "heads",
         "Other attention in one head",
         "TVD with the attention of one head alone replaced. Dark heads are those on whose weights "
         "the answer depends.",
         JAIN.format("Section 4.2.1"),
-        [Drawing("heads", "", "Change of the answers by head.", draw)],
-        [Table("heads", "TVD by head", frame, dict.fromkeys(named.values(), DISTANCE))],
+        [
+            Drawing(
+                "heads",
+                "",
+                "Change of the answers by head.",
+                maps(result, Map("head_tvd", by=ATTENTION, unit="TVD")),
+            )
+        ],
+        [
+            columns(
+                "heads",
+                "TVD by head",
+                result,
+                ("layer", "head"),
+                Columns("head_tvd", ".3f", by=ATTENTION),
+                Columns("head_largest_weight", label="largest weight"),
+            )
+        ],
     )
 
 

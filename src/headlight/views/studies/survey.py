@@ -4,14 +4,14 @@ import pandas as pd
 import xarray as xr
 
 from headlight.views.exhibits import Table
-from headlight.views.pictures import points_by_layer
-from headlight.views.studies.parts import (
+from headlight.views.parts import (
+    By,
+    Curve,
     Drawing,
-    Figure,
     Section,
     Summary,
     categories,
-    layer_panel,
+    curves,
     mean_of,
     rounded,
 )
@@ -41,28 +41,15 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Shares by category, and entropies; the page of a survey shows more."""
-    names = categories(result)
-    measures = [str(name) for name in result["measure"].values]
     heads = _heads(result)
     layers = heads.groupby("layer", as_index=False).mean().drop(columns="head")
     shares = [name for name in heads.columns if name.endswith("%")]
 
-    def draw() -> Figure:
-        share = result["share"].sel(query_category="all")
-        panels = [
-            layer_panel(
-                f"Share of {label}",
-                {name: share.sel(measure=name, key_category=key) for name in measures},
-                percent=True,
-            )
-            for key, label in names.items()
-        ]
-        return points_by_layer(panels)
-
-    def draw_entropy() -> Figure:
-        entropy = result["entropy"].sel(query_category="all")
-        series = {name: entropy.sel(measure=name) for name in measures}
-        return points_by_layer([layer_panel("Entropy in nats", series)])
+    names = categories(result)
+    of_all = result.sel(query_category="all", key_category=list(names))
+    by = (By("key_category", names), "measure")
+    draw = curves(of_all, Curve("share", panel="Share of {key_category}", by=by, percent=True))
+    draw_entropy = curves(of_all, Curve("entropy", panel="Entropy in nats", by="measure"))
 
     return [
         Section(

@@ -1,18 +1,27 @@
 """The study of token identity: is the input token still to be found in a hidden token?"""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from headlight.views.exhibits import Table
-from headlight.views.pictures import HeadMap, Line, LinePanel, head_map, lines
-from headlight.views.studies.parts import Drawing, Figure, Section, Summary, percentages, rounded
+from headlight.views.parts import (
+    By,
+    Columns,
+    Curve,
+    Drawing,
+    Map,
+    Section,
+    Summary,
+    columns,
+    curves,
+    maps,
+    rounded,
+)
 
-TITLES = {"cosine": "Cosine distance", "l2": "L2 distance"}
-MAPS = {"mlp": "MLP"}
-LOSSES = {"l2": "L2"}
+TITLES = By("loss", {"cosine": "Cosine distance", "l2": "L2 distance"})
+MAP, LOSS = By("map", {"mlp": "MLP"}), By("loss", {"l2": "L2"}, "distance")
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -46,42 +55,27 @@ def _plain(result: xr.Dataset) -> xr.Dataset:
     return result.isel(offset=offset, fraction=int(result["fraction"].values.argmax()))
 
 
-def _line(label: str, one: xr.Dataset) -> Line:
-    """A rate by layer, with a band of one standard error."""
-    rate, error = one["rate_mean"].values, np.nan_to_num(one["rate_standard_error"].values)
-    return Line(label, one["layer"].values, rate, rate - error, rate + error, marked=True)
-
-
 def _rates(result: xr.Dataset) -> Section:
-    maps, losses = _kinds(result)
     plain = _plain(result)
-    rows = [
-        {"map": MAPS.get(name, name), "distance": LOSSES.get(loss, loss)}
-        | {
-            f"layer {layer}": float(rate)
-            for layer, rate in zip(
-                result["layer"].values,
-                plain["rate_mean"].sel(map=name, loss=loss).values,
-                strict=True,
-            )
-        }
-        for loss, name in product(losses, maps)
-    ]
-    frame = pd.DataFrame(rows)
-
-    def draw() -> Figure:
-        panels = [
-            LinePanel(
-                TITLES.get(loss, loss),
-                [_line(MAPS.get(name, name), plain.sel(map=name, loss=loss)) for name in maps],
-                "layer",
-                "identified",
-                percent=True,
-            )
-            for loss in losses
-        ]
-        return lines(panels)
-
+    draw = curves(
+        plain,
+        Curve(
+            "rate_mean",
+            panel="{loss}",
+            by=(TITLES, MAP),
+            error="rate_standard_error",
+            percent=True,
+            y_label="identified",
+            marked=True,
+        ),
+    )
+    table = columns(
+        "rates",
+        "Share of tokens identified",
+        plain,
+        (LOSS, MAP),
+        Columns("rate_mean", ".1%", "layer {layer}", by="layer"),
+    )
     chance = result.attrs.get("chance")
     words = "" if chance is None else f" By chance it would be {float(chance):.1%}."
     return Section(
@@ -93,34 +87,24 @@ def _rates(result: xr.Dataset) -> Section:
         f"or by L2 (Euclidean) distance.{words} Bands are one standard error over splits.",
         "Brunner et al. (2020), Figure 2",
         [Drawing("rates", "", "Rates by layer.", draw)],
-        [
-            Table(
-                "rates", "Share of tokens identified", frame, percentages(frame, *frame.columns[2:])
-            )
-        ],
+        [replace(table, frame=table.frame[["map", "distance", *table.frame.columns[2:]]])],
     )
 
 
 def _neighbours(result: xr.Dataset) -> Section:
-    maps, losses = _kinds(result)
-    whole = result.isel(fraction=int(result["fraction"].values.argmax()))
-
-    def draw() -> Figure:
-        panels = [
-            LinePanel(
-                f"{name}, {loss}",
-                [
-                    _line(f"{offset:+d}", whole.sel(map=name, loss=loss, offset=offset))
-                    for offset in result["offset"].values.tolist()
-                ],
-                "layer",
-                "recovered",
-                percent=True,
-            )
-            for name, loss in product(maps, losses)
-        ]
-        return lines(panels)
-
+    draw = curves(
+        result.isel(fraction=int(result["fraction"].values.argmax())),
+        Curve(
+            "rate_mean",
+            "{offset:+d}",
+            "{map}, {loss}",
+            by=("map", "loss", "offset"),
+            error="rate_standard_error",
+            percent=True,
+            y_label="recovered",
+            marked=True,
+        ),
+    )
     return Section(
         "neighbours",
         "Neighbours that can be recovered",
@@ -131,25 +115,16 @@ def _neighbours(result: xr.Dataset) -> Section:
 
 
 def _across(result: xr.Dataset) -> Section:
-    maps, losses = _kinds(result)
-    rates = _plain(result)["rate_across_mean"].transpose("map", "loss", "layer", "tested_layer")
-
-    def draw() -> Figure:
-        layers = [str(layer) for layer in result["layer"].values]
-        shown = [
-            HeadMap(
-                f"{name}, {loss}",
-                rates.sel(map=name, loss=loss).values,
-                layers,
-                layers,
-                "trained on layer",
-                "tested on layer",
-                format=".0%",
-            )
-            for name, loss in product(maps, losses)
-        ]
-        return head_map(shown)
-
+    draw = maps(
+        _plain(result),
+        Map(
+            "rate_across_mean",
+            by=("map", "loss"),
+            rows=By("layer", heading="trained on layer"),
+            columns=By("tested_layer", heading="tested on layer"),
+            format=".0%",
+        ),
+    )
     return Section(
         "across",
         "Maps of one layer, tested on all",

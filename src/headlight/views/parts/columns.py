@@ -1,0 +1,111 @@
+"""Tables of the variables of a result: rows by dimensions, columns by variable."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headlight.views.exhibits import Table
+from headlight.views.parts.by import By, ByWhich, cells, each_by, template_of
+
+__all__ = ["By", "Columns", "columns"]
+
+ENDS = ("low", "high")
+"""Of an interval: what its columns are called, and how its variables end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """One variable in a table: a column, or one for each label of a dimension.
+
+    Of layers, heads and seeds that the rows do not tell apart, the mean is shown.
+
+    Attributes:
+        variable: Of the result.
+        format: Python's, e.g. ``.3f`` or ``.1%``.
+        label: Of the column; by default the variable's long name. With `by`, ``{dimension}`` stands
+            for the name of a label, which is the default.
+        by: Dimensions each label of which has a column.
+        interval: Whether the variables ``_low`` and ``_high`` follow; their columns are called so,
+            or as given.
+        whole: Whether the numbers are whole.
+    """
+
+    variable: str
+    format: str = ""
+    label: str = ""
+    by: ByWhich = ()
+    interval: bool | tuple[str, str] = False
+    whole: bool = False
+
+
+def columns(
+    name: str,
+    caption: str,
+    result: xr.Dataset,
+    rows: ByWhich,
+    *shown: Columns,
+) -> Table:
+    """A table with a row for each label of a dimension, or for each combination of several.
+
+    Combinations at which nothing was observed, such as heads that a layer does not have, are left
+    out.
+
+    Args:
+        name: Of the table.
+        caption: What it holds.
+        result: Whose variables it shows; a part of it may be chosen with ``sel``.
+        rows: The dimensions that the rows tell apart; those with an empty heading have no column
+            of labels.
+        shown: The columns after those of the labels.
+
+    Raises:
+        UsageError: the result has no such variable, or it has a dimension that nothing chooses.
+    """
+    across = each_by(rows)
+    index = [each.labels(result) for each in across]
+    product = pd.MultiIndex.from_product(index) if index else pd.MultiIndex.from_tuples([()])
+    frame = pd.DataFrame(
+        {each.called: product.get_level_values(n) for n, each in enumerate(across) if each.called},
+        index=range(len(product)),
+    )
+    formats = {each.called: each.format for each in across if each.format}
+    values: dict[str, Any] = {}
+    for each in shown:
+        for label, column in _values(result, across, each):
+            values[label] = column.astype(np.int64) if each.whole else column
+            formats |= {label: each.format} if each.format else {}
+    numbers = pd.DataFrame(values, index=frame.index)
+    frame = pd.concat([frame, numbers], axis=1)
+    if len(across) > 1:
+        frame = frame[numbers.notna().any(axis=1)].reset_index(drop=True)
+    return Table(name, caption, frame, formats)
+
+
+def _values(
+    result: xr.Dataset, rows: tuple[By, ...], shown: Columns
+) -> Sequence[tuple[str, np.ndarray]]:
+    """The name and the values of each column."""
+    by, dims = each_by(shown.by), [each.dim for each in rows]
+    sizes = {dim: result.sizes[dim] for dim in dims}
+    template = template_of(shown.label, by, result, shown.variable)
+    names = [shown.variable]
+    labels = [template]
+    if shown.interval:
+        names += [f"{shown.variable}_{end}" for end in ENDS]
+        labels += shown.interval if isinstance(shown.interval, tuple) else ENDS
+    parts = [list(cells(result, name, by, dims)) for name in names]
+    return [
+        (cell.said(label), _along(cell.values, sizes))
+        for same in zip(*parts, strict=True)
+        for label, cell in zip(labels, same, strict=True)
+    ]
+
+
+def _along(values: xr.DataArray, sizes: dict[str, int]) -> np.ndarray:
+    """Values row by row; they stay the same along dimensions that they do not have."""
+    missing = {dim: size for dim, size in sizes.items() if dim not in values.dims}
+    return np.ravel(values.expand_dims(missing).transpose(*sizes).values)

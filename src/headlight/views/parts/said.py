@@ -1,0 +1,59 @@
+"""What pages say of a result: its settings and categories, and the numbers of its summary."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headlight.findings import category_label, occurs
+from headlight.views.parts.section import Summary
+
+ATTENDING_ROWS = {"all": "all tokens", "first": "the first token", "last": "the last token"}
+
+IMPORTANCE_NAMES = {
+    "gradient_input": "gradient × input",
+    "leave_one_out": "leave one out",
+}
+"""Measures of what is important to a prediction, where a page calls them otherwise."""
+
+
+def settings_of(result: xr.Dataset) -> dict[str, Any]:
+    """The settings of the run that made a result; none where it says nothing of them."""
+    return dict(json.loads(str(result.attrs.get("settings", "{}"))))
+
+
+def attending_rows(result: xr.Dataset) -> str:
+    """Of which tokens the rows of attention were changed, in words."""
+    return ATTENDING_ROWS[settings_of(result).get("rows", "all")]
+
+
+def categories(result: xr.Dataset, dim: str = "key_category") -> dict[str, str]:
+    """The categories along a dimension, with the names that the tokenizer gives them.
+
+    Categories of attended tokens of which there is no token are left out.
+    """
+    attending = dim == "query_category"
+    return {
+        name: category_label(result, name, attending=attending)
+        for name in map(str, result[dim].values)
+        if attending or occurs(result, name)
+    }
+
+
+def mean_of(values: xr.DataArray | NDArray[Any]) -> float:
+    """The mean of the finite numbers; NaN if there are none."""
+    seen = np.asarray(values, dtype=np.float64)
+    seen = seen[np.isfinite(seen)]
+    return float(seen.mean()) if seen.size else float("nan")
+
+
+def rounded(summary: Mapping[str, float | int | str]) -> Summary:
+    """A summary without the numbers that are missing."""
+    return {
+        name: value
+        for name, value in summary.items()
+        if not isinstance(value, float) or np.isfinite(value)
+    }
