@@ -9,10 +9,11 @@ WORKERS ?= 2
 pytest = python -m pytest -n $(WORKERS) --dist worksteal --durations=25
 # With the checker every call is held against its annotations, shapes of tensors included, and takes
 # twice the time and more: it is on where functions and classes are tested one by one, and in one
-# tiny run of every study and every paper.
+# tiny run of every study.
 checker := --jaxtyping-packages=headlight,beartype.beartype
 checked := $(addprefix tests/, analysis capture corpora encode findings links measures reduce run \
-  training word_alignment test_frozen.py test_pool.py test_pool_words.py)
+  training word_alignment test_frozen.py test_pool.py test_pool_words.py \
+  papers/test_text_classifiers.py papers/test_yang2020_training.py papers/test_brunner2020_attention.py)
 # A package index to look at first for torch. The plain wheel for Linux brings CUDA with it;
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu avoids that download.
 TORCH_INDEX ?=

@@ -9,6 +9,7 @@ Bits are the same only on one machine, with one version of each library and OMP_
 """
 
 import argparse
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -20,7 +21,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from frozen_files import FROZEN, to_json  # noqa: E402 - it is in the folder above
 from frozen_numbers import exact_differences, load_exact, save_exact  # noqa: E402
-from frozen_runs import RUNS, Material, numbers_of  # noqa: E402
+from frozen_runs import PAPER_RUNS, RUNS, Material, numbers_of  # noqa: E402
 
 
 def main() -> int:
@@ -34,11 +35,11 @@ def main() -> int:
     place.mkdir(exist_ok=True)
     changed = 0
     with tempfile.TemporaryDirectory() as folder:
-        kept = arguments.keep or Path(folder) / "out"
-        kept.mkdir(exist_ok=True)
         material = Material(Path(folder))
         for name in names:
-            numbers = numbers_of(name, material, kept / name)
+            numbers = numbers_of(name, material)
+            if arguments.keep and name in PAPER_RUNS:
+                shutil.copytree(material.reproduction(name), arguments.keep / name)
             if arguments.exact:
                 found = list(exact_differences(load_exact(arguments.exact / name), numbers))
                 changed += bool(found)

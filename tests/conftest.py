@@ -1,11 +1,16 @@
 """What tests share."""
 
+import os
 import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import jaxtyping
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from frozen_runs import Material
 
 # A machine at work may take long for any example.
 settings.register_profile("patient", deadline=None)
@@ -23,3 +28,15 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(scope="session")
+def material(tmp_path_factory: pytest.TempPathFactory) -> "Material":
+    """Tiny models and data, and whole runs of studies and papers, each made once in a session."""
+    from frozen_runs import Material
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:  # each has a folder of its own in that of all
+        folder = folder.parent
+    (folder / "material").mkdir(exist_ok=True)
+    return Material(folder / "material")

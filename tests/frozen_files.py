@@ -72,6 +72,12 @@ class Tolerance:
     of_largest: float = 1e-5
 
 
+def changes(name: str, numbers: Numbers) -> list[str]:
+    """What differs between the kept numbers of the run of that name and these."""
+    expected = json.loads((FROZEN / f"{name}.json").read_text(encoding="utf-8"))
+    return list(differences(expected, json.loads(to_json(numbers)), Tolerance()))
+
+
 def differences(
     expected: Mapping[str, Any], found: Mapping[str, Any], tolerance: Tolerance
 ) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Tiny runs of every study and of every exhibit, of which `frozen_numbers` takes the numbers."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +19,7 @@ import headlight
 from frozen_numbers import Numbers, of_dataset, of_reproduction
 from headlight.papers import NAMES, find_paper
 from papers import material
+from shared import Shared
 from translators import FAMILIES
 
 MEASURES = ["weight", "norm", "effective", "gradient"]
@@ -135,7 +136,7 @@ SECTION_5 = [spec.name for spec in find_paper("kobayashi2020").exhibits if "gold
 OTHERS = [spec.name for spec in find_paper("kobayashi2020").exhibits if "gold" not in spec.needs]
 PAPER_RUNS = {
     "clark2019": PaperRun(
-        "clark2019", "texts", "sharp", ("--max-examples", 6, "--max-length", 48)
+        "clark2019", "texts", "sharp", ("--max-examples", 6, "--max-length", 48, "--processes", 1)
     ),
     "kobayashi2020": PaperRun(
         "kobayashi2020", "texts", "sharp",
@@ -177,122 +178,148 @@ CHUNKS = [
 
 
 class Material:
-    """Models and data for all runs, each made when it is first asked for.
+    """Models and data for all runs, and what papers leave, each made when it is first asked for.
+
+    Several processes may share the folder; see `Shared`.
 
     Args:
         folder: in which they are written.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._shared = Shared(folder)
 
     @cached_property
     def examples(self) -> Path:
         """What studies read, see `example_data.SOURCES`; texts with labels are more than there."""
-        folder = self._new("examples")
-        example_data.write(folder)
-        chosen = np.random.default_rng(1)
-        rows = ["label\ttext"]
-        for _ in range(LABELLED):
-            words = example_data.sentence(chosen)
-            label = "positive" if {"old", "cat", "song"} & {*words} else "negative"
-            rows.append(f"{label}\t{' '.join(words[: chosen.integers(3, 8)])}")
-        path = folder / example_data.SOURCES["labelled"]
-        path.write_text("\n".join(rows), encoding="utf-8")
-        return folder
+        return self._new("examples", _write_examples)
 
     @cached_property
     def model(self) -> Path:
         """A BERT with its head whose attention is far from uniform."""
-        return sharpened(example_data.tiny_model(self._new("model")))
+        return self._new("model", lambda to: sharpened(example_data.tiny_model(to)))
 
     @cached_property
     def classifier(self) -> Path:
         """Another with a head for two classes."""
-        return example_data.tiny_classifier(self._new("classifier"))
+        return self._shared("classifier", example_data.tiny_classifier)
 
     @cached_property
     def translator(self) -> Path:
         """A Marian model."""
-        return FAMILIES["marian"].saved(self._folder / "translator", head=True)
+        return self._shared("translator", lambda to: FAMILIES["marian"].saved(to, head=True))
 
     @cached_property
     def sharp(self) -> Path:
         """The model of the tests of papers, with attention that is far from uniform."""
-        return sharpened(material.saved_model(self._folder / "sharp"))
+        return self._shared("sharp", lambda to: sharpened(material.saved_model(to)))
 
     @cached_property
     def long(self) -> Path:
         """The same for longer texts."""
-        return sharpened(material.saved_model(self._folder / "long", positions=160))
+        return self._shared("long", lambda to: sharpened(material.saved_model(to, positions=160)))
 
     @cached_property
     def compared(self) -> Path:
         """A second model, which differs from `long` in its weights."""
-        return sharpened(material.saved_model(self._folder / "compared", positions=160), 15)
+        return self._shared(
+            "compared", lambda to: sharpened(material.saved_model(to, positions=160), 15)
+        )
 
     @cached_property
     def texts(self) -> Path:
         """Text, treebanks, coreference, word vectors and three sets of sentence pairs."""
-        folder = material.folder_of_data(self._new("texts"))
-        pairs = pandas.read_csv(folder / "our_mrpc" / "dev.txt", sep="\t")
-        columns = ["#1 String", "#2 String"]
-        header = ["index", "sentence1", "sentence2", "gold_label"]
-        labels = ("entailment", "neutral", "contradiction")
-        rows = [
-            [str(at), *row, labels[at % 3]] for at, row in enumerate(pairs[columns].values.tolist())
-        ]
-        (folder / "our_mnli").mkdir()
-        text = "".join("\t".join(row) + "\n" for row in [header, *rows])
-        (folder / "our_mnli" / "dev_matched.tsv").write_text(text, encoding="utf-8")
-        return folder
+        return self._new("texts", _write_texts)
 
     @cached_property
     def translations(self) -> Path:
-        """Sentences with their translations, gold links and those of other aligners."""
-        folder = self._new("translations")
-        for name in ("align_ours", "align_outputs/fast_align", "align_outputs/giza"):
-            (folder / name).mkdir(parents=True)
-        example_data.pairs_and_links(folder / "align_ours")
-        for name, shift in (("fast_align", 0), ("giza", 1)):
-            lines = [_shifted(links, shift) for _, _, links in example_data.TRANSLATIONS]
-            path = folder / "align_outputs" / name / "align_ours.forward.pharaoh"
-            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return folder
+        """Translations, gold links, those of other aligners, and more translations without."""
+        return self._new("translations", _write_translations)
 
     @cached_property
     def tagged(self) -> Path:
         """Chunked sentences and word vectors."""
-        folder = self._new("tagged")
-        (folder / "conll2000").mkdir()
-        for name, count in (("train", 60), ("test", 30)):
-            text = "\n\n".join("\n".join(map(" ".join, CHUNKS[at % 5 :])) for at in range(count))
-            (folder / "conll2000" / f"{name}.txt").write_text(f"{text}\n", encoding="utf-8")
-        (folder / "glove").mkdir()
-        vectors = (f"{word} {place}.0 1.0\n" for place, (word, _, _) in enumerate(CHUNKS))
-        (folder / "glove" / "vectors.txt").write_text("".join(vectors), encoding="utf-8")
-        return folder
+        return self._new("tagged", _write_tagged)
 
     @cached_property
     def films(self) -> Path:
         """Labelled texts, some of which say the other class' words too."""
-        folder = self._new("films")
-        chosen = np.random.default_rng(0)
-        (folder / "sst").mkdir()
-        for part, count in (("train", 80), ("dev", 20)):
-            rows = []
-            for at in range(count):
-                words = [str(w) for w in chosen.choice((BAD, GOOD)[at % 2], 6 + at % 5)]
-                other = [str(w) for w in chosen.choice((GOOD, BAD)[at % 2], 2)]
-                rows.append(f"{at % 2} {' '.join(words + other)}\n")
-            path = folder / "sst" / f"stsa.binary.{part}"
-            path.write_text("".join(rows), encoding="utf-8")
-        return folder
+        return self._new("films", _write_films)
 
-    def _new(self, name: str) -> Path:
-        folder = self._folder / name
-        folder.mkdir()
-        return folder
+    def reproduction(self, name: str) -> Path:
+        """The files and the page of a run of `PAPER_RUNS`, made by the command."""
+        return self._shared(f"out-{name}", lambda out: reproduce(PAPER_RUNS[name], self, out))
+
+    def _new(self, name: str, write: Callable[[Path], object]) -> Path:
+        def fill(folder: Path) -> None:
+            folder.mkdir()
+            write(folder)
+
+        return self._shared(name, fill)
+
+
+def _write_examples(folder: Path) -> None:
+    example_data.write(folder)
+    chosen = np.random.default_rng(1)
+    rows = ["label\ttext"]
+    for _ in range(LABELLED):
+        words = example_data.sentence(chosen)
+        label = "positive" if {"old", "cat", "song"} & {*words} else "negative"
+        rows.append(f"{label}\t{' '.join(words[: chosen.integers(3, 8)])}")
+    path = folder / example_data.SOURCES["labelled"]
+    path.write_text("\n".join(rows), encoding="utf-8")
+
+
+def _write_texts(folder: Path) -> None:
+    material.folder_of_data(folder)
+    pairs = pandas.read_csv(folder / "our_mrpc" / "dev.txt", sep="\t")
+    columns = ["#1 String", "#2 String"]
+    header = ["index", "sentence1", "sentence2", "gold_label"]
+    labels = ("entailment", "neutral", "contradiction")
+    rows = [
+        [str(at), *row, labels[at % 3]] for at, row in enumerate(pairs[columns].values.tolist())
+    ]
+    (folder / "our_mnli").mkdir()
+    text = "".join("\t".join(row) + "\n" for row in [header, *rows])
+    (folder / "our_mnli" / "dev_matched.tsv").write_text(text, encoding="utf-8")
+
+
+def _write_translations(folder: Path) -> None:
+    for name in ("align_ours", "align_outputs/fast_align", "align_outputs/giza"):
+        (folder / name).mkdir(parents=True)
+    example_data.pairs_and_links(folder / "align_ours")
+    for name, shift in (("fast_align", 0), ("giza", 1)):
+        lines = [_shifted(links, shift) for _, _, links in example_data.TRANSLATIONS]
+        path = folder / "align_outputs" / name / "align_ours.forward.pharaoh"
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (folder / "parallel").mkdir()
+    for side, language in enumerate(("de", "en")):
+        lines = [each[side] for each in example_data.TRANSLATIONS] * 3
+        path = folder / "parallel" / f"more.{language}"
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _write_tagged(folder: Path) -> None:
+    (folder / "conll2000").mkdir()
+    for name, count in (("train", 60), ("test", 30)):
+        text = "\n\n".join("\n".join(map(" ".join, CHUNKS[at % 5 :])) for at in range(count))
+        (folder / "conll2000" / f"{name}.txt").write_text(f"{text}\n", encoding="utf-8")
+    (folder / "glove").mkdir()
+    vectors = (f"{word} {place}.0 1.0\n" for place, (word, _, _) in enumerate(CHUNKS))
+    (folder / "glove" / "vectors.txt").write_text("".join(vectors), encoding="utf-8")
+
+
+def _write_films(folder: Path) -> None:
+    chosen = np.random.default_rng(0)
+    (folder / "sst").mkdir()
+    for part, count in (("train", 80), ("dev", 20)):
+        rows = []
+        for at in range(count):
+            words = [str(w) for w in chosen.choice((BAD, GOOD)[at % 2], 6 + at % 5)]
+            other = [str(w) for w in chosen.choice((GOOD, BAD)[at % 2], 2)]
+            rows.append(f"{at % 2} {' '.join(words + other)}\n")
+        path = folder / "sst" / f"stsa.binary.{part}"
+        path.write_text("".join(rows), encoding="utf-8")
 
 
 def sharpened(folder: Path, times: float = 20) -> Path:
@@ -320,19 +347,17 @@ def _shifted(links: str, shift: int) -> str:
 # ----------------------------------------------------------------------------- what is run
 
 
-def numbers_of(name: str, material: Material, out: Path) -> Numbers:
+def numbers_of(name: str, material: Material) -> Numbers:
     """Make the run of that name and collect its numbers.
 
     Args:
         name: of `RUNS`.
         material: what it reads.
-        out: a folder that does not exist yet; a paper's files are left there.
     """
     run = RUNS[name]
     if isinstance(run, StudyRun):
         return of_dataset(study_result(run, material))
-    reproduce(run, material, out)
-    return of_reproduction(out, run.exhibits)
+    return of_reproduction(material.reproduction(name), run.exhibits)
 
 
 def study_result(run: StudyRun, material: Material, **options: Any) -> xarray.Dataset:

@@ -268,6 +268,7 @@ def test_the_readme_links_to_files_that_are_there() -> None:
     assert [link for link in links if not (ROOT / link).is_file()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (EMBEDDED / "config.json").exists(), reason="no embedded model here")
 @pytest.mark.parametrize(
     "page",

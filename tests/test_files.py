@@ -159,6 +159,7 @@ import headlight.cli.program, headlight.papers
 """
 
 
+@pytest.mark.slow
 def test_nothing_that_only_posix_has_is_needed() -> None:
     """What Windows lacks is taken away from Headlight's own modules, and they still load."""
     finished = subprocess.run(

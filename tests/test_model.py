@@ -181,6 +181,7 @@ def test_a_misspelled_argument_is_known_again():
         headlight.survey(["the sea"], max_lenght=8)
 
 
+@pytest.mark.slow
 def test_packages_are_there_without_being_imported():
     """In an interpreter of its own: here everything is imported already."""
     script = "import headlight; print(headlight.corpora.open_corpus, headlight.capture.load_model)"

@@ -182,6 +182,7 @@ def obeyed(text: str) -> list[str]:
     return [each for each in text if each != "\n" and not each.isprintable()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", sorted({*COMMANDS} - ENDLESS))
 def test_no_terminal_spoils_the_work_of_a_command(called, monkeypatch, data, runs, command):
     arguments = work_of(command, data, runs)

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import pytest
 import torch
 import transformers
 
-from headlight.cli import main
+from studies.command import done
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = "the a cat dog bird sees saw it she old small tree by in . ,".split()  # noqa: SIM905
@@ -43,12 +42,7 @@ def folder_of_data(folder: Path) -> Path:
 
 def reproduced(paper: str, *arguments: object) -> None:
     """Run the command to its end, as a user would."""
-    given = ["headlight", "reproduce", paper, *map(str, arguments)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", given)
-        with pytest.raises(SystemExit) as ended:
-            main()
-    assert not ended.value.code
+    done("reproduce", paper, *arguments)
 
 
 def saved_model(folder: Path, *, head: bool = True, positions: int = 64) -> Path:

@@ -1,33 +1,27 @@
 """The command `reproduce brunner2020`, on a tiny model and pairs of our own."""
 
+import shutil
 from pathlib import Path
 
 import pandas
 import pytest
 
+from frozen_runs import PAPER_RUNS, Material
 from headlight.papers import find_paper
 from headlight.papers.exhibit import NEEDS
-from papers.material import reproduced, saved_model
 
 EXHIBITS = find_paper("brunner2020").exhibits
-WITHOUT_MNLI = [spec for spec in EXHIBITS if "mnli" not in spec.needs]
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory) -> Path:
-    return saved_model(tmp_path_factory.mktemp("models") / "tiny", head=False, positions=160)
+def model(material: Material) -> Path:
+    return material.long
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory, model, data) -> Path:
+def out(material: Material) -> Path:
     """Everything at once, as a user would."""
-    folder = tmp_path_factory.mktemp("out") / "brunner"
-    arguments = ["--model", model, "--compare", model, "--data", data, "--out", folder,
-                 "--measures", "weight", "--max-length", 32, "--max-examples", 4,
-                 "--max-pairs", 12, "--directions", 2, "--exact-pairs", 1,
-                 "--folds", 1, "--solver", "ridge"]  # fmt: skip
-    reproduced("brunner2020", *arguments)
-    return folder
+    return material.reproduction("brunner2020")
 
 
 # What is said without a model
@@ -107,7 +101,7 @@ def test_without_pairs_what_needs_them_is_named_on_the_page(headlight, model, tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spec", WITHOUT_MNLI, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", EXHIBITS, ids=lambda spec: spec.name)
 def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
     assert f'id="{spec.name}"' in (out / "index.html").read_text()
     for suffix in ("svg", "png", "csv") if spec.name.startswith("figure") else ("csv",):
@@ -120,10 +114,9 @@ def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
 @pytest.mark.slow
 def test_the_page_says_what_was_read(out):
     page = (out / "index.html").read_text()
-    for name in ("dev.txt", "dev.tsv", "compared with"):
+    for name in ("dev.txt", "dev.tsv", "dev_matched.tsv", "compared with"):
         assert name in page
     assert page.index('id="figure-3"') < page.index('id="figure-40"')
-    assert NEEDS["mnli"] in page
 
 
 @pytest.mark.slow
@@ -137,20 +130,18 @@ def test_own_contributions_are_shares(out):
 
 @pytest.mark.slow
 def test_a_finished_reproduction_is_resumed_without_a_model_at_work(
-    headlight, monkeypatch, out, model, data
+    headlight, monkeypatch, out, material, tmp_path
 ):
     def not_again(*given: object) -> None:
         raise AssertionError("the model runs again")
 
     monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", not_again)
-    page = (out / "index.html").read_bytes()
+    out = shutil.copytree(out, tmp_path / "out")
     (out / "index.html").unlink()
     code, said, complained = headlight(
-        "reproduce", "brunner2020", "--model", model, "--compare", model, "--data", data, "--out",
-        out, "--measures", "weight", "--max-length", 32, "--max-examples", 4, "--max-pairs", 12,
-        "--directions", 2, "--exact-pairs", 1, "--folds", 1, "--solver", "ridge",
+        "reproduce", "brunner2020", "--model", material.long, "--compare", material.compared,
+        "--data", material.texts, "--out", out, *PAPER_RUNS["brunner2020"].options,
         "--only", "figure-3,figure-4,figure-40", "--resume",
     )  # fmt: skip
     assert code == 0, complained
     assert "index.html" in said
-    (out / "index.html").write_bytes(page)

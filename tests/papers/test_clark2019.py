@@ -1,33 +1,38 @@
 """The command `reproduce clark2019`, on a tiny model and data of our own."""
 
+import shutil
 from pathlib import Path
 
 import pandas
 import pytest
 
+from frozen_runs import PAPER_RUNS, Material
 from headlight.capture import load_model
 from headlight.corpora import open_treebank
 from headlight.findings.dependency import best_heads
 from headlight.papers import find_paper
 from headlight.papers.clark2019 import published
 from headlight.studies.dependency.study import run
-from papers.material import reproduced, saved_model
+from papers.material import saved_model
 
 EXHIBITS = find_paper("clark2019").exhibits
-QUICK = ("--max-examples", "6", "--max-length", "48")
+QUICK = PAPER_RUNS["clark2019"].options
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory) -> Path:
-    return saved_model(tmp_path_factory.mktemp("models") / "tiny")
+def model(material: Material) -> Path:
+    return material.sharp
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory, model, data) -> Path:
+def data(material: Material) -> Path:
+    return material.texts
+
+
+@pytest.fixture(scope="module")
+def out(material: Material) -> Path:
     """Everything at once, as a user would."""
-    folder = tmp_path_factory.mktemp("out") / "clark"
-    reproduced("clark2019", "--model", model, "--data", data, "--out", folder, *QUICK)
-    return folder
+    return material.reproduction("clark2019")
 
 
 @pytest.mark.slow
@@ -77,7 +82,8 @@ def test_all_measures_are_asked(out):
 
 
 @pytest.mark.slow
-def test_results_are_used_again_and_never_by_accident(out, headlight, model, data):
+def test_results_are_used_again_and_never_by_accident(out, headlight, model, data, tmp_path):
+    out = shutil.copytree(out, tmp_path / "out")
     arguments = ("reproduce", "clark2019", "--model", model, "--data", data, "--out", out, *QUICK)
     assert "--resume" in headlight.refused(*arguments, code=2)
     before = {path: path.stat().st_mtime_ns for path in (out / "results").iterdir()}

@@ -1,6 +1,7 @@
 """Section 5 of Kobayashi et al.: a tiny translator, the embedded one, and results made by hand."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pandas
 import pytest
 import xarray
 
-from example_data import TRANSLATIONS, pairs_and_links
+from frozen_runs import PAPER_RUNS, SECTION_5, Material
 from headlight.capture import load_model
 from headlight.errors import UsageError
 from headlight.papers import find_paper
@@ -27,50 +28,25 @@ from headlight.papers.sources import Sources
 from headlight.studies.alignment import study as alignment
 from headlight.studies.alignment.settings import AlignmentSettings
 from papers.material import reproduced, saved_model
-from translators import FAMILIES
 
-SECTION_5 = "figure-7,figure-8,figure-13,head-aer,table-3,findings-5"
-FEW = ("--samples", 2, "--max-gradients", 2)
+FEW = PAPER_RUNS["kobayashi2020-alignment"].options
 
 
 @pytest.fixture(scope="module")
-def translations(tmp_path_factory) -> Path:
+def translations(material: Material) -> Path:
     """Named as `--data` wants."""
-    folder = tmp_path_factory.mktemp("data")
-    for name in ("align_ours", "align_outputs", "parallel"):
-        (folder / name).mkdir()
-    pairs_and_links(folder / "align_ours")
-    links = [
-        " ".join(
-            f"{int(i) - 1}-{int(j) - 1}" for i, j in (link.split("-") for link in line.split())
-        )
-        for _, _, line in TRANSLATIONS
-        for line in [line.replace("p", "-")]
-    ]
-    text = "".join(f"{line}\n" for line in links)
-    for name in ("fast_align", "giza"):
-        (folder / "align_outputs" / name).mkdir()
-        (folder / "align_outputs" / name / "align_ours.forward.pharaoh").write_text(text)
-    for side, language in enumerate(("de", "en")):
-        lines = [f"{each[side]}\n" for each in TRANSLATIONS] * 3
-        (folder / "parallel" / f"more.{language}").write_text("".join(lines))
-    return folder
+    return material.translations
 
 
 @pytest.fixture(scope="module")
-def translator(tmp_path_factory) -> Path:
-    return FAMILIES["marian"].saved(tmp_path_factory.mktemp("models") / "tiny-de-en", head=True)
+def translator(material: Material) -> Path:
+    return material.translator
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory, translations, translator) -> Path:
+def out(material: Material) -> Path:
     """All of Section 5 at once, as a user would."""
-    folder = tmp_path_factory.mktemp("out") / "kobayashi"
-    reproduced(
-        "kobayashi2020", "--model", translator, "--data", translations, "--out", folder, "--only",
-        SECTION_5, "--max-parallel", 0, *FEW,
-    )  # fmt: skip
-    return folder
+    return material.reproduction("kobayashi2020-alignment")
 
 
 def opened(folder: Path, data: Path, **settings: int | str) -> Reproduction:
@@ -82,12 +58,12 @@ def opened(folder: Path, data: Path, **settings: int | str) -> Reproduction:
 @pytest.mark.slow
 def test_every_exhibit_is_a_section_with_files_of_its_own(out):
     page = (out / "index.html").read_text()
-    for name in SECTION_5.split(","):
+    for name in SECTION_5:
         assert f'id="{name}"' in page
         assert list(out.glob(f"{name}*.svg")), name
     assert "none was asked for (--max-parallel)" in page
     assert "those of the first 2 pairs" in page
-    assert "tiny-de-en, 2 decoder layers of 4 heads" in page
+    assert "translator, 2 decoder layers of 4 heads" in page
 
 
 @pytest.mark.slow
@@ -138,14 +114,14 @@ def test_a_pass_of_few_pairs_is_that_of_a_short_file(tmp_path, translations, tra
 
 
 @pytest.mark.slow
-def test_what_is_made_is_not_made_again(out, translations, translator, monkeypatch):
+def test_what_is_made_is_not_made_again(out, translations, translator, monkeypatch, tmp_path):
     def never(*_: object, **__: object) -> None:
         raise AssertionError("made again")
 
     monkeypatch.setattr(alignment, "run", never)
     reproduced(
-        "kobayashi2020", "--model", translator, "--data", translations, "--out", out, "--resume",
-        "--only", "table-3,findings-5", "--max-parallel", 0, *FEW,
+        "kobayashi2020", "--model", translator, "--data", translations, "--out",
+        shutil.copytree(out, tmp_path / "out"), *FEW, "--only", "table-3,findings-5", "--resume",
     )  # fmt: skip
 
 

@@ -34,3 +34,12 @@ class Command:
         assert lines[0].startswith("error: ")
         assert "Traceback" not in complained
         return lines[0].removeprefix("error: ")
+
+
+def done(*arguments: object) -> None:
+    """Run a command to its end, as a user would, where there is no test yet."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["headlight", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert not ended.value.code
