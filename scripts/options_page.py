@@ -14,9 +14,9 @@ from typing import Any, get_args
 import typer.main
 
 from headlight.analysis.settings import TextSettings
+from headlight.catalogue import studies
 from headlight.cli import app
 from headlight.cli.options import MODEL, RUN
-from headlight.studies.catalogue import STUDIES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
 TABLE = re.compile(r"(<!-- options: ([a-z- ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -53,7 +53,7 @@ def options(name: str) -> list[Any]:
 def shared(name: str) -> set[str]:
     """Options of a command that are in the tables of groups."""
     found = {each.name for each in options("the model")}
-    if (study := STUDIES.get(name.replace("-", "_"))) is None:
+    if (study := studies().get(name.replace("-", "_"))) is None:
         return found
     found |= {each.name for each in options("the run")}
     return found | (

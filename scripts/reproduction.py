@@ -17,13 +17,13 @@ import torch
 import transformers
 
 from headlight.capture.loading import EMBEDDED_NAME
+from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.papers import find_paper
 from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.reproduce import reproduce
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
-from headlight.studies.catalogue import EMBEDDED_TRANSLATOR
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -10,49 +10,17 @@ import re
 import runpy
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import xarray
 from tokenizers import Tokenizer, models as vocabularies, pre_tokenizers, processors
 from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
 import headlight
-from headlight.studies.catalogue import STUDIES
+from headlight.catalogue import studies
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
 TABLE = re.compile(r"(<!-- variables: ([a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-SETTINGS: dict[str, dict[str, Any]] = {
-    "contributions": {"exact": 2, "attribution": {"directions": 2}},
-    "token_identity": {
-        "across": True,
-        "folds": 2,
-        "losses": ["cosine"],
-        "training": {"epochs": 1, "rates": [1e-3], "hidden": 4},
-    },
-    "ablation": {"bootstrap": 2, "max_examples": 4},
-    "dependency": {"bootstrap": 2},
-    "coreference": {"bootstrap": 2},
-    "parser_probes": {
-        "probes": ["right_branching", "attention"],
-        "measures": ["weight"],
-        "training": {"epochs": 1},
-    },
-    "permutation": {"bootstrap": 2, "shuffles": 1, "by": ["all", "layer", "head"]},
-    "faithfulness": {"bootstrap": 2},
-    "agreement": {"bootstrap": 2},
-    "instance_adversary": {"bootstrap": 2, "by": ["all", "layer", "head"], "steps": 2},
-    "adversary": {
-        "start": "base",
-        "bootstrap": 2,
-        "lambdas": [0.1],
-        "repeats": 1,
-        "epochs": 1,
-        "processes": 1,
-    },
-    "guided": {"bootstrap": 2, "repeats": 1, "epochs": 1, "processes": 1},
-}
-ALIGNMENT = {"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]}
 SIZES = ("layers", "attention_heads", "ffn_dim")
 UNITS = {"1": "–", "": "of vectors"}
 """Of a pure number, and of what is as long as the model's vectors are."""
@@ -85,18 +53,18 @@ def all_results(folder: Path) -> dict[str, xarray.Dataset]:
         "labelled": example_data["tiny_classifier"](folder / "classifier"),
     }
     model = example_data["tiny_model"](folder)
-    settings = {**SETTINGS, "alignment": {"gold": str(folder / "gold.talp"), **ALIGNMENT}}
+    gold = str(folder / "gold.talp")
     found = {
         name: getattr(headlight, name)(
             folder / example_data["SOURCES"][study.reads],
             model=models.get(study.reads, model),
             progress=False,
-            **settings.get(name, {}),
+            **({"gold": gold} if study.reads == "parallel" else {}),
+            **study.smallest,
         )
-        for name, study in STUDIES.items()
+        for name, study in studies().items()
     }
     pairs = folder / example_data["SOURCES"]["parallel"]
-    gold = settings["alignment"]["gold"]
     encoded = headlight.alignment(pairs, model=model, progress=False, gold=gold, bootstrap=2)
     return found | {"alignment_of_encoders": encoded}
 

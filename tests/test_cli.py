@@ -18,13 +18,13 @@ import headlight as headlight_in_python
 from architectures import REFUSED
 from headlight.accessor import HeadlightAccessor
 from headlight.capture.loading import EMBEDDED
+from headlight.catalogue import studies
 from headlight.cli import app
 from headlight.cli.setting_options import SettingOption
 from headlight.errors import CorpusError, UsageError
 from headlight.result import load
-from headlight.studies.catalogue import STUDIES
 from headlight.views import parse_page
-from studies.command import Command, done
+from studies.command import Command, as_options, done
 from studies.models import saved, texts, tokenizer
 from studies.processes import start
 from tiny_models import Refused
@@ -67,12 +67,12 @@ def test_help_shows_examples(headlight, command):
 
 
 def test_every_study_is_a_command():
-    assert {name.replace("_", "-") for name in STUDIES} <= set(COMMANDS)
+    assert {name.replace("_", "-") for name in studies()} <= set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", studies())
 def test_every_setting_is_an_option_and_is_explained(name):
-    settings = STUDIES[name].settings
+    settings = studies()[name].settings
     assert all(settings.explanations().values())
     options = {
         option
@@ -625,29 +625,18 @@ def test_a_summary_for_machines(headlight, tmp_path, corpus, bert):
 
 
 @pytest.mark.skipif(not (EMBEDDED / "config.json").exists(), reason="no embedded model here")
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", studies())
 def test_every_study_leaves_a_page_and_tables(headlight, tmp_path, name):
     example_data.write(tmp_path)
-    few = {
-        "token_identity": ("--maps", "naive,linear", "--solver", "ridge", "--folds", "2"),
-        "contributions": ("--exact", "1", "--max-examples", "3", "--max-length", "16"),
-        "parser_probes": ("--probes", "right_branching,attention", "--training-epochs", "2"),
-        "guided": ("--repeats", "1", "--epochs", "1", "--processes", "1"),
-        "adversary": ("--start", "base", "--repeats", "1", "--epochs", "1", "--processes", "1"),
-    }
-    if STUDIES[name].reads == "parallel":
-        model = FAMILIES["marian"].saved(tmp_path / "model")
-        few[name] = ("--gold", str(tmp_path / "gold.talp"), "--model", str(model))
-    if STUDIES[name].reads == "labelled":
-        model = example_data.tiny_classifier(tmp_path / "model")
-        few[name] = ("--model", str(model), *few.get(name, ()))
-    out = tmp_path / "out"
+    study, asked = studies()[name], list[str]()
+    if study.reads == "parallel":
+        model = FAMILIES["marian"].saved(tmp_path / "model", head=True)
+        asked = ["--gold", str(tmp_path / "gold.talp"), "--model", str(model)]
+    if study.reads == "labelled":
+        asked = ["--model", str(example_data.tiny_classifier(tmp_path / "model"))]
+    source, out = tmp_path / example_data.SOURCES[study.reads], tmp_path / "out"
     code, said, complained = headlight(
-        name.replace("_", "-"),
-        tmp_path / example_data.SOURCES[STUDIES[name].reads],
-        "--out",
-        out,
-        *few.get(name, ()),
+        study.command, source, "--out", out, *asked, *as_options(study.smallest)
     )
     assert code == 0, complained
     assert "report: " in said

@@ -16,7 +16,7 @@ from claimed_devices import Claimed, DeviceError, Devices, claimed_devices, plac
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.capture.session import Recorder
-from headlight.studies.catalogue import STUDIES
+from headlight.catalogue import studies
 from studies.test_deaths import VICTIMS, translations
 
 HIDDEN = ("contributions", "token_identity", "adversary", "guided", "parser_probes")
@@ -26,8 +26,8 @@ FEW = 5
 
 
 def measured(name: str, network: CapturedModel, folder: Path) -> xarray.Dataset:
-    victim, study = VICTIMS[name], STUDIES[name]
-    settings = study.settings.from_mapping(victim.settings)
+    victim, study = VICTIMS[name], studies()[name]
+    settings = study.settings.from_mapping({**study.smallest, **victim.changed})
     if victim.translates:
         gold = folder / "gold.talp"
         gold.write_text("".join(f"{links}\n" for _, links in translations(FEW)))

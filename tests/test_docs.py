@@ -150,6 +150,14 @@ def test_the_tables_of_options_are_what_the_commands_say() -> None:
     assert filled(page) == page, "run scripts/options_page.py"
 
 
+def test_the_tables_of_studies_are_what_the_catalogue_says() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "study_tables.py"))
+    for path in script["PAGES"]:
+        page = path.read_text(encoding="utf-8")
+        assert "<!-- studies: " in page
+        assert script["filled"](page) == page, "run scripts/study_tables.py"
+
+
 @pytest.fixture(scope="module")
 def held_results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, xarray.Dataset]:
     """One result of each study, by name."""

@@ -4,11 +4,11 @@ import pytest
 
 from frozen_files import FROZEN, changes
 from frozen_runs import RUNS, STUDY_RUNS, Material, numbers_of
-from headlight.studies.catalogue import STUDIES
+from headlight.catalogue import studies
 
 
 def test_no_study_and_no_file_is_forgotten() -> None:
-    assert {run.study for run in STUDY_RUNS.values()} == set(STUDIES)
+    assert {run.study for run in STUDY_RUNS.values()} == set(studies())
     assert {path.stem for path in FROZEN.iterdir()} == set(RUNS)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import headlight
-from headlight.studies.catalogue import STUDIES
+from headlight.catalogue import studies
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 TORCH = {"torch", "transformers"}
@@ -21,6 +21,7 @@ HEAVY = TORCH | {"datasets", "h5netcdf", "jinja2", "pandas", "tokenizers", "xarr
 WITHOUT_TORCH = [
     "alternative_settings",
     "attribution_settings",
+    "catalogue",
     "clusters",
     "corpora",
     "errors",
@@ -31,10 +32,9 @@ WITHOUT_TORCH = [
     "result",
     "run",
     "settings",
-    "studies.catalogue",
     "views",
     "vocabulary",
-    *(f"studies.{study.folder or study.name}.settings" for study in STUDIES.values()),
+    *(study.settings.__module__.removeprefix("headlight.") for study in studies().values()),
 ]
 
 

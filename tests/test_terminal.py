@@ -18,12 +18,13 @@ from typer.main import get_command
 
 import example_data
 import headlight
+from headlight.catalogue import studies
 from headlight.cli import app, main
 from headlight.cli.printing import NARROWEST, say_json
 from headlight.corpora import open_corpus
 from headlight.errors import UsageError
 from headlight.result import load
-from headlight.studies.catalogue import STUDIES
+from studies.command import as_options
 from studies.processes import PROGRAM, start
 from translators import FAMILIES
 
@@ -37,29 +38,6 @@ SOURCES = {
     "text": "corpus", "treebank": "dev.conllu", "coreference": "litbank", "parallel": "pairs",
     "labelled": "reviews", "text_or_labelled": "corpus",
 }  # fmt: skip
-FEW = {
-    "token-identity": ("--maps", "naive", "--solver", "ridge", "--folds", "2"),
-    "contributions": ("--exact", "1", "--max-examples", "2", "--max-length", "16"),
-    "parser-probes": ("--probes", "right_branching"),
-    "ablation": ("--max-examples", "4"),
-    "permutation": ("--shuffles", "2", "--max-examples", "4"),
-    "faithfulness": ("--max-examples", "2"),
-    "agreement": ("--max-examples", "2"),
-    "instance-adversary": ("--max-examples", "2", "--steps", "2"),
-    "adversary": (
-        "--start",
-        "base",
-        "--lambdas",
-        "0.1",
-        "--repeats",
-        "1",
-        "--epochs",
-        "1",
-        "--processes",
-        "1",
-    ),
-    "guided": ("--repeats", "1", "--epochs", "1", "--processes", "1"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +51,7 @@ def data(tmp_path_factory) -> Path:
     (folder / "litbank").rename(folder / f"litbank{HOSTILE}")
     pairs = (folder / "pairs.txt").read_text().replace("hund", f"hund{HOSTILE}")
     (folder / f"pairs{HOSTILE}.txt").write_text(pairs)
-    FAMILIES["marian"].saved(folder / f"translator{HOSTILE}")
+    FAMILIES["marian"].saved(folder / f"translator{HOSTILE}", head=True)
     reviews = (folder / "reviews.tsv").read_text().replace("cat", f"cat{HOSTILE}")
     (folder / f"reviews{HOSTILE}.tsv").write_text(reviews)
     example_data.tiny_classifier(folder / f"classifier{HOSTILE}")
@@ -118,7 +96,7 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
         run.mkdir(exist_ok=True)
         (run / "result.nc").touch()  # both look at names alone
         return [command, str(run)]
-    study = STUDIES[command.replace("-", "_")]
+    study = studies()[command.replace("-", "_")]
     name = SOURCES[study.reads]
     source = next(path for path in data.iterdir() if path.name.startswith(f"{name}{HOSTILE}"))
     out = runs / f"{command}{HOSTILE}"
@@ -127,7 +105,7 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
         "labelled": ["--model", str(data / f"classifier{HOSTILE}")],
     }
     model = own.get(study.reads, model)
-    return [command, str(source), *model, "--out", str(out), *FEW.get(command, ())]
+    return [command, str(source), *model, "--out", str(out), *as_options(study.smallest)]
 
 
 class Bytes(io.TextIOWrapper):
@@ -193,7 +171,7 @@ def test_no_terminal_spoils_the_work_of_a_command(called, monkeypatch, data, run
     assert max(map(len, narrow.seen().splitlines())) > NARROWEST // 2
     if "--out" in arguments:  # what was found once is printed again
         result = load(Path(arguments[arguments.index("--out") + 1]) / "result.nc")
-        monkeypatch.setattr("headlight.api.run_study", lambda *_, **__: result)
+        monkeypatch.setattr("headlight.sessions.run_study", lambda *_, **__: result)
         monkeypatch.setattr("headlight.capture.load_model", lambda *_, **__: None)
         arguments.append("--overwrite")
     with full_disk() as stream:

@@ -7,13 +7,13 @@ import pytest
 from typer.main import get_command
 
 from capture.test_loading import plant, settle
-from headlight.api import take_part
+from headlight.catalogue import studies
 from headlight.cli import app
 from headlight.cli.setting_options import options_of
 from headlight.errors import UsageError
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
-from headlight.studies.catalogue import STUDIES
+from headlight.sessions import join_run
 from studies.command import Command
 from studies.models import saved
 from test_workers import stop_before_the_result
@@ -97,7 +97,7 @@ def test_of_every_option_it_is_decided_whether_a_file_may_set_it():
 
     commands = get_command(app).commands
     of_settings = {
-        **{name.replace("_", "-"): (study.settings,) for name, study in STUDIES.items()},
+        **{name.replace("_", "-"): (study.settings,) for name, study in studies().items()},
         "reproduce": (Sources, ReproductionSettings),
     }
     with_files = {
@@ -137,7 +137,7 @@ def test_joining_a_run_of_others_runs_no_code(headlight, poisoned, evil):
 def test_what_a_worker_is_told_to_run_again_runs_no_code(evil, corpus, tmp_path):
     told = {"study": "survey", "source": str(corpus), "model": str(evil), "dtype": "float32"}
     with pytest.raises(UsageError, match="trust_remote_code"):
-        take_part({**told, "trust_remote_code": True}, str(tmp_path / "run"), str(tmp_path))
+        join_run({**told, "trust_remote_code": True}, str(tmp_path / "run"), str(tmp_path))
     assert not (evil / "ran").exists()
 
 

@@ -12,11 +12,11 @@ import torch
 
 import headlight
 from headlight.analysis.folder import RunFolder
+from headlight.catalogue import find_study
 from headlight.cli.program import _run as command
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import location
 from headlight.run.blocks import PLAN
-from headlight.studies.catalogue import find_study
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.training import one_thread

@@ -23,7 +23,6 @@ from headlight.files import Location
 from headlight.findings import highlights, passage_of
 from headlight.kinds import split_kinds
 from headlight.reading import read_example
-from headlight.studies.heads.settings import SurveySettings
 from headlight.views import reading_page
 from headlight.views.in_corpus import InCorpus
 from headlight.views.passages import PassagePages, Shown
@@ -47,7 +46,7 @@ def check_can_be_read_again(source: TextSource) -> None:
 def write_pages(
     result: xarray.Dataset,
     source: TextSource,
-    settings: SurveySettings,
+    settings: Any,
     model: CapturedModel,
     folder: Location,
 ) -> PassagePages:

@@ -114,7 +114,7 @@ class Settings:
         """What each field means: its text in the docstring of the class that declares it."""
         found: dict[str, str] = {}
         for base in reversed(cls.__mro__):
-            found |= _attributes(base.__doc__ or "")
+            found |= entries(base.__doc__ or "", "Attributes")
         return {each.name: found.get(each.name, "") for each in fields(cls)}
 
     @classmethod
@@ -147,6 +147,50 @@ class Settings:
     def replace(self: S, **changes: Any) -> S:
         """The same settings but for these."""
         return dataclasses.replace(self, **changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudySettings(Settings):
+    """Base of the settings of studies: what a study asks of its model and of its sources."""
+
+    @property
+    def layers(self) -> tuple[int, ...] | None:
+        """The layers that are looked at; None for all."""
+        return None
+
+    @property
+    def required_head(self) -> str:
+        """The head that the model is loaded with: ``none``, ``any``, or of which task."""
+        return "none"
+
+    @property
+    def pages(self) -> int | None:
+        """How many texts of the report get a page of their own; None in a study without pages."""
+        return None
+
+    def check_command(self) -> None:
+        """Refuse what Python has a use for, and a command has not.
+
+        Raises:
+            UsageError: a setting is without effect.
+        """
+
+    def check_source(self, source: str | None) -> None:
+        """Refuse a source of which not even the beginning can be read, before a model is loaded.
+
+        Args:
+            source: path, glob or name of a data set; None for the sample corpus.
+
+        Raises:
+            HeadlightError: it cannot be read.
+        """
+
+    def check_other_files(self) -> None:
+        """Refuse files that settings name, of which not even the beginning can be read.
+
+        Raises:
+            HeadlightError: one cannot be read.
+        """
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
@@ -256,11 +300,11 @@ def _nested(name: str, value: Any, kind: type[S]) -> S:
     return kind.from_mapping(value)
 
 
-def _attributes(docstring: str) -> dict[str, str]:
-    """The entries of the section ``Attributes``, each in one line."""
+def entries(docstring: str, section: str) -> dict[str, str]:
+    """The entries of a section of a docstring, such as ``Attributes``, each in one line."""
     text = inspect.cleandoc(docstring)
-    section = re.search(r"^Attributes:\n((?:(?: .*)?\n?)*)", text, re.MULTILINE)
-    if not section:
+    found = re.search(rf"^{section}:\n((?:(?: .*)?\n?)*)", text, re.MULTILINE)
+    if not found:
         return {}
-    entries = re.findall(r"^ {4}(\w+): ((?:.*\n?(?: {8}.*\n?)*))", section[1], re.MULTILINE)
-    return {name: " ".join(words.split()) for name, words in entries}
+    pairs = re.findall(r"^ {4}(\w+): ((?:.*\n?(?: {8}.*\n?)*))", found[1], re.MULTILINE)
+    return {name: " ".join(words.split()) for name, words in pairs}

@@ -19,13 +19,13 @@ from torch import distributed
 
 from headlight.analysis.folder import JOIN, RESULT, RunFolder
 from headlight.capture import CapturedModel
+from headlight.catalogue import Study
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import Location, remove_partials
 from headlight.run import show_progress
 from headlight.run.blocks import blocks_done, plans, release_claims
 from headlight.run.checkpoint import FILE as CHECKPOINT
 from headlight.run.ray_workers import connected, work_on_ray
-from headlight.studies.catalogue import Study
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -89,7 +89,7 @@ def local_workers(
         options = {name: value for name, value in configuration.items() if name != "study"}
         config = Path(scratch) / "config.yaml"
         config.write_text(yaml.safe_dump(options, allow_unicode=True), encoding="utf-8")
-        command = [sys.executable, "-m", "headlight", study.name.replace("_", "-")]
+        command = [sys.executable, "-m", "headlight", study.command]
         command += ["--config", str(config), "--out", str(folder.place), "--workers", JOIN]
         command += ["--trust-remote-code"] if model.trust_remote_code else []
         logs = [Path(scratch) / f"{number}.log" for number in range(others)]

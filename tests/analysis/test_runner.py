@@ -22,13 +22,13 @@ from headlight.analysis.settings import MeasureSettings
 from headlight.analysis.text_plan import plan_text_study
 from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, MaskedLanguageModel, OwnObjective
+from headlight.catalogue import studies
 from headlight.encode import Encoded
 from headlight.errors import CorpusError, RunError, UsageError
 from headlight.files import make_folder
 from headlight.result import load
 from headlight.run import State
 from headlight.settings import Settings
-from headlight.studies.catalogue import STUDIES
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.result import dataset
 from headlight.studies.heads.settings import SurveySettings
@@ -55,13 +55,13 @@ class Case:
 
     @property
     def settings(self) -> Settings:
-        return STUDIES[self.name].settings.from_mapping(self.values)
+        return studies()[self.name].settings.from_mapping(self.values)
 
     def run(self, corpus: Any, **more: Any) -> xarray.Dataset:
         settings = more.pop("settings", self.settings)
         found = with_head("bert") if self.head else model("bert")
         given = {"objective": MASKED} if self.head else {}
-        study = STUDIES[self.name].run
+        study = studies()[self.name].run
         return study(corpus, found, settings, progress=False, **given, **more)
 
 
@@ -108,7 +108,7 @@ def test_a_finished_run_is_handed_back_and_what_differs_is_refused(
     xarray.testing.assert_identical(case.run(CORPUS, folder=resumed), first)
     same = case.settings.replace(batch_tokens=7)
     xarray.testing.assert_identical(case.run(CORPUS, folder=resumed, settings=same), first)
-    other = STUDIES[case.name].settings.from_mapping(case.values | case.other)
+    other = studies()[case.name].settings.from_mapping(case.values | case.other)
     with pytest.raises(RunError, match=rf"other settings \({next(iter(case.other))}"):
         case.run(CORPUS, folder=resumed, settings=other)
     with pytest.raises(RunError):
@@ -161,7 +161,7 @@ def test_a_result_says_where_it_is_from(case: Case) -> None:
 
 def test_only_a_study_of_measures_depends_on_them(case: Case) -> None:
     signature = json.loads(case.run(CORPUS[:2]).attrs["settings"])
-    of_measures = "measures" in STUDIES[case.name].settings.hints()
+    of_measures = "measures" in studies()[case.name].settings.hints()
     assert of_measures == ("measures" in signature)
     assert signature["study"] == case.name
     assert "batch_tokens" not in signature
@@ -185,11 +185,11 @@ def test_contributions_alone_run_no_captured_model(monkeypatch: pytest.MonkeyPat
         return run(self, *given, **more)
 
     monkeypatch.setattr(CapturedModel, "run", counted)
-    settings = STUDIES["contributions"].settings.from_mapping(EXACT | {"batch_tokens": 1})
+    settings = studies()["contributions"].settings.from_mapping(EXACT | {"batch_tokens": 1})
     by_size = []
     for number in (2, 6):
         runs.clear()
-        STUDIES["contributions"].run(
+        studies()["contributions"].run(
             texts(number, longest=6), model("bert"), settings, progress=False
         )
         by_size.append(len(runs))
@@ -203,7 +203,7 @@ def test_measures_that_are_not_asked_for_are_not_computed(monkeypatch: pytest.Mo
     monkeypatch.setattr("headlight.analysis.batch_runner.attribute", unwanted)
     quick = AttributionSettings(directions=2)
     settings = SurveySettings(measures=("weight",), attribution=quick)
-    found = STUDIES["survey"].run(CORPUS, model("bert"), settings, progress=False)
+    found = studies()["survey"].run(CORPUS, model("bert"), settings, progress=False)
     assert "effective_correlation" not in found
     assert "vector_norm_mean" not in found
 
@@ -281,8 +281,8 @@ def test_another_objective_makes_another_study(tmp_path: Path) -> None:
 def test_settings_of_all_studies_need_no_torch() -> None:
     program = (
         "import sys\n"
-        "from headlight.studies.catalogue import STUDIES\n"
-        "for study in STUDIES.values(): study.settings.explanations()\n"
+        "from headlight.catalogue import studies\n"
+        "for study in studies().values(): study.settings.explanations()\n"
         "print({'torch', 'transformers'} & set(sys.modules))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -292,9 +292,9 @@ def test_settings_of_all_studies_need_no_torch() -> None:
     assert ran.stdout.strip() == "set()"
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", studies())
 def test_every_study_has_the_same_shape(name: str) -> None:
-    study = STUDIES[name]
+    study = studies()[name]
     unexplained = [field for field, words in study.settings.explanations().items() if not words]
     assert unexplained == []
     assert issubclass(study.settings, Settings)

@@ -8,10 +8,10 @@ import torch
 
 from headlight.capture import CapturedModel, OwnObjective
 from headlight.capture.finite import require_finite_attention
+from headlight.catalogue import studies
 from headlight.errors import CaptureError, ModelError
 from headlight.reading import read
 from headlight.settings import Settings
-from headlight.studies.catalogue import STUDIES
 from studies.models import model
 from studies.test_gradient import with_head
 
@@ -55,14 +55,14 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_study_of_a_model_that_overflows_says_at_which_layer_and_text(name: str) -> None:
     found = overflowing(model_for(name))
-    settings: Settings = STUDIES[name].settings.from_mapping(ARGUMENTS[name])
+    settings: Settings = studies()[name].settings.from_mapping(ARGUMENTS[name])
     given = {"objective": LOGITS} if name == "importance" else {}
     with pytest.raises(CaptureError) as refused:
-        STUDIES[name].run([*TEXTS, BAD], found, settings, progress=False, **given)
+        studies()[name].run([*TEXTS, BAD], found, settings, progress=False, **given)
     message = str(refused.value)
     assert re.match(r"text 5: .* (encoder layer 1|after 2 layers) is not finite", message)
     assert message.endswith("load the model in bfloat16 or float32 (--dtype).")
-    STUDIES[name].run(TEXTS, overflowing(model_for(name)), settings, progress=False, **given)
+    studies()[name].run(TEXTS, overflowing(model_for(name)), settings, progress=False, **given)
 
 
 def test_a_reading_of_it_is_refused() -> None:
@@ -72,9 +72,9 @@ def test_a_reading_of_it_is_refused() -> None:
 
 def test_the_first_text_of_a_run_may_be_the_one() -> None:
     """It is traced before it is observed."""
-    settings = STUDIES["survey"].settings.from_mapping(ARGUMENTS["survey"])
+    settings = studies()["survey"].settings.from_mapping(ARGUMENTS["survey"])
     with pytest.raises(CaptureError, match="encoder layer 0 is not finite"):
-        STUDIES["survey"].run(
+        studies()["survey"].run(
             [BAD, *TEXTS], overflowing(model("bert"), layer=0), settings, progress=False
         )
 

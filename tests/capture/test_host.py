@@ -17,11 +17,11 @@ from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, OwnObjective, attribute, load_model
 from headlight.capture.attention import _listeners, _lock
 from headlight.capture.memory import out_of_memory
+from headlight.catalogue import studies
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UnknownNameError, UsageError
 from headlight.reading import read
-from headlight.studies.catalogue import STUDIES
 from studies.models import model, texts
 from studies.test_gradient import with_head
 
@@ -38,8 +38,8 @@ def batch() -> Batch:
 def measured(found: CapturedModel) -> list[Any]:
     """What a study, a reading and contributions say."""
     chosen = {"measures": ["weight", "norm", "effective"]}
-    settings = STUDIES["survey"].settings.from_mapping(chosen)
-    survey = STUDIES["survey"].run(texts(3), found, settings, progress=False)
+    settings = studies()["survey"].settings.from_mapping(chosen)
+    survey = studies()["survey"].run(texts(3), found, settings, progress=False)
     reading = read(found, "the sea keeps a river").dataset
     exact = attribute(found, batch(), AttributionSettings(method="exact"))
     arrays = [*survey.data_vars.values(), *reading.data_vars.values(), exact.contribution.numpy()]
@@ -152,10 +152,10 @@ def test_a_batch_for_which_memory_does_not_suffice_is_halved(
 
     sizes: list[int] = []
     normal = CapturedModel.run
-    settings = STUDIES["survey"].settings.from_mapping({"measures": ["weight"]})
-    wanted = STUDIES["survey"].run(texts(4), model("bert"), settings, progress=False)
+    settings = studies()["survey"].settings.from_mapping({"measures": ["weight"]})
+    wanted = studies()["survey"].run(texts(4), model("bert"), settings, progress=False)
     monkeypatch.setattr(CapturedModel, "run", run)
-    found = STUDIES["survey"].run(texts(4), model("bert"), settings, progress=False)
+    found = studies()["survey"].run(texts(4), model("bert"), settings, progress=False)
     assert sizes == [1, 1, 1, 1]
     xarray.testing.assert_allclose(found, wanted)
 

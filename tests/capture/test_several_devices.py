@@ -14,8 +14,8 @@ from claimed_devices import claimed_devices, place
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.value_map import value_map
+from headlight.catalogue import studies
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.studies.catalogue import STUDIES
 from studies.models import model, saved, texts
 
 STUDIED = {
@@ -43,7 +43,7 @@ def dispatched(family: str = "llama") -> CapturedModel:
 
 @pytest.mark.parametrize("name", STUDIED)
 def test_layers_on_several_devices_give_the_numbers_of_the_whole_model(name: str) -> None:
-    study = STUDIES[name]
+    study = studies()[name]
     settings = study.settings.from_mapping(STUDIED[name])
     options = {"folder": RunFolder(), "progress": False}
     expected = study.run(texts(6, longest=8), model("llama"), settings, **options)

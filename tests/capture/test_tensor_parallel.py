@@ -18,9 +18,9 @@ from headlight.capture import CapturedModel, LayerRecord, attribute
 from headlight.capture.removal import heads_removed
 from headlight.capture.replacement import attention_replaced
 from headlight.capture.value_map import value_map
+from headlight.catalogue import studies
 from headlight.encode import encode_one
 from headlight.errors import HeadlightError, RunInterruptedError
-from headlight.studies.catalogue import STUDIES
 from interruptions import interrupted_after
 from studies.models import model, saved, texts, tokenizer
 from two_processes import shared, together
@@ -37,7 +37,7 @@ def captured(folder: Path) -> CapturedModel:
 
 
 def run(name: str, network: CapturedModel) -> Any:
-    study = STUDIES[name]
+    study = studies()[name]
     settings = study.settings.from_mapping(STUDIED[name])
     return study.run(texts(4, longest=8), network, settings, folder=RunFolder(), progress=False)
 
@@ -97,7 +97,7 @@ def kept(_: int, folder: Path) -> tuple[Any, ...]:
     out, read = folder / "run", texts(3, longest=6)
     network = captured(folder)
     survey = partial(headlight.survey, read, model=network, out=out, progress=False)
-    with mock.patch("headlight.api.write_report"):
+    with mock.patch("headlight.sessions.session.write_report"):
         made = [survey(), survey(resume=True)]
     refused = refusal(survey)
     return made, refused, network.identity()
@@ -122,7 +122,7 @@ def resumed(_: int, folder: Path) -> list[Any]:
     read, out = texts(11, longest=6), folder / "run"
     survey = partial(headlight.survey, read, model=captured(folder), progress=False)
     with (
-        mock.patch("headlight.api.write_report"),
+        mock.patch("headlight.sessions.session.write_report"),
         mock.patch("headlight.analysis.batch_runner.SHARD", 4),
     ):
         whole = survey()

@@ -1,11 +1,28 @@
 """The command `headlight` inside this process, which is quick once everything is imported."""
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headlight.cli import main
+
+
+def as_options(settings: Mapping[str, Any], before: str = "-") -> Iterator[str]:
+    """Settings as they are typed."""
+    for name, value in settings.items():
+        option = f"{before}-{name.replace('_', '-')}"
+        if isinstance(value, Mapping):
+            yield from as_options(value, option)
+        elif isinstance(value, bool):
+            yield option if value else option.replace("--", "--no-", 1)
+        else:
+            yield from (
+                option,
+                ",".join(map(str, value)) if isinstance(value, list) else str(value),
+            )
 
 
 class Command:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from headlight.capture import CapturedModel
+from headlight.catalogue import studies
 from headlight.encode import sentences
 from headlight.errors import HeadlightError
-from headlight.studies.catalogue import STUDIES
 from studies.models import model, texts
 from studies.test_dependency import trees
 from studies.test_parser_probes import bank
@@ -60,6 +60,6 @@ def test_what_is_missing_is_told_before_the_model_runs(
         key: value.format(file=file) if isinstance(value, str) else value
         for key, value in lack.settings.items()
     }
-    study = STUDIES[lack.study]
+    study = studies()[lack.study]
     with pytest.raises(HeadlightError, match=lack.says):
         study.run(lack.source(made), made, study.settings.from_mapping(given), progress=False)

@@ -1,7 +1,7 @@
 """Every study, killed at chosen and random moments: the same result afterwards, nothing left."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ import xarray
 from deaths import needs_fork, random_kills
 from example_data import TRANSLATIONS
 from headlight.analysis.folder import RunFolder
-from headlight.api import run_study
 from headlight.capture import CapturedModel, MaskedLanguageModel
+from headlight.catalogue import studies
 from headlight.result import load
-from headlight.studies.catalogue import STUDIES
+from headlight.sessions import run_study
 from random_moments import random_moments
 from studies.models import VOCABULARY, model, texts
 from studies.test_coreference_heads import documents
@@ -39,9 +39,12 @@ WITH_REPORT = ("survey", "coreference")
 
 @dataclass(frozen=True)
 class Victim:
-    """A study on what is read in a moment."""
+    """A study on what is read in a moment.
 
-    settings: dict[str, Any]
+    Its settings are the smallest, but for those that change what is written while it runs.
+    """
+
+    changed: dict[str, Any] = field(default_factory=dict)
     source: Callable[[], Any] = lambda: texts(14, longest=8)
     with_head: bool = False
     translates: bool = False
@@ -68,64 +71,39 @@ def translations(count: int) -> list[tuple[tuple[str, str], str]]:
 
 VICTIMS = {
     "survey": Victim({"measures": ["weight", "gradient"]}, with_head=True),
-    "norms": Victim({"sample": 5}),
-    "contributions": Victim({"attribution": {"directions": 2}, "exact": 3}),
+    "norms": Victim(),
+    "contributions": Victim(),
     "distances": Victim({"measures": ["weight"]}),
-    "importance": Victim({}, with_head=True),
-    "ablation": Victim({"bootstrap": 5}, with_head=True),
-    "identifiability": Victim({"sample": 5}),
+    "importance": Victim(with_head=True),
+    "ablation": Victim(with_head=True),
+    "identifiability": Victim(),
     "token_identity": Victim(
-        {"folds": 2, "maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge",
-         "keep_maps": True}
+        {"maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge", "keep_maps": True}
     ),
-    "dependency": Victim({"bootstrap": 5}, lambda: trees(14)),
-    "coreference": Victim({"bootstrap": 5, "measures": ["weight"], "max_length": 40}, documents),
-    "alignment": Victim(
-        {"bootstrap": 5, "measures": ["weight", "norm", "difference"]},
-        lambda: [pair for pair, _ in translations(14)],
-        translates=True,
-    ),
-    "permutation": Victim(
-        {"bootstrap": 5, "shuffles": 2, "by": ["all", "head"], "sample": 5},
-        lambda: labelled(14),
-        classifies=True,
-    ),
+    "dependency": Victim({}, lambda: trees(14)),
+    "coreference": Victim({"measures": ["weight"], "max_length": 40}, documents),
+    "alignment": Victim({}, lambda: [pair for pair, _ in translations(14)], translates=True),
+    "permutation": Victim({}, lambda: labelled(14), classifies=True),
     "faithfulness": Victim(
-        {"bootstrap": 5, "measures": ["weight", "leave_one_out"], "removals": ["delete"]},
+        {"measures": ["weight", "leave_one_out"], "removals": ["delete"]},
         lambda: labelled(14),
         classifies=True,
     ),
     "agreement": Victim(
-        {"bootstrap": 5, "measures": ["weight", "leave_one_out"]},
-        lambda: labelled(14),
-        classifies=True,
+        {"measures": ["weight", "leave_one_out"]}, lambda: labelled(14), classifies=True
     ),
-    "adversary": Victim(
-        {"start": "base", "bootstrap": 5, "lambdas": [0.1], "repeats": 2, "epochs": 1,
-         "processes": 1, "keep_models": True},
-        lambda: labelled(14),
-        classifies=True,
-    ),
-    "instance_adversary": Victim(
-        {"bootstrap": 5, "steps": 3},
-        lambda: labelled(14),
-        classifies=True,
-    ),
-    "guided": Victim(
-        {"bootstrap": 5, "measures": ["weight"], "repeats": 1, "epochs": 1, "processes": 1},
-        lambda: labelled(14),
-        classifies=True,
-    ),
+    "adversary": Victim({"repeats": 2, "keep_models": True}, lambda: labelled(14), classifies=True),
+    "instance_adversary": Victim({}, lambda: labelled(14), classifies=True),
+    "guided": Victim({"measures": ["weight"]}, lambda: labelled(14), classifies=True),
     "parser_probes": Victim(
-        {"probes": ["attention", "random_attention_and_words"], "measures": ["weight", "norm"],
-         "training": TRAINING},
+        {"probes": ["attention", "random_attention_and_words"], "training": TRAINING},
         lambda: bank(30, 0),
     ),
-}  # fmt: skip
+}
 
 
 def test_no_study_is_forgotten() -> None:
-    assert VICTIMS.keys() == STUDIES.keys()
+    assert VICTIMS.keys() == studies().keys()
 
 
 @pytest.mark.parametrize(
@@ -138,8 +116,8 @@ def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
     monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", 4)
     monkeypatch.setattr("headlight.analysis.batch_runner.SLOW_SHARD", 4)
     torch.set_num_threads(1)  # whose threads a child would not have
-    study, victim = STUDIES[name], VICTIMS[name]
-    settings = study.settings.from_mapping(victim.settings)
+    study, victim = studies()[name], VICTIMS[name]
+    settings = study.settings.from_mapping({**study.smallest, **victim.changed})
     if victim.translates:
         gold = tmp_path / "gold.talp"
         gold.write_text("".join(f"{links}\n" for _, links in translations(14)))

@@ -11,8 +11,8 @@ from rich.console import Console
 
 import example_data
 import headlight
+from headlight.catalogue import find_study, studies
 from headlight.model import Model
-from headlight.studies.catalogue import STUDIES, find_study
 from headlight.views import reading_json, reading_page, reading_terminal
 from headlight.views.studies import pictures, result_page, summary, tables
 from headlight.views.studies.terminal import study_terminal
@@ -20,34 +20,6 @@ from headlight.vocabulary import NUMBERING
 from translators import FAMILIES
 
 LAYERS = (1, 3)
-SETTINGS = {
-    "contributions": {"exact": 0, "attribution": {"directions": 2}},
-    "token_identity": {
-        "across": True,
-        "folds": 1,
-        "losses": ["cosine"],
-        "training": {"epochs": 1, "rates": [1e-3], "hidden": 4},
-    },
-    "ablation": {"bootstrap": 2, "max_examples": 12},
-    "dependency": {"bootstrap": 2},
-    "alignment": {"bootstrap": 2},
-    "permutation": {"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2},
-    "faithfulness": {"bootstrap": 2},
-    "agreement": {"bootstrap": 2},
-    "instance_adversary": {"bootstrap": 2, "by": ["all", "layer", "head"], "steps": 2},
-    "adversary": {
-        "start": "base",
-        "bootstrap": 2,
-        "lambdas": [0.1],
-        "repeats": 1,
-        "epochs": 1,
-        "processes": 1,
-    },
-    "guided": {"bootstrap": 2, "repeats": 1, "epochs": 1, "processes": 1},
-    "coreference": {"bootstrap": 2},
-    "parser_probes": {"probes": ["attention"], "training": {"epochs": 1}},
-}
-
 
 HEADS = {(1, 0), (1, 1), (3, 0)}
 """Those that there are in these layers."""
@@ -65,8 +37,8 @@ def data(tmp_path_factory) -> Path:
 
 def uneven_translator() -> Model:
     """The same of a decoder that attends to a source."""
-    found = FAMILIES["marian"].model(decoder_layers=4, decoder_attention_heads=2)
-    attention = found.transformer.decoder.layers[3].encoder_attn
+    found = FAMILIES["marian"].model(head=True, decoder_layers=4, decoder_attention_heads=2)
+    attention = found.transformer.base_model.decoder.layers[3].encoder_attn
     attention.num_heads, attention.head_dim = 1, 2 * attention.head_dim
     attention.scaling = attention.head_dim**-0.5
     return Model(found.transformer, found.tokenizer, found.name, found.revision)
@@ -82,13 +54,12 @@ def uneven(data: Path, head: str | None = None) -> Model:
     return made
 
 
-@pytest.fixture(scope="module", params=STUDIES)
+@pytest.fixture(scope="module", params=studies())
 def result(request, data) -> xr.Dataset:
     study = find_study(request.param)
     few = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}.get(study.reads, {})
-    head = "language_model" if study.name in ("importance", "ablation") else None
-    head = "classification" if study.reads == "labelled" else head
-    model = uneven(data, head)
+    head = study.settings.from_mapping(study.smallest).required_head
+    model = uneven(data, {"none": None, "any": "language_model"}.get(head, head))
     if study.reads == "parallel":
         model, few = uneven_translator(), {"gold": str(data / "gold.talp")}
     return getattr(headlight, study.name)(
@@ -97,7 +68,7 @@ def result(request, data) -> xr.Dataset:
         layers=LAYERS,
         progress=False,
         **few,
-        **SETTINGS.get(study.name, {}),
+        **study.smallest,
     )
 
 

@@ -6,9 +6,9 @@ import pytest
 
 import headlight as root
 from headlight.capture.loading import EMBEDDED_MODELS
+from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import SAMPLE_TRANSLATIONS as SAMPLE
 from headlight.links import open_links, score_links
-from headlight.studies.catalogue import EMBEDDED_TRANSLATOR
 from studies.command import Command
 
 FOLDER = EMBEDDED_MODELS[EMBEDDED_TRANSLATOR]

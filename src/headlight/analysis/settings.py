@@ -4,8 +4,18 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.attribution_settings import AttributionSettings
-from headlight.settings import CHOSEN, NO_EFFECT, AtLeast0, AtLeast1, Settings, require_distinct
+from headlight.errors import UsageError
+from headlight.settings import (
+    CHOSEN,
+    NO_EFFECT,
+    AtLeast0,
+    AtLeast1,
+    StudySettings,
+    require_distinct,
+)
 from headlight.vocabulary import (
+    ATTRIBUTION,
+    GRADIENT,
     MEASURES,
     Kind,
     Kinds,
@@ -42,7 +52,7 @@ RANDOM = "random"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelSettings(Settings):
+class ModelSettings(StudySettings):
     """Which attention of a model is looked at.
 
     Attributes:
@@ -58,7 +68,7 @@ class ModelSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureSettings(Settings):
+class MeasureSettings(StudySettings):
     """By which measures attention is looked at.
 
     Attributes:
@@ -75,6 +85,16 @@ class MeasureSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_measures(self.measures)
+
+    @property
+    def required_head(self) -> str:
+        """Gradients need a loss."""
+        return "language_model" if GRADIENT in self.measures else super().required_head
+
+    def check_command(self) -> None:
+        """Contributions are not told how to be computed where nobody asks for them."""
+        super().check_command()
+        _check_attribution(self.attribution, self.measures)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +128,21 @@ class TextSettings(ModelSettings):
     max_examples: AtLeast1 | None = None
     seed: int = 0
 
+    def check_source(self, source: str | None) -> None:
+        """The first text, or pair of texts, is read."""
+        from headlight.corpora import OF_TWO_TEXTS, open_corpus
+
+        if source is None:
+            if self.format is not None or self.column is not None:
+                raise UsageError("the sample corpus has a format of its own; name a corpus.")
+        elif self.format is not None and self.format in OF_TWO_TEXTS:
+            next(iter(OF_TWO_TEXTS[self.format](source)))
+        else:
+            next(iter(open_corpus(source, format=self.format, column=self.column)))
+
 
 @dataclass(frozen=True, kw_only=True)
-class QueryBlockSettings(Settings):
+class QueryBlockSettings(StudySettings):
     """How much of a long text is in memory at a time.
 
     Attributes:
@@ -161,9 +193,15 @@ class SentenceSettings(WordSettings):
     max_length: AtLeast1 | None = None
     overflow: Literal["skip", "truncate", "error"] = "skip"
 
+    def check_source(self, source: str | None) -> None:
+        """The first sentence is read."""
+        from headlight.corpora import open_treebank
+
+        next(iter(open_treebank(str(source))))
+
 
 @dataclass(frozen=True, kw_only=True)
-class BootstrapSettings(Settings):
+class BootstrapSettings(StudySettings):
     """How intervals are computed.
 
     Attributes:
@@ -204,6 +242,15 @@ class ClassifierSettings(BootstrapSettings, ModelSettings):
     max_length: AtLeast1 | None = None
     max_examples: AtLeast1 | None = None
 
+    @property
+    def required_head(self) -> str:
+        """That of a classifier, of texts or of tokens."""
+        return "classification"
+
+    def check_source(self, source: str | None) -> None:
+        """What is to be found in the files depends on the model; they must be there."""
+        check_files(str(source))
+
 
 @dataclass(frozen=True, kw_only=True)
 class WordImportanceSettings(ClassifierSettings):
@@ -228,3 +275,29 @@ class WordImportanceSettings(ClassifierSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_distinct("measures", self.measures)
+
+    def check_command(self) -> None:
+        """Contributions are not told how to be computed where nobody asks for them."""
+        super().check_command()
+        _check_attribution(self.attribution, self.measures)
+
+
+def check_files(source: str) -> None:
+    """Refuse a source that is no data set, and of which there is no file.
+
+    Raises:
+        CorpusError: there is none.
+    """
+    from headlight.corpora.files import files
+    from headlight.corpora.hub import PREFIX
+
+    if not source.startswith(PREFIX):
+        files(source)
+
+
+def _check_attribution(attribution: AttributionSettings | None, measures: tuple[str, ...]) -> None:
+    if attribution is not None and ATTRIBUTION not in measures:
+        raise UsageError(
+            "it is said how contributions are computed, and they are not asked for; add "
+            "attribution to --measures."
+        )

@@ -149,7 +149,7 @@ def align(
     _check(asked)
 
     from headlight.capture import load_model
-    from headlight.studies.catalogue import EMBEDDED_TRANSLATOR
+    from headlight.catalogue import EMBEDDED_TRANSLATOR
 
     options: dict[str, Any] = {
         "device": device,

@@ -5,27 +5,22 @@ from typing import Annotated
 import typer
 
 from headlight import __version__
+from headlight.catalogue import cannot_be_loaded, studies
+from headlight.catalogue.sources import TRANSLATIONS
 from headlight.cli.aer import AER_EXAMPLES, aer
 from headlight.cli.align import ALIGN_EXAMPLES, align
 from headlight.cli.alternatives import ALTERNATIVES_EXAMPLES, alternatives
 from headlight.cli.check import CHECK_EXAMPLES, check
-from headlight.cli.examples import STUDY_EXAMPLES
 from headlight.cli.printing import say
 from headlight.cli.read import READ_EXAMPLES, read
 from headlight.cli.reproduce import REPRODUCE_EXAMPLES, reproduce
 from headlight.cli.serve import SERVE_EXAMPLES, serve
 from headlight.cli.status import MERGE_EXAMPLES, STATUS_EXAMPLES, merge_command, status
-from headlight.cli.study import study_command
-from headlight.studies.catalogue import STUDIES
+from headlight.cli.study import add_refusal, add_study
 
 TEXTS = "Look at texts"
-CORPUS = "Study a corpus"
-ANNOTATED = "Study annotated text"
-TRANSLATIONS = "Align words of translations"
 RUNS = "Runs of many workers"
 PAPERS = "Papers"
-PANELS = {"text": CORPUS, "text_or_labelled": CORPUS, "parallel": TRANSLATIONS}
-"""Of the studies, by what they read."""
 
 
 def _version(wanted: bool | None) -> None:
@@ -59,12 +54,10 @@ def make_app() -> typer.Typer:
     made.command(epilog=SERVE_EXAMPLES, rich_help_panel=TEXTS)(serve)
     made.command(epilog=ALTERNATIVES_EXAMPLES, rich_help_panel=TEXTS)(alternatives)
     made.command(epilog=CHECK_EXAMPLES, rich_help_panel=TEXTS)(check)
-    for study in STUDIES.values():
-        made.command(
-            study.name.replace("_", "-"),
-            epilog=STUDY_EXAMPLES[study.name],
-            rich_help_panel=PANELS.get(study.reads, ANNOTATED),
-        )(study_command(study))
+    for study in studies().values():
+        add_study(made, study)
+    for name in cannot_be_loaded():
+        add_refusal(made, name)
     made.command(epilog=ALIGN_EXAMPLES, rich_help_panel=TRANSLATIONS)(align)
     made.command(epilog=AER_EXAMPLES, rich_help_panel=TRANSLATIONS)(aer)
     made.command(epilog=STATUS_EXAMPLES, rich_help_panel=RUNS)(status)

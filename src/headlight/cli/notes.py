@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from headlight.catalogue import find_study
 from headlight.corpora import OF_TWO_TEXTS
-from headlight.studies.catalogue import STUDIES
 
 LEFT_OUT: Mapping[str, str] = {
     "truncated": "cut at the limit of tokens",
@@ -20,21 +20,17 @@ LEFT_OUT: Mapping[str, str] = {
 MUCH = 0.1
 """The share of tokens that a tokenizer may not know without a word about it."""
 
-NOUNS = {"text": "document", "treebank": "sentence", "coreference": "document", "parallel": "pair",
-         "labelled": "text", "text_or_labelled": "text"}  # fmt: skip
-"""What is counted, by what a study reads."""
-
 
 def notes(attributes: Mapping[str, Any]) -> Iterator[str]:
     """The notes about a result of a study, one sentence each."""
-    reads = STUDIES[attributes["stage"]].reads
+    study = find_study(attributes["stage"])
     settings = json.loads(attributes.get("settings", "{}"))
-    noun = "pair" if settings.get("format") in OF_TWO_TEXTS else NOUNS[reads]
+    noun = "pair" if settings.get("format") in OF_TWO_TEXTS else study.source.noun
     for name, meaning in LEFT_OUT.items():
         count = int(attributes.get(name, 0))
         intended = name == "truncated" and settings.get("pairs")  # pairs are made by cutting
         if count and not intended:
-            counted = "example" if name == "truncated" and reads != "coreference" else noun
+            counted = "example" if name == "truncated" and study.reads != "coreference" else noun
             yield f"note: {count:,} {counted}{'s' * (count > 1)} {meaning}."
     yield from unknown_tokens(attributes)
 

@@ -60,8 +60,8 @@ def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]
         The settings are those of the run's config.yaml.
         """
         from headlight.analysis.folder import RESULT
+        from headlight.catalogue import studies
         from headlight.run.blocks import PLAN, plans, read_plan
-        from headlight.studies.catalogue import STUDIES
 
         folder = _existing(run)
         if (folder / RESULT).exists():
@@ -73,7 +73,7 @@ def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]
                 f"{folder} holds no run with workers; go on with its command and --resume."
             )
         study = read_plan(place)[0].get("study")
-        if study not in STUDIES:
+        if study not in studies():
             raise RunError(
                 f"{place / PLAN} is of {str(study)!r}, which is no study; begin anew with "
                 "--overwrite."

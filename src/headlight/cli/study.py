@@ -1,11 +1,12 @@
 """The commands that run studies, one for each row of the catalogue."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.catalogue import Study, find_study, refused
 from headlight.characters import storable
 from headlight.cli.arguments import command_line
 from headlight.cli.config_file import ConfigFile
@@ -13,29 +14,13 @@ from headlight.cli.notes import notes
 from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import complain, say, say_json, show
 from headlight.cli.setting_options import takes_settings
-from headlight.errors import UsageError
 from headlight.files import standard_input
-from headlight.settings import Settings
-from headlight.studies.catalogue import Study
-from headlight.vocabulary import ATTRIBUTION
+from headlight.settings import StudySettings
 
 if TYPE_CHECKING:
     import xarray
 
 STANDARD_INPUT = "-"
-
-READS: Mapping[str, str] = {
-    "text": "File, folder, glob, hf:NAME\\[:CONFIG]\\[:SPLIT]\\[:COLUMN], or - for standard input. "
-    "Default: the sample corpus, as pairs.",
-    "treebank": "Treebank: file, folder or glob (CoNLL-U, CoNLL-X, columns).",
-    "parallel": "Sentence pairs: file, folder, glob, hf:NAME or - (source ||| target, TSV, CSV, "
-    "JSON lines, TMX), or the source sentences, with --target.",
-    "labelled": "Labelled texts: file, folder, glob or hf:NAME (TSV, CSV, JSON lines, SST, AG "
-    "News, IMDB, newsgroups, MRPC, CoLA, MNLI); for a tagger words and tags in columns.",
-    "text_or_labelled": "Text, as other studies read it (default: the sample corpus, as pairs); "
-    "for a classifier labelled texts, as permutation reads them.",
-    "coreference": "Coreference: file, folder or glob (CoNLL-2012, LitBank, CorefUD).",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +41,44 @@ class Request:
     json: bool
 
 
-def study_command(study: Study) -> Callable[..., None]:
+def add_study(program: typer.Typer, study: Study) -> None:
+    """Add the command of a study, under the heading of what it reads."""
+    panel = study.source.panel
+    program.command(study.command, epilog=_examples(study), rich_help_panel=panel)(_command(study))
+
+
+def add_refusal(program: typer.Typer, name: str) -> None:
+    """Add a command that says why a study of another package cannot be had."""
+
+    @program.command(
+        name.replace("_", "-"),
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        rich_help_panel="Cannot be loaded",
+    )
+    def command(arguments: typer.Context) -> None:
+        find_study(name)
+
+    command.__doc__ = refused()[name]
+
+
+def _examples(study: Study) -> str:
+    """As rich shows them: a paragraph for each line."""
+    shown = [
+        f"  {f'headlight {study.command} {words}'.strip():<50} "
+        f"{f'[dim]{note}[/dim]' if note else ''}".rstrip()
+        for words, note in study.examples
+    ]
+    return "\n[bold]Examples[/bold]\n\n" + "\n\n".join(shown) + "\n"
+
+
+def _command(study: Study) -> Callable[..., None]:
     """The command of a study; its options are the settings of the study."""
-    name = study.name.replace("_", "-")
-    folder = f"headlight-{name}"
-    nothing: Any = None if study.reads in ("text", "text_or_labelled") else ...
+    folder = f"headlight-{study.command}"
+    nothing: Any = None if study.source.has_sample else ...
 
     @takes_settings(settings=study.settings)
     def command(
-        source: Annotated[str | None, typer.Argument(help=READS[study.reads])] = nothing,
+        source: Annotated[str | None, typer.Argument(help=study.source.argument)] = nothing,
         config: ConfigFile = None,
         model: ModelName = None,
         out: Annotated[
@@ -104,7 +118,7 @@ def study_command(study: Study) -> Callable[..., None]:
         trust_remote_code: Trust = False,
         tokenizer: TokenizerName = None,
         *,
-        settings: Settings,
+        settings: StudySettings,
     ) -> None:
         asked = Request(
             source=source,
@@ -120,21 +134,19 @@ def study_command(study: Study) -> Callable[..., None]:
             tokenizer=tokenizer,
             json=json,
         )
-        _run(study, asked, settings)
+        _run(find_study(study.name), asked, settings)
 
     command.__doc__ = (
-        f"{study.title[:1].upper()}{study.title[1:]}.\n\n"
-        f"{study.source}. Writes report.html, result.nc, CSV tables and config.yaml into --out, "
+        f"{study.question[:1].upper()}{study.question[1:]}.\n\n"
+        f"{study.papers}. Writes report.html, result.nc, CSV tables and config.yaml into --out, "
         "and prints a short table."
     )
     command.__name__ = study.name
     return command
 
 
-def _run(study: Study, asked: Request, settings: Settings) -> None:
-    check_attribution(settings)
-    _check_source(study, asked.source, settings)  # before anything slow is imported
-    _check_other_sources(settings)
+def _run(study: Study, asked: Request, settings: StudySettings) -> None:
+    _check(asked.source, settings)  # before anything slow is imported
 
     from headlight.analysis.folder import REPORT, RunFolder
     from headlight.files import location
@@ -144,18 +156,18 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
     )
     folder.check_free()
 
-    from headlight.api import required_head, run_study
     from headlight.capture import load_model
+    from headlight.sessions import run_study
 
     model = load_model(
-        asked.model or study.default_model,
+        asked.model or study.source.default_model,
         asked.tokenizer,
         revision=asked.revision,
         device=asked.device,
         dtype=asked.dtype,
         trust_remote_code=asked.trust_remote_code,
-        head=required_head(study, settings),
-        layers=getattr(settings, "layers", None),
+        head=settings.required_head,
+        layers=settings.layers,
     )
     result = run_study(study, asked.source, settings, model, folder, command=command_line())
     if asked.json:
@@ -170,77 +182,14 @@ def _run(study: Study, asked: Request, settings: Settings) -> None:
     say(f"report: {location(asked.out) / REPORT}")
 
 
-def check_attribution(settings: Settings) -> None:
-    """Refuse to be told how to compute contributions that nobody asks for."""
-    measures = getattr(settings, "measures", (ATTRIBUTION,))
-    if getattr(settings, "attribution", None) is not None and ATTRIBUTION not in measures:
-        raise UsageError(
-            "it is said how contributions are computed, and they are not asked for; add "
-            "attribution to --measures."
-        )
-
-
-def _check_source(study: Study, source: str | None, settings: Settings) -> None:
-    """Complain about a corpus of which not even the beginning can be read."""
-    from headlight.corpora import open_coreference, open_parallel, open_treebank
-
+def _check(source: str | None, settings: StudySettings) -> None:
+    """Complain about a corpus, or another file, of which not even the beginning can be read."""
+    settings.check_command()
     if source == STANDARD_INPUT:
         standard_input()  # of which nothing is read yet: it can be read only once
-    elif study.reads == "parallel":
-        wanted = {name: getattr(settings, name, None) for name in ("target", "format", "columns")}
-        next(iter(open_parallel(str(source), **wanted)))
-    elif study.reads == "labelled" or (study.reads == "text_or_labelled" and source):
-        _check_labelled(str(source))
-    elif study.reads not in ("text", "text_or_labelled"):
-        opened: Any = {"treebank": open_treebank, "coreference": open_coreference}[study.reads]
-        next(iter(opened(source)))
     else:
-        _check_texts(source, settings)
-
-
-def _check_labelled(source: str) -> None:
-    """What is to be found in the files depends on the model; they must be there."""
-    from headlight.corpora.files import files
-    from headlight.corpora.hub import PREFIX
-
-    if not source.startswith(PREFIX):
-        files(source)
-
-
-def _check_texts(source: str | None, settings: Settings) -> None:
-    from headlight.corpora import OF_TWO_TEXTS, open_corpus
-
-    if getattr(settings, "tags", None) is not None:
-        raise UsageError(
-            "parts of speech are known of treebank sentences, and a command reads text; leave out "
-            "--tags, or give the sentences to headlight.contributions."
-        )
-    format, column = (getattr(settings, name, None) for name in ("format", "column"))
-    if source is None:
-        if format is not None or column is not None:
-            raise UsageError("the sample corpus has a format of its own; name a corpus.")
-    elif format is not None and format in OF_TWO_TEXTS:
-        next(iter(OF_TWO_TEXTS[format](source)))
-    else:
-        next(iter(open_corpus(source, format=format, column=column)))
-
-
-def _check_other_sources(settings: Settings) -> None:
-    """Complain about a treebank to learn from, word vectors or ranks that cannot be read."""
-    from headlight.corpora import open_treebank
-    from headlight.corpora.state import source_state
-    from headlight.links import open_links
-    from headlight.studies.norms.settings import RANKS_WITHOUT_FILE
-
-    named = {name: getattr(settings, name, None) for name in ("train", "word_vectors")}
-    ranks = getattr(settings, "frequency_ranks", None)
-    if gold := getattr(settings, "gold", None):
-        next(iter(open_links(gold, format=getattr(settings, "gold_format", None))))
-    if named["train"]:
-        next(iter(open_treebank(named["train"])))
-    for source in (named["word_vectors"], None if ranks in RANKS_WITHOUT_FILE else ranks):
-        if source:
-            source_state(source)
+        settings.check_source(source)
+    settings.check_other_files()
 
 
 def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import xarray
 
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, Kind, load_model
+from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
 from headlight.papers.folder import RESULTS, RUNS
@@ -19,7 +20,6 @@ from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.result import calculated_with, load, save
 from headlight.settings import Settings
-from headlight.studies.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.vocabulary import GRADIENT
 from headlight.word_alignment.aligner import check_translates
 
@@ -113,7 +113,7 @@ class Reproduction:
         """The result of a study, kept by its own settings, its model and what it reads.
 
         Args:
-            study: its name in `headlight.studies.catalogue`.
+            study: its name in `headlight.catalogue`.
             source: what it is run on.
             settings: all of its settings.
             reads: the state of the source, as JSON.

@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.analysis.settings import BootstrapSettings, ClassifierSettings, TextSettings
+from headlight.analysis.settings import (
+    BootstrapSettings,
+    ClassifierSettings,
+    TextSettings,
+    check_files,
+)
+from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import AtLeast0, require_distinct
 from headlight.vocabulary import Kind
@@ -50,6 +56,18 @@ class AblationSettings(TextSettings, BootstrapSettings):
         super().__post_init__()
         require_distinct("by", self.by)
 
+    @property
+    def required_head(self) -> str:
+        """Whichever the model has: of a language model, or of a classifier."""
+        return "any"
+
+    def check_source(self, source: str | None) -> None:
+        """What is to be found in the files depends on the model; they must be there."""
+        if source is None:
+            super().check_source(source)
+        else:
+            check_files(source)
+
     def of_classifier(self) -> ClassifierSettings:
         """What says how a classifier reads a corpus.
 
@@ -76,3 +94,20 @@ class AblationSettings(TextSettings, BootstrapSettings):
                     f"the model is a {model}, of whose corpus {name} says nothing; leave it out "
                     f"(how it is read is said by {cure})."
                 )
+
+
+STUDY = Study(
+    name="ablation",
+    title="effect of ablating each head",
+    question="what a model predicts without a head, or without the heads of a layer",
+    papers="Michel et al. 2019, Section 3; Kobayashi et al. 2020",
+    reads="text_or_labelled",
+    settings=AblationSettings,
+    examples=(
+        ("wiki/ --max-examples 100", "a masked language model"),
+        ("wiki/ --model gpt2 --max-length 128", "loss of the next token"),
+        ("reviews.tsv --model ./my-classifier", "also how many answers stay right"),
+    ),
+    smallest={"bootstrap": 2},
+    order=6,
+)

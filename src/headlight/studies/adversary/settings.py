@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis.settings import ClassifierSettings
+from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Range, require_distinct
 
@@ -72,3 +73,30 @@ class AdversarySettings(ClassifierSettings):
     def weights(self) -> list[float]:
         """λ in order, each once, and 0 among them."""
         return sorted({0.0, *self.lambdas})
+
+
+STUDY = Study(
+    name="adversary",
+    title="models with the same predictions and other attention",
+    question="train models that predict as a classifier does, and attend otherwise",
+    papers="Wiegreffe and Pinter 2019, Section 4; Yang, Section 4.2",
+    reads="labelled",
+    taggers=True,
+    settings=AdversarySettings,
+    examples=(
+        ("reviews.tsv --model ./my-classifier --start bert-base-uncased", ""),
+        ("reviews.tsv --model ./my-classifier --start base --layers 11", "one layer, from itself"),
+        ("chunks.txt --model ./my-tagger --start scratch --lambdas 0.01,0.1", ""),
+    ),
+    smallest={
+        "start": "base",
+        "bootstrap": 2,
+        "lambdas": [0.1],
+        "repeats": 1,
+        "epochs": 1,
+        "processes": 1,
+    },
+    order=17,
+    on_shards=False,
+    no_sentence="it compares other models by their answers over a whole corpus",
+)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from headlight.analysis.settings import RANDOM, Removal, WordImportanceSettings
+from headlight.catalogue import Study
 from headlight.settings import Range
 
 
@@ -33,3 +34,20 @@ class AgreementSettings(WordImportanceSettings):
     def compared(self) -> tuple[str, ...]:
         """All that are compared, random numbers last."""
         return (*self.measures, RANDOM)
+
+
+STUDY = Study(
+    name="agreement",
+    title="which measures agree on the words that matter",
+    question="how far measures put the words of a text in the same order",
+    papers="Jain and Wallace 2019, Section 4.1",
+    reads="labelled",
+    settings=AgreementSettings,
+    examples=(
+        ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
+        ("reviews.tsv --model ./my-classifier --measures weight,attribution --rows first", ""),
+    ),
+    smallest={"bootstrap": 2},
+    order=15,
+    no_sentence="it compares orders of all words of a text, and not what a head looks at",
+)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headlight.analysis.settings import BootstrapSettings, ModelSettings
+from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import AtLeast1
 from headlight.word_alignment.settings import (
@@ -70,6 +71,26 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
                 "similarity is of an encoder that reads each sentence by itself; ask for it alone."
             )
 
+    @property
+    def required_head(self) -> str:
+        """Gradients and differences are of predictions."""
+        return "language_model" if self.of_input else super().required_head
+
+    def check_source(self, source: str | None) -> None:
+        """The first pair is read."""
+        from headlight.corpora import open_parallel
+
+        next(iter(open_parallel(
+            str(source), target=self.target, format=self.format, columns=self.columns
+        )))  # fmt: skip
+
+    def check_other_files(self) -> None:
+        """The first gold links are read."""
+        from headlight.links import open_links
+
+        if self.gold:
+            next(iter(open_links(self.gold, format=self.gold_format)))
+
     def for_model(self, name: str, *, translates: bool) -> "AlignmentSettings":
         """The same with the measures that suit a model, where none are named.
 
@@ -101,3 +122,24 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
     def of_input(self) -> tuple[InputMeasure, ...]:
         """Those of the input of the whole model."""
         return tuple(name for name in INPUT_MEASURES if name in (self.measures or ()))
+
+
+STUDY = Study(
+    name="alignment",
+    title="words linked by a translator",
+    question=("how well cross-attention, gradients and predictions link the words of translations"),
+    papers="Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
+    reads="parallel",
+    settings=AlignmentSettings,
+    examples=(
+        ("test.de-en --gold gold.talp", "embedded translator, by layer and head"),
+        ("test.de --target test.en --gold gold.talp --measures norm,difference", ""),
+        ("pairs.tsv --gold links.naacl --model Helsinki-NLP/opus-mt-de-en", ""),
+    ),
+    smallest={"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]},
+    order=12,
+    no_sentence=(
+        "the links of any pair, beside those that people made, are on the page that `headlight "
+        "align --html` writes"
+    ),
+)

@@ -5,6 +5,8 @@ from typing import Literal
 
 from headlight.analysis.settings import TextSettings
 from headlight.attribution_settings import AttributionSettings
+from headlight.catalogue import Study
+from headlight.errors import UsageError
 from headlight.settings import AtLeast0, AtLeast1
 from headlight.vocabulary import Kind
 
@@ -35,3 +37,28 @@ class ContributionSettings(TextSettings):
     units: Literal["pieces", "words"] = "pieces"
     exact: AtLeast0 = 20
     exact_tokens: AtLeast1 = 40
+
+    def check_command(self) -> None:
+        """Parts of speech are those of sentences that only Python can give."""
+        if self.tags is not None:
+            raise UsageError(
+                "parts of speech are known of treebank sentences, and a command reads text; leave "
+                "out --tags, or give the sentences to headlight.contributions."
+            )
+
+
+STUDY = Study(
+    name="contributions",
+    title="what input tokens contribute to hidden ones",
+    question="how much of a hidden token is its own input token, and how much comes from others",
+    papers="Brunner et al. 2020, Section 5",
+    reads="text",
+    settings=ContributionSettings,
+    examples=(
+        ("wiki/ --max-examples 50 --max-length 64", ""),
+        ("msr_paraphrase_test.txt --format pairs --max-examples 100", "as Brunner did"),
+    ),
+    smallest={"exact": 2, "attribution": {"directions": 2}, "max_length": 16},
+    order=3,
+    no_sentence="it speaks of hidden tokens, into which all heads of a layer have gone together",
+)

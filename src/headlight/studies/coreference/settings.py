@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from headlight.analysis.settings import BootstrapSettings, MeasureSettings, WordSettings
+from headlight.catalogue import Study
 from headlight.settings import AtLeast0, AtLeast1, Settings
 
 Candidates = Literal["mentions", "words"]
@@ -67,3 +68,25 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
     candidates: Candidates = "mentions"
     preceding: bool = True
     sentences: bool = True
+
+    def check_source(self, source: str | None) -> None:
+        """The first document is read."""
+        from headlight.corpora import open_coreference
+
+        next(iter(open_coreference(str(source))))
+
+
+STUDY = Study(
+    name="coreference",
+    title="heads as resolvers of coreference",
+    question="how well single heads find antecedents of mentions",
+    papers="Clark et al. 2019, Section 4.3",
+    reads="coreference",
+    settings=CoreferenceSettings,
+    examples=(
+        ("litbank/conll/", ""),
+        ("ontonotes/ --model bert-base-uncased --overlap 32", "whole documents, in windows"),
+    ),
+    smallest={"bootstrap": 2},
+    order=10,
+)

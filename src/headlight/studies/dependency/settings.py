@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.analysis.settings import BootstrapSettings, MeasureSettings, SentenceSettings
+from headlight.catalogue import Study
 from headlight.settings import AtLeast1
 
 Relations = Literal["full", "base"]
@@ -35,3 +36,19 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     possessive: Possessive = "clark"
     offsets: Offsets = "notebook"
     sentences: bool = True
+
+
+STUDY = Study(
+    name="dependency",
+    title="heads as parsers",
+    question="how well single heads find the governors of words",
+    papers="Clark et al. 2019, Section 4.2",
+    reads="treebank",
+    settings=DependencySettings,
+    examples=(
+        ("en_ewt-ud-dev.conllu", ""),
+        ("ptb.conllx --model bert-base-uncased --measures weight,norm", ""),
+    ),
+    smallest={"bootstrap": 2},
+    order=9,
+)

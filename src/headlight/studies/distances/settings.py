@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from headlight.analysis.settings import MeasureSettings, TextSettings
+from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast1, Range
 from headlight.vocabulary import measure
@@ -30,3 +31,22 @@ class DistanceSettings(MeasureSettings, TextSettings):
                     f"{name} is of a layer and not of a head, so heads have no distance by it; "
                     "leave it out of the measures."
                 )
+
+
+STUDY = Study(
+    name="distances",
+    title="which heads attend alike",
+    question="how differently heads attend",
+    papers="Clark et al. 2019, Section 6",
+    reads="text",
+    settings=DistanceSettings,
+    examples=(
+        ("wiki/ --pairs --max-examples 992", "as Clark did"),
+        ("wiki/ --measures weight,norm --layers 0-5", ""),
+    ),
+    order=4,
+    no_sentence=(
+        "it compares each head with each other over all texts; what one does, a survey of the "
+        "same texts shows"
+    ),
+)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from headlight.analysis.settings import RANDOM, Removal, WordImportanceSettings
+from headlight.catalogue import Study
 from headlight.settings import AtLeast1, require_distinct
 
 
@@ -32,3 +33,23 @@ class FaithfulnessSettings(WordImportanceSettings):
     def orders(self) -> tuple[str, ...]:
         """All that words are ordered by, the random order last."""
         return (*self.measures, RANDOM)
+
+
+STUDY = Study(
+    name="faithfulness",
+    title="effect of removing important words on predictions",
+    question=(
+        "how the predictions of a classifier change without the words that each measure calls "
+        "important"
+    ),
+    papers="DeYoung et al. 2020; Serrano and Smith 2019",
+    reads="labelled",
+    settings=FaithfulnessSettings,
+    examples=(
+        ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
+        ("reviews.tsv --model ./my-classifier --removals mask,delete,attention", ""),
+    ),
+    smallest={"bootstrap": 2},
+    order=14,
+    no_sentence="it removes a fraction of the words at a time, and is not specific to heads",
+)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis.settings import WordImportanceSettings
+from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast1, Range, require_distinct
 
@@ -59,3 +60,21 @@ class GuidedSettings(WordImportanceSettings):
 def of_model(name: str) -> str:
     """The guide that is made of the weights of another model."""
     return f"weight of {name}"
+
+
+STUDY = Study(
+    name="guided",
+    title="attention given to models without context",
+    question="give the attention of a classifier to models that look at every token alone",
+    papers="Wiegreffe and Pinter 2019, Section 3.4",
+    reads="labelled",
+    settings=GuidedSettings,
+    examples=(
+        ("reviews.tsv --model ./my-classifier", ""),
+        ("reviews.tsv --model ./my-classifier --also run/models/adversary-0-1.0", ""),
+    ),
+    smallest={"bootstrap": 2, "repeats": 1, "epochs": 1, "processes": 1},
+    order=18,
+    on_shards=False,
+    no_sentence="it compares models without context by their answers over a whole corpus",
+)

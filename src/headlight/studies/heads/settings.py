@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from headlight.analysis.settings import MeasureSettings, QueryBlockSettings, TextSettings
+from headlight.catalogue import Study
 from headlight.settings import NO_EFFECT, AtLeast0
 
 
@@ -23,3 +24,21 @@ class SurveySettings(MeasureSettings, QueryBlockSettings, TextSettings):
 
     passages: bool = True
     pages: Annotated[AtLeast0, NO_EFFECT] = 0
+
+
+STUDY = Study(
+    name="survey",
+    title="what every head does, by all measures",
+    question="what weights, norms and effective attention say about every head",
+    papers="Clark et al. 2019, Section 3; Kobayashi et al. 2020; Brunner et al. 2020",
+    reads="text",
+    settings=SurveySettings,
+    examples=(
+        ("", "embedded model, sample corpus"),
+        ("corpus.txt.gz --model bert-base-uncased --out run/", ""),
+        ("wiki/ --pairs --max-examples 992", "as Clark and Kobayashi did"),
+        ("wiki/ --measures weight,gradient", "runs the model backward as well"),
+        ("hf:imdb:train:text --out imdb/ --resume", ""),
+    ),
+    order=1,
+)

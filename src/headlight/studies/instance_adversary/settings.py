@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis.settings import ClassifierSettings, Rows, Scope
+from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import CHOSEN, NO_EFFECT, AtLeast1, Range, require_distinct
 
@@ -60,3 +61,26 @@ class InstanceAdversarySettings(ClassifierSettings):
                 f"the margin is {self.margin:g} and epsilon {self.epsilon:g}; give a margin that "
                 "is not larger."
             )
+
+
+STUDY = Study(
+    name="instance_adversary",
+    title="how different attention can be while the prediction stays",
+    question=(
+        "how different attention can be, text by text, while a prediction stays nearly what it is"
+    ),
+    papers="Jain and Wallace 2019, Section 4.2.2; Brunner et al. 2020, Section 3.3",
+    reads="labelled",
+    taggers=True,
+    settings=InstanceAdversarySettings,
+    examples=(
+        ("reviews.tsv --model ./my-classifier", "40 texts"),
+        ("reviews.tsv --model ./my-classifier --by layer --rows first", "each layer alone"),
+    ),
+    smallest={"bootstrap": 2, "by": ["all", "layer", "head"], "steps": 2},
+    order=16,
+    no_sentence=(
+        "the other weights of a text are found by a search; `what_if` reads a text with other "
+        "weights"
+    ),
+)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis.settings import TextSettings
+from headlight.catalogue import Study
 from headlight.settings import AtLeast1, Range
 
 RANKS_WITHOUT_FILE = ("corpus", "ids")
@@ -37,3 +38,30 @@ class NormSettings(TextSettings):
     sink_documents: AtLeast1 = 64
     sink_occurrences: AtLeast1 = 4
     sample: AtLeast1 = 2_000
+
+    def check_other_files(self) -> None:
+        """The file of ranks is there."""
+        from headlight.corpora.state import source_state
+
+        if self.frequency_ranks not in RANKS_WITHOUT_FILE:
+            source_state(self.frequency_ranks)
+
+
+STUDY = Study(
+    name="norms",
+    title="lengths, weights and frequency",
+    question="how long transformed vectors are, and how that goes with weights and frequency",
+    papers="Kobayashi et al. 2020, Section 4",
+    reads="text",
+    settings=NormSettings,
+    examples=(
+        ("wiki/ --pairs --max-examples 992", "as Kobayashi did"),
+        ("wiki/ --model gpt2 --sinks on", "looks for attention sinks"),
+    ),
+    smallest={"sample": 5},
+    order=2,
+    no_sentence=(
+        "it speaks of lengths over a whole corpus; what each head does with them, a survey of the"
+        " same texts shows"
+    ),
+)

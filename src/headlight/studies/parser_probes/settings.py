@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from headlight.analysis.settings import SentenceSettings
+from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import (
     NO_EFFECT,
@@ -109,6 +110,16 @@ class ParserProbeSettings(SentenceSettings):
         if not self.measures and not set(self.probes) <= set(BASELINES):
             raise UsageError("probes of attention need at least one measure.")
 
+    def check_other_files(self) -> None:
+        """The first sentence to learn from is read, and word vectors are there."""
+        from headlight.corpora import open_treebank
+        from headlight.corpora.state import source_state
+
+        if self.train:
+            next(iter(open_treebank(self.train)))
+        if self.word_vectors:
+            source_state(self.word_vectors)
+
     @property
     def sentence_settings(self) -> SentenceSettings:
         """The part that the word maps depend on."""
@@ -123,3 +134,28 @@ class ParserProbeSettings(SentenceSettings):
             if probe in self.probes
             for measure in ((NO_MEASURE,) if probe in BASELINES else self.measures)
         ]
+
+
+STUDY = Study(
+    name="parser_probes",
+    title="probes that parse from attention",
+    question="how much of a parse the attention of all heads together knows",
+    papers="Clark et al. 2019, Section 5",
+    reads="treebank",
+    settings=ParserProbeSettings,
+    examples=(
+        ("en_ewt-ud-dev.conllu --train en_ewt-ud-train.conllu", ""),
+        ("en_ewt-ud-dev.conllu --probes right_branching,attention", ""),
+    ),
+    smallest={
+        "probes": ["right_branching", "attention"],
+        "measures": ["weight"],
+        "training": {"epochs": 1},
+    },
+    order=11,
+    on_shards=False,
+    no_sentence=(
+        "a probe weighs all heads together; sentences in which one of them parses are in the "
+        "report of `dependency`"
+    ),
+)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.analysis.settings import ClassifierSettings, Rows, Scope
+from headlight.catalogue import Study
 from headlight.settings import AtLeast1, require_distinct
 
 Change = Literal["permuted", "uniform", "largest", "random"]
@@ -41,3 +42,25 @@ class PermutationSettings(ClassifierSettings):
         super().__post_init__()
         for name in ("changes", "by"):
             require_distinct(name, getattr(self, name))
+
+
+STUDY = Study(
+    name="permutation",
+    title="effect of permuted or uniform attention on predictions",
+    question=(
+        "how the predictions of a classifier change when its attention is permuted, uniform, or "
+        "on one token"
+    ),
+    papers="Jain and Wallace 2019, Section 4.2.1; Wiegreffe and Pinter 2019, Section 3.1",
+    reads="labelled",
+    taggers=True,
+    settings=PermutationSettings,
+    examples=(
+        ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
+        ("reviews.tsv --model ./my-classifier --by head --changes uniform", "each head alone"),
+        ("chunks.txt --model ./my-tagger --keep-special", "words and tags in columns"),
+    ),
+    smallest={"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2, "sample": 5},
+    order=13,
+    no_sentence="weights are exchanged at random, and no text stands for all the draws",
+)

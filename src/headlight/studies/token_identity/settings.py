@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from headlight.analysis.settings import TextSettings
+from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
 from headlight.vocabulary import Embeddings, Kind, MatrixPrecision
@@ -108,3 +109,26 @@ class TokenIdentitySettings(TextSettings):
                 raise UsageError(f"{name} is empty; name at least one.")
         if self.across and self.target == "previous_layer":
             raise UsageError("a map to the previous layer can be tested on its own layer only.")
+
+
+STUDY = Study(
+    name="token_identity",
+    title="whether hidden tokens tell their input",
+    question="how well hidden tokens give away their input tokens",
+    papers="Brunner et al. 2020, Section 4",
+    reads="text",
+    settings=TokenIdentitySettings,
+    examples=(
+        ("msr_paraphrase_test.txt --format pairs --solver ridge", "takes minutes, not hours"),
+        ("wiki/ --pairs --max-examples 400 --maps naive,linear", ""),
+    ),
+    smallest={
+        "across": True,
+        "folds": 2,
+        "losses": ["cosine"],
+        "training": {"epochs": 1, "rates": [1e-3], "hidden": 4},
+    },
+    order=8,
+    on_shards=False,
+    no_sentence="its probes read hidden tokens, into which all heads of a layer have gone together",
+)

@@ -6,13 +6,12 @@ else is made of these.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from importlib import import_module
 from numbers import Real
 from typing import Any, TypeVar
 
 import xarray as xr
 
-from headlight.errors import UnknownNameError
+from headlight.catalogue import find_study
 from headlight.kinds import BESIDE, shown_parts
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
 from headlight.views.numbers import grouped
@@ -26,32 +25,10 @@ from headlight.vocabulary import ATTENTION
 
 Named = TypeVar("Named", Drawing, Table)
 
-STUDIES = (
-    "survey",
-    "norms",
-    "contributions",
-    "distances",
-    "importance",
-    "ablation",
-    "identifiability",
-    "dependency",
-    "coreference",
-    "parser_probes",
-    "token_identity",
-    "alignment",
-    "permutation",
-    "faithfulness",
-    "agreement",
-    "instance_adversary",
-    "adversary",
-    "guided",
-)
-"""The attribute ``stage`` of the results that can be shown."""
-
 COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
 """Attributes that say how much was read, as a page shows them."""
 
-__all__ = ["STUDIES", "pictures", "result_page", "sections", "study_page", "summary", "tables"]
+__all__ = ["pictures", "result_page", "sections", "study_page", "summary", "tables"]
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -157,10 +134,7 @@ def _of_kind(section: Section, kind: str) -> Section:
 
 
 def _module(result: xr.Dataset) -> Any:
-    stage = str(result.attrs.get("stage", ""))
-    if stage not in STUDIES:
-        raise UnknownNameError("study", stage, STUDIES)
-    return import_module(f"headlight.views.studies.{stage}")
+    return find_study(str(result.attrs.get("stage", ""))).page
 
 
 def _exhibit(section: Section) -> Exhibit:

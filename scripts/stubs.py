@@ -1,0 +1,93 @@
+"""Write what editors and type checkers read of the functions of the root.
+
+    python scripts/stubs.py
+
+The functions are made of the catalogue while the program runs; ``__init__.pyi`` has the same
+signatures and docstrings as text.
+"""
+
+import re
+import textwrap
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from headlight.catalogue import Study, studies
+from headlight.catalogue.arguments import REQUIRED, Argument, arguments, documentation
+
+STUB = Path(__file__).resolve().parent.parent / "src" / "headlight" / "__init__.pyi"
+
+HEAD = '''"""Written by scripts/stubs.py from the catalogue of studies; do not edit."""
+
+import xarray
+
+{imports}
+from headlight.api import open as open
+from headlight.errors import HeadlightError as HeadlightError
+from headlight.model import Model as Model, load as load
+from headlight.reading import Reading as Reading
+from headlight.version import __version__ as __version__
+
+# Modules, and studies of other packages.
+def __getattr__(name: str) -> Any: ...
+'''
+
+
+def stub() -> str:
+    """The whole file."""
+    classes: dict[str, str] = {}
+    functions = [function(each, classes) for each in studies().values() if each.is_ours]
+    imports = [
+        f"from {home} import {', '.join(name for name in sorted(classes) if classes[name] == home)}"
+        for home in sorted(set(classes.values()))
+    ]
+    return "\n".join([HEAD.format(imports="\n".join(imports)), *functions])
+
+
+def function(study: Study, classes: dict[str, str]) -> str:
+    """The function of a study; notes from where its types are."""
+    lines = []
+    for each in arguments(study):
+        lines.append(f"    {each.name}: {text_of(each.hint, classes)}{default(each)},\n")
+        if each.name == "source":
+            lines.append("    *,\n")
+    said = textwrap.indent(documentation(study), "    ").strip().replace("\\", "\\\\")
+    said = re.sub(r"[ \t]+$", "", said, flags=re.MULTILINE)
+    return (
+        f"def {study.name}(\n{''.join(lines)}) -> xarray.Dataset:\n"
+        f'    """{said}\n    """\n    ...\n'
+    )
+
+
+def default(argument: Argument) -> str:
+    """The default as Python, or ``...`` where it is an object."""
+    if argument.default is REQUIRED:
+        return ""
+    simple = isinstance(argument.default, bool | int | float | str | NoneType | tuple)
+    return f" = {argument.default!r}" if simple else " = ..."
+
+
+def text_of(hint: Any, classes: dict[str, str]) -> str:
+    """A type as it is written; notes from where it is."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint in (NoneType, None):
+        return "None"
+    if origin is Literal:
+        classes["Literal"] = "typing"
+        return f"Literal[{', '.join(map(repr, inner))}]"
+    if origin in (Union, UnionType):
+        return " | ".join(dict.fromkeys(text_of(each, classes) for each in inner))
+    if origin is not None:
+        return f"{text_of(origin, classes)}[{', '.join(text_of(each, classes) for each in inner)}]"
+    name, home = hint.__name__, hint.__module__
+    if home != "builtins":
+        classes[name] = HOMES.get(home, home)
+    return str(name)
+
+
+HOMES = {"pathlib._local": "pathlib", "upath.core": "upath"}
+"""Where public classes are that say that they are elsewhere."""
+
+
+if __name__ == "__main__":
+    STUB.write_text(stub(), encoding="utf-8")

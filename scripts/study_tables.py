@@ -1,0 +1,75 @@
+"""Fill the tables of studies in README and documentation from the catalogue.
+
+    python scripts/study_tables.py
+
+A table stands between ``<!-- studies: KIND -->`` and ``<!-- end -->``.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from headlight.catalogue import Study, studies
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = ("getting-started.md", "reference/headlight.md", "reference/studies.md")
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / name for name in NAMES)]
+OURS = [study for study in studies().values() if study.is_ours]
+TABLE = re.compile(r"(<!-- studies: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def filled(page: str) -> str:
+    """The page with all its tables as the catalogue is now."""
+    return TABLE.sub(lambda match: f"{match[1]}{KINDS[match[2]]()}{match[3]}", page)
+
+
+def reads(study: Study) -> str:
+    """What its source is, in a table."""
+    return study.source.label + (", tagged sentences" if study.taggers else "")
+
+
+def functions() -> str:
+    """The functions of the root, of which mkdocstrings reads in the file for editors."""
+    members = "".join(f"        - {study.name}\n" for study in OURS)
+    return (
+        f"::: headlight\n    options:\n      show_root_toc_entry: false\n      members:\n{members}"
+    )
+
+
+def titles() -> str:
+    """What each study is about."""
+    rows = [f"| `headlight.{study.name}` | {reads(study)} | {study.title} |\n" for study in OURS]
+    return "".join(["| study | reads | about |\n", "| --- | --- | --- |\n", *rows])
+
+
+def questions() -> str:
+    """What each study asks, and where it is from."""
+    rows = [
+        f"| `{study.name}` | {reads(study)} | {study.question} | {study.papers} |\n"
+        for study in OURS
+    ]
+    return "".join(["| study | reads | says | from |\n", "| --- | --- | --- | --- |\n", *rows])
+
+
+def reference() -> str:
+    """The settings of each study, and its function below that of the root."""
+    return "\n".join(
+        f"## headlight.{study.name}\n\n"
+        f"::: {study.package}.study.run\n    options: {{ heading_level: 3 }}\n\n"
+        f"::: {study.package}.settings.{study.settings.__name__}\n"
+        "    options: { heading_level: 3 }\n"
+        for study in OURS
+    )
+
+
+KINDS: Mapping[str, Callable[[], str]] = {
+    "functions": functions,
+    "titles": titles,
+    "questions": questions,
+    "reference": reference,
+}
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,1626 @@
+"""Written by scripts/stubs.py from the catalogue of studies; do not edit."""
+
+import xarray
+
+from collections.abc import Iterable, Mapping
+from headlight.attribution_settings import AttributionSettings
+from headlight.capture.objectives.objective import Objective
+from headlight.corpora.trees.sentence import Sentence
+from headlight.corpora.word_vectors import WordVectors
+from headlight.studies.parser_probes.settings import TrainingSettings
+from headlight.studies.token_identity.settings import MapTrainingSettings
+from headlight.word_alignment.settings import InputMeasureSettings, SimilaritySettings
+from pathlib import Path
+from typing import Any, Literal
+from upath import UPath
+from headlight.api import open as open
+from headlight.errors import HeadlightError as HeadlightError
+from headlight.model import Model as Model, load as load
+from headlight.reading import Reading as Reading
+from headlight.version import __version__ as __version__
+
+# Modules, and studies of other packages.
+def __getattr__(name: str) -> Any: ...
+
+def survey(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+    pairs: bool = False,
+    max_length: int | None = None,
+    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
+    segment_ids: Literal['pair', 'zeros'] = 'pair',
+    lone_units: Literal['join', 'discard'] = 'join',
+    max_examples: int | None = None,
+    seed: int = 0,
+    query_block: int | None | Literal['auto'] = None,
+    measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
+    attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    value_bias: Literal['include', 'exclude'] = 'include',
+    passages: bool = True,
+    pages: int = 0,
+    objective: Objective | None = None,
+) -> xarray.Dataset:
+    """What weights, norms and effective attention say about every head.
+
+    Settings are those of `headlight.studies.heads.settings.SurveySettings`.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
+            made already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first of encoder, decoder and cross-attention that
+            the model has, given the inputs; ``all`` looks at all of them in one pass.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else
+            what the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
+            et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
+            ends its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after so many.
+        seed: where segments are cut, and of everything else that is random.
+        query_block: compute attention for so many queries at a time, so that memory never holds
+            all weights of a layer; ``auto`` does so where it matters, 0 never. With gradients
+            or contributions all queries are one block.
+        measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
+            is one row for each layer, at the place of its first head.
+        attribution: how contributions are computed, if they are among the measures.
+        value_bias: whether T of effective attention has the value bias in it.
+        passages: keep for each head some tokens of the corpus where it does most what it does,
+            for the report; leave it out where texts are private.
+        pages: write a page for so many of the texts that the report shows passages of, which
+            opens at the head; the corpus is gone through once more, until they are found.
+        objective: whose gradient, if it is among the measures; by default that of what the
+            model was trained for.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Clark et al. 2019, Section 3; Kobayashi et al. 2020; Brunner et al. 2020.
+    """
+    ...
+
+def norms(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+    pairs: bool = False,
+    max_length: int | None = None,
+    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
+    segment_ids: Literal['pair', 'zeros'] = 'pair',
+    lone_units: Literal['join', 'discard'] = 'join',
+    max_examples: int | None = None,
+    seed: int = 0,
+    frequency_ranks: str | Path = 'corpus',
+    frequency_exclusions: Literal['none', 'paper'] | None = None,
+    sinks: Literal['auto', 'on', 'off'] = 'auto',
+    sink_multiple: float = 5.0,
+    sink_share: float = 0.25,
+    sink_documents: int = 64,
+    sink_occurrences: int = 4,
+    sample: int = 2000,
+) -> xarray.Dataset:
+    """How long transformed vectors are, and how that goes with weights and frequency.
+
+    Settings are those of `headlight.studies.norms.settings.NormSettings`.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
+            made already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first of encoder, decoder and cross-attention that
+            the model has, given the inputs; ``all`` looks at all of them in one pass.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else
+            what the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
+            et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
+            ends its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after so many.
+        seed: where segments are cut, and of everything else that is random.
+        frequency_ranks: how frequent the types of tokens are: as they are in this ``corpus``,
+            by the order of the vocabulary (``ids``), or by a file with lines ``rank count id``.
+        frequency_exclusions: ``paper`` ranks types as Kobayashi et al. (2020), footnote 5,
+            without special tokens and single characters; by default so for ``ids`` only.
+        sinks: whether attention sinks are looked for and get a category of their own; ``auto``
+            is on where the model has no class and separator tokens, or looks only at what came
+            before.
+        sink_multiple: a sink receives at least so many times what it would if attention were
+            even.
+        sink_share: so it is in at least this share of all heads.
+        sink_documents: sinks are looked for in so many of the first examples.
+        sink_occurrences: a type that occurs less often in these is not judged.
+        sample: pairs of positions that are kept for every category of keys, and occurrences of
+            tokens, for pictures.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Kobayashi et al. 2020, Section 4.
+    """
+    ...
+
+def contributions(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+    pairs: bool = False,
+    max_length: int | None = None,
+    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
+    segment_ids: Literal['pair', 'zeros'] = 'pair',
+    lone_units: Literal['join', 'discard'] = 'join',
+    max_examples: int | None = None,
+    seed: int = 0,
+    attribution: AttributionSettings | Mapping[str, Any] = ...,
+    reach: int = 64,
+    tags: Literal['upos', 'xpos'] | None = None,
+    units: Literal['pieces', 'words'] = 'pieces',
+    exact: int = 20,
+    exact_tokens: int = 40,
+) -> xarray.Dataset:
+    """How much of a hidden token is its own input token, and how much comes from others.
+
+    Settings are those of `headlight.studies.contributions.settings.ContributionSettings`.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
+            made already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: the hidden tokens of which stack; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else
+            what the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
+            et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
+            ends its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after so many.
+        seed: where segments are cut, and of everything else that is random.
+        attribution: how contributions are computed.
+        reach: relative positions are told apart from so many before a token to so many after
+            it.
+        tags: tell tokens apart by part of speech: ``upos`` or ``xpos`` of treebank sentences;
+            None for texts without.
+        units: what has a part of speech: the ``pieces`` of a word each on its own, or whole
+            ``words``, of which contributions are the mean over the pieces of the hidden word
+            and the sum over those of the input word.
+        exact: so many examples are also computed exactly, to say how good the estimate is;
+            nothing where all are exact.
+        exact_tokens: those are the first of at most so many tokens: what is exact takes a time
+            that grows with the square of the length.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Brunner et al. 2020, Section 5.
+    """
+    ...
+
+def distances(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 512,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+    pairs: bool = False,
+    max_length: int | None = None,
+    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
+    segment_ids: Literal['pair', 'zeros'] = 'pair',
+    lone_units: Literal['join', 'discard'] = 'join',
+    max_examples: int | None = None,
+    seed: int = 0,
+    measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
+    attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    value_bias: Literal['include', 'exclude'] = 'include',
+    smoothing: float = 0.001,
+    objective: Objective | None = None,
+) -> xarray.Dataset:
+    """How differently heads attend.
+
+    Settings are those of `headlight.studies.distances.settings.DistanceSettings`.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
+            made already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first of encoder, decoder and cross-attention that
+            the model has, given the inputs; ``all`` looks at all of them in one pass.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; attention of all layers is held at
+            once.
+        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else
+            what the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
+            et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
+            ends its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after so many.
+        seed: where segments are cut, and of everything else that is random.
+        measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
+            is one row for each layer, at the place of its first head.
+        attribution: how contributions are computed, if they are among the measures.
+        value_bias: whether T of effective attention has the value bias in it.
+        smoothing: the share of every row that is spread evenly over its keys; the authors' is
+            0.001.
+        objective: whose gradient, if it is among the measures; by default that of what the
+            model was trained for.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Clark et al. 2019, Section 6.
+    """
+    ...
+
+def importance(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+    pairs: bool = False,
+    max_length: int | None = None,
+    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
+    segment_ids: Literal['pair', 'zeros'] = 'pair',
+    lone_units: Literal['join', 'discard'] = 'join',
+    max_examples: int | None = None,
+    seed: int = 0,
+    objective: Objective | None = None,
+) -> xarray.Dataset:
+    """How much the loss depends on attention.
+
+    Settings are those of `headlight.studies.importance.settings.ImportanceSettings`.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
+            made already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first of encoder, decoder and cross-attention that
+            the model has, given the inputs; ``all`` looks at all of them in one pass.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else
+            what the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
+            et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
+            ends its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after so many.
+        seed: where segments are cut, and of everything else that is random.
+        objective: whose loss; by default what the model was trained for.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Clark et al. 2019, Section 3.2.
+    """
+    ...
+
+def ablation(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    bootstrap: int = 200,
+    seed: int = 0,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+    pairs: bool = False,
+    max_length: int | None = None,
+    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
+    segment_ids: Literal['pair', 'zeros'] = 'pair',
+    lone_units: Literal['join', 'discard'] = 'join',
+    max_examples: int | None = None,
+    by: Literal['head', 'layer'] | Iterable[Literal['head', 'layer']] = ('head', 'layer'),
+    columns: str | Path | Iterable[str | Path] | None = None,
+    label_column: str | Path | None = None,
+    class_names: str | Path | Iterable[str | Path] | None = None,
+    sentences: bool = True,
+    objective: Objective | None = None,
+) -> xarray.Dataset:
+    """What a model predicts without a head, or without the heads of a layer.
+
+    Settings are those of `headlight.studies.ablation.settings.AblationSettings`.
+
+    Args:
+        source: texts, as other studies read them (by default the sample corpus); for a
+            classifier labelled texts, as permutation reads them.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: where segments are cut, which words are hidden, and of the resampling.
+        kind: which attention; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the corpus; by default what its suffix or beginning says. For a classifier
+            one of those of permutation.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else
+            what the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
+            et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
+            ends its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after so many.
+        by: what is removed at once: each ``head``, all heads of each ``layer``.
+        columns: for a classifier: names of the columns or keys that hold a text, or two of a
+            pair; for a tagger the numbers, from 1, of the columns of word and tag. By default
+            the usual names, and the first and the last column.
+        label_column: for a classifier: name of the column or key that holds the label; by
+            default ``label``.
+        class_names: for a classifier: what the corpus calls the classes, in the order of the
+            model's outputs; by default the model's own names, or numbers from 0.
+        sentences: of a language model, keep for the heads without which predictions move most a
+            stretch of text around a prediction that moves most, for the report.
+        objective: which words a language model should predict; by default what it was trained
+            for.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Michel et al. 2019, Section 3; Kobayashi et al. 2020.
+    """
+    ...
+
+def identifiability(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+    pairs: bool = False,
+    max_length: int | None = None,
+    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
+    segment_ids: Literal['pair', 'zeros'] = 'pair',
+    lone_units: Literal['join', 'discard'] = 'join',
+    max_examples: int | None = None,
+    seed: int = 0,
+    query_block: int | None | Literal['auto'] = None,
+    value_bias: Literal['include', 'exclude'] = 'include',
+    sample: int = 2000,
+    per_head: bool = False,
+) -> xarray.Dataset:
+    """How much of attention is identifiable from the output.
+
+    Settings are those of `headlight.studies.identifiability.settings.IdentifiabilitySettings`.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
+            made already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first of encoder, decoder and cross-attention that
+            the model has, given the inputs; ``all`` looks at all of them in one pass.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else
+            what the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
+            et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
+            ends its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after so many.
+        seed: where segments are cut, and of everything else that is random.
+        query_block: compute attention for so many queries at a time, so that memory never holds
+            all weights of a layer; ``auto`` does so where it matters, 0 never. With gradients
+            or contributions all queries are one block.
+        value_bias: whether T has the value bias in it.
+        sample: points (length, correlation) that are kept for pictures.
+        per_head: a point is a head of a text, not a text with all heads, layers and cells
+            together; which of them Figure 1a of the paper has is not stated.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Brunner et al. 2020, Section 3.
+    """
+    ...
+
+def token_identity(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+    pairs: bool = False,
+    max_length: int | None = None,
+    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
+    segment_ids: Literal['pair', 'zeros'] = 'pair',
+    lone_units: Literal['join', 'discard'] = 'join',
+    max_examples: int | None = None,
+    seed: int = 0,
+    maps: Literal['naive', 'linear', 'mlp'] | Iterable[Literal['naive', 'linear', 'mlp']] = ('naive', 'linear', 'mlp'),
+    losses: Literal['cosine', 'l2'] | Iterable[Literal['cosine', 'l2']] = ('cosine', 'l2'),
+    solver: Literal['adam', 'ridge'] = 'adam',
+    target: Literal['input', 'previous_layer'] = 'input',
+    offsets: int | Iterable[int] = (0,),
+    fractions: float | Iterable[float] = (1.0,),
+    across: bool = False,
+    folds: int = 10,
+    training: MapTrainingSettings | Mapping[str, Any] = ...,
+    rate_search: Literal['each', 'shared'] = 'each',
+    ridges: float | Iterable[float] = (1e-09, 1e-08, 1e-07, 1e-06, 1e-05, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0),
+    embeddings: Literal['sum', 'output'] = 'output',
+    memory: int = 1073741824,
+    keep_maps: bool = False,
+    cache: Path | None = None,
+) -> xarray.Dataset:
+    """How well hidden tokens give away their input tokens.
+
+    Settings are those of `headlight.studies.token_identity.settings.TokenIdentitySettings`.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
+            made already; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: the hidden tokens of which stack; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else
+            what the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
+            et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
+            ends its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after so many.
+        seed: where segments are cut, and of everything else that is random.
+        maps: which maps: ``naive`` is the identity, ``linear`` a matrix, ``mlp`` two matrices
+            with a GELU between them.
+        losses: by which distances maps are trained, and the nearest neighbour is looked up.
+        solver: of linear maps: ``adam``, or ``ridge``, in closed form.
+        target: what is recovered: the ``input`` token, or the output of the ``previous_layer``
+            (for the lowest layer, the input).
+        offsets: recover the token at so many positions to the right; 0 is the token itself.
+        fractions: shares of the training sequences that are used.
+        across: also test the map of each layer on all of them.
+        folds: random splits into 70 % training, 15 % validation and 15 % test sequences.
+        training: how maps are trained.
+        rate_search: learning rates are compared for ``each`` map, or all maps share that which
+            is best for the highest layer and the first fold, as in the paper, which has one
+            rate for all layers.
+        ridges: multiples of the mean square of a feature that ridge regression tries.
+        embeddings: what counts as input: ``output``, what the first block is given, or ``sum``,
+            the sum of embeddings before it is normalised.
+        memory: bytes of hidden tokens above which they are kept in files, and bytes that maps
+            in training may take together.
+        keep_maps: write every map into ``maps`` of the run's folder.
+        cache: folder of hidden tokens and rates, in place of `folder`; studies of the same
+            tokens can share one.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Brunner et al. 2020, Section 4.
+    """
+    ...
+
+def dependency(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    invalid: Literal['refuse', 'skip'] = 'refuse',
+    unencodable: Literal['error', 'skip'] = 'error',
+    queries: Literal['mean', 'first', 'max'] = 'mean',
+    pooling: Literal['norms', 'vectors'] = 'norms',
+    max_length: int | None = None,
+    overflow: Literal['skip', 'truncate', 'error'] = 'skip',
+    measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
+    attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    value_bias: Literal['include', 'exclude'] = 'include',
+    bootstrap: int = 200,
+    seed: int = 0,
+    max_sentences: int | None = None,
+    relations: Literal['full', 'base'] = 'full',
+    possessive: Literal['clark', 'strict'] = 'clark',
+    offsets: Literal['notebook', 'strict'] = 'notebook',
+    sentences: bool = True,
+    objective: Objective | None = None,
+) -> xarray.Dataset:
+    """How well single heads find the governors of words.
+
+    Settings are those of `headlight.studies.dependency.settings.DependencySettings`.
+
+    Args:
+        source: a treebank (a path, a glob, an open treebank).
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first that the model has. Cross-attention goes
+            from one text to another, and a dependency is within one.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the files; by default what their suffix or beginning says.
+        invalid: what becomes of a sentence or document whose annotation is wrong: it is an
+            error (``refuse``), or left out and counted (``skip``).
+        unencodable: what becomes of a sentence or document with a word that the tokenizer
+            drops: it is an ``error``, or left out and counted (``skip``).
+        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
+            Section 4.1), ``first`` (their released code) or ``max``.
+        pooling: how norms are joined over the pieces of the attended word: the sum of the
+            ``norms``, or the norm of the summed ``vectors``.
+        max_length: tokens per sentence, special ones included; by default what the model takes,
+            at most 512.
+        overflow: what becomes of a longer sentence: it is left out and counted (``skip``), cut
+            (``truncate``), or an ``error``.
+        measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
+            is one row for each layer, at the place of its first head.
+        attribution: how contributions are computed, if they are among the measures.
+        value_bias: whether T of effective attention has the value bias in it.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+        max_sentences: stop after so many.
+        relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
+        possessive: for a possessor before *'s*, the prediction made for the *'s* counts
+            (``clark``), or the possessor's own, as for all other words (``strict``).
+        offsets: the distances of the baselines: −3 … 2, clipped to the sentence, as in the
+            authors' ``notebook``, or −5 … 5 without 0, where a place outside the sentence is no
+            prediction (``strict``).
+        sentences: keep for each relation a sentence in which its best head finds it, for the
+            report; leave it out where texts are private.
+        objective: the loss of which the ``gradient`` is taken, in a pass of its own; by default
+            that of what the model was trained for.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Clark et al. 2019, Section 4.2.
+    """
+    ...
+
+def coreference(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    invalid: Literal['refuse', 'skip'] = 'refuse',
+    unencodable: Literal['error', 'skip'] = 'error',
+    queries: Literal['mean', 'first', 'max'] = 'mean',
+    pooling: Literal['norms', 'vectors'] = 'norms',
+    measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
+    attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    value_bias: Literal['include', 'exclude'] = 'include',
+    bootstrap: int = 200,
+    seed: int = 0,
+    singletons: bool = False,
+    nested: Literal['include', 'exclude'] = 'include',
+    evaluated: Literal['resolvable', 'all'] = 'resolvable',
+    head_word: Literal['annotated', 'last'] = 'annotated',
+    sieves: Literal['string', 'head', 'agreement', 'anything'] | Iterable[Literal['string', 'head', 'agreement', 'anything']] = ('string', 'head', 'agreement', 'anything'),
+    head_match_otherwise: Literal['nothing', 'nearest'] = 'nothing',
+    max_documents: int | None = None,
+    max_length: int = 128,
+    overlap: int | None = None,
+    candidates: Literal['mentions', 'words'] = 'mentions',
+    preceding: bool = True,
+    sentences: bool = True,
+    objective: Objective | None = None,
+) -> xarray.Dataset:
+    """How well single heads find antecedents of mentions.
+
+    Settings are those of `headlight.studies.coreference.settings.CoreferenceSettings`.
+
+    Args:
+        source: documents with coreference (a path, a glob, open documents).
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first that the model has. Cross-attention goes
+            from one text to another, and an antecedent is in the same.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the files; by default what their suffix or beginning says.
+        invalid: what becomes of a sentence or document whose annotation is wrong: it is an
+            error (``refuse``), or left out and counted (``skip``).
+        unencodable: what becomes of a sentence or document with a word that the tokenizer
+            drops: it is an ``error``, or left out and counted (``skip``).
+        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
+            Section 4.1), ``first`` (their released code) or ``max``.
+        pooling: how norms are joined over the pieces of the attended word: the sum of the
+            ``norms``, or the norm of the summed ``vectors``.
+        measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
+            is one row for each layer, at the place of its first head.
+        attribution: how contributions are computed, if they are among the measures.
+        value_bias: whether T of effective attention has the value bias in it.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+        singletons: whether mentions that are alone in their chain may be picked; OntoNotes,
+            which the paper used, has none.
+        nested: whether a mention may be picked for one that it contains or that contains it:
+            ``include`` (*his* for *his wife*), or ``exclude``.
+        evaluated: mentions with an antecedent in the window (``resolvable``), or also those
+            whose antecedents are all outside, which nobody can get right (``all``).
+        head_word: the head word that the corpus gives, mostly by its parse (``annotated``), or
+            the ``last`` word of the mention.
+        sieves: the sieves of the rule-based baseline, in order.
+        head_match_otherwise: what the baseline *head match* picks where no head word matches:
+            ``nothing``, which is wrong, or the ``nearest`` mention.
+        max_documents: stop after so many.
+        max_length: tokens of a document or window at most, special ones included.
+        overlap: by default documents are cut off at the largest length, as in the paper; with a
+            number, the whole document is read in windows that share so many words, where each
+            mention is evaluated once, in the window that shows most of the text before it.
+        candidates: what a head may pick: the head words of other mentions (``mentions``, which
+            puts it on a par with the baselines), or all other ``words`` of the window.
+        preceding: pick only among what comes before the mention.
+        sentences: keep for each kind of mention a stretch of text in which the best head finds
+            antecedents, for the report; leave it out where texts are private.
+        objective: the loss of which the ``gradient`` is taken, in a pass of its own; by default
+            that of what the model was trained for.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Clark et al. 2019, Section 4.3.
+    """
+    ...
+
+def parser_probes(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    invalid: Literal['refuse', 'skip'] = 'refuse',
+    unencodable: Literal['error', 'skip'] = 'error',
+    queries: Literal['mean', 'first', 'max'] = 'mean',
+    pooling: Literal['norms', 'vectors'] = 'norms',
+    max_length: int | None = None,
+    overflow: Literal['skip', 'truncate', 'error'] = 'skip',
+    train: str | Path | None | Iterable[Sentence] = None,
+    word_vectors: str | Path | None = None,
+    max_sentences: int | None = None,
+    probes: Literal['right_branching', 'distances_and_words', 'random_attention_and_words', 'attention', 'attention_and_words'] | Iterable[Literal['right_branching', 'distances_and_words', 'random_attention_and_words', 'attention', 'attention_and_words']] = ('right_branching', 'distances_and_words', 'random_attention_and_words', 'attention', 'attention_and_words'),
+    measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
+    training: TrainingSettings | Mapping[str, Any] = ...,
+    seeds: int | Iterable[int] = (0,),
+    align_root: Literal['fixed', 'as_released'] = 'fixed',
+    bias: bool = True,
+    symmetry: Literal['max', 'mean'] = 'max',
+    control_seed: int = 0,
+    processes: int = 1,
+    vectors: WordVectors | None = None,
+) -> xarray.Dataset:
+    """How much of a parse the attention of all heads together knows.
+
+    Settings are those of `headlight.studies.parser_probes.settings.ParserProbeSettings`.
+
+    Args:
+        source: a treebank (a path, a glob, an open treebank).
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        format: of the files; by default what their suffix or beginning says.
+        invalid: what becomes of a sentence or document whose annotation is wrong: it is an
+            error (``refuse``), or left out and counted (``skip``).
+        unencodable: what becomes of a sentence or document with a word that the tokenizer
+            drops: it is an ``error``, or left out and counted (``skip``).
+        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
+            Section 4.1), ``first`` (their released code) or ``max``.
+        pooling: how norms are joined over the pieces of the attended word: the sum of the
+            ``norms``, or the norm of the summed ``vectors``.
+        max_length: tokens per sentence, special ones included; by default what the model takes,
+            at most 512.
+        overflow: what becomes of a longer sentence: it is left out and counted (``skip``), cut
+            (``truncate``), or an ``error``.
+        train: treebank to learn from; by default every tenth sentence of the source is parsed,
+            and the others are learned from.
+        word_vectors: file of word vectors; by default the input embeddings of the model.
+        max_sentences: of each treebank only so many.
+        probes: which probes.
+        measures: of what attention: ``weight``, ``norm``, ``effective``; one row for each.
+        training: how they are trained.
+        seeds: each probe is trained once for each; scores are over all of them together.
+        align_root: whether each candidate has its own word vector (``fixed``), or that of the
+            word after it, as in the authors' code (``as_released``).
+        bias: a weight for each head that words do not change, as in the authors' code.
+        symmetry: how UUAS joins the two directions of a pair.
+        control_seed: of the random weights of the control.
+        processes: probes that are trained at a time, each in one thread; what comes out does
+            not depend on it.
+        vectors: word vectors, in place of the path in the settings.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Clark et al. 2019, Section 5.
+    """
+    ...
+
+def alignment(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['cross'] = 'cross',
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    null: Literal['special', 'exclude'] | None = None,
+    unit: Literal['word', 'piece'] | None = None,
+    pooling: Literal['norms', 'vectors'] = 'norms',
+    similarity: SimilaritySettings | Mapping[str, Any] = ...,
+    bootstrap: int = 200,
+    seed: int = 0,
+    gold: str | Path | None = None,
+    gold_format: str | Path | None = None,
+    target: str | Path | None = None,
+    format: str | Path | None = None,
+    columns: str | Path | Iterable[str | Path] | None = None,
+    swap: bool = False,
+    measures: Literal['norm', 'weight', 'effective', 'gradient', 'smoothgrad', 'difference', 'similarity'] | Iterable[Literal['norm', 'weight', 'effective', 'gradient', 'smoothgrad', 'difference', 'similarity']] | None = None,
+    extractions: Literal['argmax', 'itermax', 'match', 'softmax', 'forward', 'reverse'] | Iterable[Literal['argmax', 'itermax', 'match', 'softmax', 'forward', 'reverse']] = ('argmax', 'itermax', 'match', 'softmax'),
+    inputs: InputMeasureSettings | Mapping[str, Any] = ...,
+    prefix: str | Path = '',
+    max_length: int | None = None,
+    max_pairs: int | None = None,
+) -> xarray.Dataset:
+    """How well cross-attention, gradients and predictions link the words of translations.
+
+    Settings are those of `headlight.studies.alignment.settings.AlignmentSettings`.
+
+    Args:
+        source: sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two
+            texts).
+        model: its name or folder, a loaded `Model` (for gradients and differences with its
+            language-model head), or a model of transformers in memory (then with
+            ``tokenizer=``); by default the embedded translator, from German to English.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: cross-attention, from the words of one text to those of another.
+        layers: which layers, from 0; by default all. Of an encoder: how many layers have run, 0
+            for embeddings.
+        batch_tokens: tokens in a batch, padding included.
+        null: whether special tokens of the source may win (``special``: the word then has no
+            link, as in Kobayashi et al.), or are left out (``exclude``); by default they may in
+            attention and not in gradients and differences, as published. Hidden states of
+            special tokens are never compared.
+        unit: what is linked. A ``word``: pieces are pooled first (sum over the pieces of a
+            source word and mean over those of a target word; of hidden states the mean), or
+            every ``piece``, and their words with them. By default words in translation models,
+            and pieces in encoders, as published.
+        pooling: of norms over the pieces of a source word: the sum of ``norms``, or the norm of
+            the summed ``vectors``.
+        similarity: how similarities of hidden states are computed and become links.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL).
+        gold_format: of that file; by default what it looks like.
+        target: file of the translations, if the source holds the sources alone, line for line.
+        format: of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``, ``tmx``); by default what
+            their suffix or beginning says.
+        columns: two names or numbers of columns, keys, or languages: of source and target.
+        swap: pairs and links are from target to source, and are exchanged first.
+        measures: by what words are linked: of cross-attention ``weight``, ``norm`` and
+            ``effective``, by layer and by head; of the whole model ``gradient``, ``smoothgrad``
+            and ``difference``, which cost as many more passes as a sentence has pieces; of an
+            encoder, which reads each sentence by itself, ``similarity`` alone. By default those
+            of cross-attention in translation models, and similarity in encoders.
+        extractions: how similarities become links; see headlight align.
+        inputs: how gradients and differences are computed.
+        prefix: what stands before every source, such as ``translate German to English:``.
+        max_length: tokens of a sentence, special ones included; by default what the model
+            takes. Longer pairs are refused.
+        max_pairs: stop after so many.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019.
+    """
+    ...
+
+def permutation(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    bootstrap: int = 200,
+    seed: int = 0,
+    format: str | Path | None = None,
+    columns: str | Path | Iterable[str | Path] | None = None,
+    label_column: str | Path | None = None,
+    class_names: str | Path | Iterable[str | Path] | None = None,
+    max_length: int | None = None,
+    max_examples: int | None = None,
+    changes: Literal['permuted', 'uniform', 'largest', 'random'] | Iterable[Literal['permuted', 'uniform', 'largest', 'random']] = ('permuted', 'uniform', 'largest', 'random'),
+    by: Literal['all', 'layer', 'head'] | Iterable[Literal['all', 'layer', 'head']] = ('all', 'layer'),
+    rows: Literal['all', 'first', 'last'] = 'all',
+    keep_special: bool = False,
+    shuffles: int = 10,
+    sample: int = 2000,
+) -> xarray.Dataset:
+    """How the predictions of a classifier change when its attention is permuted, uniform, or on one
+    token.
+
+    Settings are those of `headlight.studies.permutation.settings.PermutationSettings`.
+
+    Args:
+        source: labelled texts, or for a tagger, where the study takes one, sentences with tags
+            (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
+            words and tags).
+        model: a classifier: its name or folder, a `Model` that was loaded with
+            ``head="classification"``, or a model of transformers in memory (then with
+            ``tokenizer=``). The embedded model is none.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
+            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
+            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
+            the numbers, from 1, of the columns of word and tag. By default the usual names, and
+            the first and the last column.
+        label_column: name of the column or key that holds the label; by default ``label``.
+        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+            default the model's own names, or numbers from 0.
+        max_length: tokens per example, special ones included; by default what the model takes,
+            at most 512. Texts that are longer are cut.
+        max_examples: stop after so many.
+        changes: what attention is replaced by: its own weights ``permuted`` over the keys that
+            a query sees; ``uniform`` weights; all weight on the key that has the ``largest``,
+            or on a ``random`` one.
+        by: whose attention is replaced at once: of ``all`` layers that are looked at, of each
+            ``layer``, of each ``head``. Heads take many passes: those of ``layer`` once for
+            each.
+        rows: whose rows are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of
+            the ``last``.
+        keep_special: the weights of special tokens ([CLS], [SEP]) stay as they are, and only
+            the rest is moved.
+        shuffles: permutations of each text, of whose changes the median is taken.
+        sample: texts (largest weight, change) that are kept for pictures.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Jain and Wallace 2019, Section 4.2.1; Wiegreffe and Pinter 2019, Section 3.1.
+    """
+    ...
+
+def faithfulness(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    bootstrap: int = 200,
+    seed: int = 0,
+    format: str | Path | None = None,
+    columns: str | Path | Iterable[str | Path] | None = None,
+    label_column: str | Path | None = None,
+    class_names: str | Path | Iterable[str | Path] | None = None,
+    max_length: int | None = None,
+    max_examples: int | None = None,
+    measures: Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input', 'leave_one_out'] | Iterable[Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input', 'leave_one_out']] = ('weight', 'norm', 'effective', 'gradient_input', 'leave_one_out'),
+    rows: Literal['mean', 'first', 'last'] = 'mean',
+    attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    removals: Literal['mask', 'delete', 'attention'] | Iterable[Literal['mask', 'delete', 'attention']] = ('mask',),
+    random_orders: int = 5,
+) -> xarray.Dataset:
+    """How the predictions of a classifier change without the words that each measure calls important.
+
+    Settings are those of `headlight.studies.faithfulness.settings.FaithfulnessSettings`.
+
+    Args:
+        source: labelled texts, or for a tagger, where the study takes one, sentences with tags
+            (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
+            words and tags).
+        model: a classifier: its name or folder, a `Model` that was loaded with
+            ``head="classification"``, or a model of transformers in memory (then with
+            ``tokenizer=``). The embedded model is none.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
+            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
+            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
+            the numbers, from 1, of the columns of word and tag. By default the usual names, and
+            the first and the last column.
+        label_column: name of the column or key that holds the label; by default ``label``.
+        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+            default the model's own names, or numbers from 0.
+        max_length: tokens per example, special ones included; by default what the model takes,
+            at most 512. Texts that are longer are cut.
+        max_examples: stop after so many.
+        measures: by what words are ordered: of attention ``weight``, ``norm`` and
+            ``effective``; ``attribution``, what input tokens contribute to hidden ones, which
+            is slow; ``gradient_input``, the gradient of the probability times the embedding;
+            and ``leave_one_out``, what the probability loses without the word. A random order
+            stands beside them.
+        rows: which rows of attention speak for the text: the ``mean`` of all, that of the
+            ``first`` token ([CLS]), or of the ``last``.
+        attribution: how contributions are computed, if they are among the measures.
+        removals: how words are taken away: their pieces become the ``mask`` token, are left out
+            (``delete``), or cannot be attended to (``attention``).
+        random_orders: random orders of each text, over which the mean is taken.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: DeYoung et al. 2020; Serrano and Smith 2019.
+    """
+    ...
+
+def agreement(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    bootstrap: int = 200,
+    seed: int = 0,
+    format: str | Path | None = None,
+    columns: str | Path | Iterable[str | Path] | None = None,
+    label_column: str | Path | None = None,
+    class_names: str | Path | Iterable[str | Path] | None = None,
+    max_length: int | None = None,
+    max_examples: int | None = None,
+    measures: Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input', 'leave_one_out'] | Iterable[Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input', 'leave_one_out']] = ('weight', 'norm', 'effective', 'gradient_input', 'leave_one_out'),
+    rows: Literal['mean', 'first', 'last'] = 'mean',
+    attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    removal: Literal['mask', 'delete', 'attention'] = 'delete',
+    signed: bool = False,
+    top: float = 0.1,
+) -> xarray.Dataset:
+    """How far measures put the words of a text in the same order.
+
+    Settings are those of `headlight.studies.agreement.settings.AgreementSettings`.
+
+    Args:
+        source: labelled texts, or for a tagger, where the study takes one, sentences with tags
+            (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
+            words and tags).
+        model: a classifier: its name or folder, a `Model` that was loaded with
+            ``head="classification"``, or a model of transformers in memory (then with
+            ``tokenizer=``). The embedded model is none.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
+            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
+            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
+            the numbers, from 1, of the columns of word and tag. By default the usual names, and
+            the first and the last column.
+        label_column: name of the column or key that holds the label; by default ``label``.
+        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+            default the model's own names, or numbers from 0.
+        max_length: tokens per example, special ones included; by default what the model takes,
+            at most 512. Texts that are longer are cut.
+        max_examples: stop after so many.
+        measures: which measures are compared with each other: of attention ``weight``, ``norm``
+            and ``effective``; ``attribution``, what input tokens contribute to hidden ones,
+            which is slow; ``gradient_input``, the gradient of the probability times the
+            embedding; and ``leave_one_out``, how the probability changes without the word.
+            Random numbers stand beside them.
+        rows: which rows of attention speak for the text: the ``mean`` of all, that of the
+            ``first`` token ([CLS]), or of the ``last``.
+        attribution: how contributions are computed, if they are among the measures.
+        removal: how a word is left out: its pieces are left out (``delete``), become the
+            ``mask`` token, or cannot be attended to (``attention``).
+        signed: words that speak against the answer come last by gradients and leaving one out;
+            by default their sizes are compared, as attention has no sign (Jain and Wallace
+            2019).
+        top: the most important words, whose overlap is counted, are this share of the words of
+            a text, rounded up.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Jain and Wallace 2019, Section 4.1.
+    """
+    ...
+
+def instance_adversary(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 512,
+    bootstrap: int = 200,
+    seed: int = 0,
+    format: str | Path | None = None,
+    columns: str | Path | Iterable[str | Path] | None = None,
+    label_column: str | Path | None = None,
+    class_names: str | Path | Iterable[str | Path] | None = None,
+    max_length: int | None = None,
+    max_examples: int | None = 40,
+    by: Literal['all', 'layer', 'head'] | Iterable[Literal['all', 'layer', 'head']] = ('all',),
+    rows: Literal['all', 'first', 'last'] = 'all',
+    epsilon: float = 0.05,
+    margin: float = 0.01,
+    candidates: int = 5,
+    steps: int = 60,
+    learning_rate: float = 0.5,
+    patience: int | None | Literal['auto'] = 25,
+    take: Literal['best', 'last'] = 'best',
+    exact: Literal['corner', 'farthest', 'none'] = 'corner',
+    sample: int = 2000,
+) -> xarray.Dataset:
+    """How different attention can be, text by text, while a prediction stays nearly what it is.
+
+    Settings are those of `headlight.studies.instance_adversary.settings.InstanceAdversarySettings`.
+
+    Args:
+        source: labelled texts, or for a tagger, where the study takes one, sentences with tags
+            (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
+            words and tags).
+        model: a classifier: its name or folder, a `Model` that was loaded with
+            ``head="classification"``, or a model of transformers in memory (then with
+            ``tokenizer=``). The embedded model is none.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
+            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
+            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
+            the numbers, from 1, of the columns of word and tag. By default the usual names, and
+            the first and the last column.
+        label_column: name of the column or key that holds the label; by default ``label``.
+        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+            default the model's own names, or numbers from 0.
+        max_length: tokens per example, special ones included; by default what the model takes,
+            at most 512. Texts that are longer are cut.
+        max_examples: stop after so many.
+        by: whose attention is changed at once: of ``all`` layers that are looked at, of each
+            ``layer``, of each ``head``. Each of them is a search of its own.
+        rows: whose rows are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of
+            the ``last``.
+        epsilon: the total variation distance by which an answer may move.
+        margin: by which it may move during the search before that costs anything.
+        candidates: how many are looked for at once, of which the best counts.
+        steps: of Adam, at most.
+        learning_rate: its step size.
+        patience: a text is done when its loss has not fallen for so many steps; ``auto`` for
+            all steps.
+        take: the ``best`` attention of all steps, or that of the ``last``, as in the released
+            code.
+        exact: beside it, attention of which no output changes at all: for each row a ``corner``
+            that one linear program finds, the ``farthest`` that several find, or ``none``.
+        sample: texts (largest weight, divergences) that are kept for pictures.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Jain and Wallace 2019, Section 4.2.2; Brunner et al. 2020, Section 3.3.
+    """
+    ...
+
+def adversary(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    bootstrap: int = 200,
+    seed: int = 0,
+    format: str | Path | None = None,
+    columns: str | Path | Iterable[str | Path] | None = None,
+    label_column: str | Path | None = None,
+    class_names: str | Path | Iterable[str | Path] | None = None,
+    max_length: int | None = None,
+    max_examples: int | None = None,
+    start: str | Path | None = None,
+    held_out: str | Path | None = None,
+    heads: int | Iterable[int] | None = None,
+    rows: Literal['all', 'first', 'last'] = 'all',
+    keep_special: bool = False,
+    predictions: Literal['labels', 'tvd'] = 'labels',
+    distance: Literal['kl', 'jsd'] = 'kl',
+    lambdas: float | Iterable[float] = (0.0, 0.0001, 0.001, 0.01, 0.1, 1.0),
+    repeats: int = 3,
+    epochs: int = 3,
+    learning_rate: float = 5e-05,
+    batch_size: int = 32,
+    processes: int | None = None,
+    instances: str | Path | None = None,
+    keep_models: bool = False,
+) -> xarray.Dataset:
+    """Train models that predict as a classifier does, and attend otherwise.
+
+    Settings are those of `headlight.studies.adversary.settings.AdversarySettings`.
+
+    Args:
+        source: labelled texts, or for a tagger, where the study takes one, sentences with tags
+            (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
+            words and tags).
+        model: a classifier: its name or folder, a `Model` that was loaded with
+            ``head="classification"``, or a model of transformers in memory (then with
+            ``tokenizer=``). The embedded model is none.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
+            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
+            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
+            the numbers, from 1, of the columns of word and tag. By default the usual names, and
+            the first and the last column.
+        label_column: name of the column or key that holds the label; by default ``label``.
+        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+            default the model's own names, or numbers from 0.
+        max_length: tokens per example, special ones included; by default what the model takes,
+            at most 512. Texts that are longer are cut.
+        max_examples: stop after so many.
+        start: where students begin: name or folder of the checkpoint before fine-tuning, whose
+            head is then random; ``scratch``, random weights; or ``base``, the weights of the
+            model itself. It has to be named.
+        held_out: other texts, on which everything is measured; by default a fifth of the
+            source, drawn with the seed.
+        heads: which heads of these layers; by default all.
+        rows: whose attention counts: that of ``all`` tokens, of the ``first`` token ([CLS]) or
+            of the ``last``.
+        keep_special: special tokens ([CLS], [SEP]) do not count as keys; the rest of a row is
+            divided by its sum.
+        predictions: what keeps predictions near the model's: cross-entropy to its ``labels``,
+            or total variation (``tvd``).
+        distance: what keeps attention away from the model's: ``kl``, KL(student ‖ model), or
+            ``jsd``, which is bounded.
+        lambdas: the weights of that distance, a mean over rows and heads; 0 is always among
+            them.
+        repeats: students of each λ, which differ in their seed; as many are trained on the gold
+            labels.
+        epochs: passes over the training texts.
+        learning_rate: of AdamW at its highest, after a tenth of the steps; then it falls to 0.
+        batch_size: texts in a step.
+        processes: students that are trained at a time, each in one thread; by default as many
+            as there are cores, on an accelerator one. Each holds the model twice.
+        instances: the folder of a run of headlight instance-adversary on the same model, whose
+            texts are shown beside the students.
+        keep_models: save every student in ``models`` of the run's folder, for other studies.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Wiegreffe and Pinter 2019, Section 4; Yang, Section 4.2.
+    """
+    ...
+
+def guided(
+    source: Any,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    bootstrap: int = 200,
+    seed: int = 0,
+    format: str | Path | None = None,
+    columns: str | Path | Iterable[str | Path] | None = None,
+    label_column: str | Path | None = None,
+    class_names: str | Path | Iterable[str | Path] | None = None,
+    max_length: int | None = None,
+    max_examples: int | None = None,
+    measures: Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input'] | Iterable[Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input']] = ('weight', 'norm', 'effective', 'gradient_input'),
+    rows: Literal['mean', 'first', 'last'] = 'mean',
+    attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    also: str | Path | Iterable[str | Path] = (),
+    held_out: str | Path | None = None,
+    width: int = 128,
+    repeats: int = 3,
+    epochs: int = 10,
+    learning_rate: float = 0.001,
+    batch_size: int = 32,
+    processes: int | None = None,
+) -> xarray.Dataset:
+    """Give the attention of a classifier to models that look at every token alone.
+
+    Settings are those of `headlight.studies.guided.settings.GuidedSettings`.
+
+    Args:
+        source: labelled texts, or for a tagger, where the study takes one, sentences with tags
+            (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
+            words and tags).
+        model: a classifier: its name or folder, a `Model` that was loaded with
+            ``head="classification"``, or a model of transformers in memory (then with
+            ``tokenizer=``). The embedded model is none.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first that the model has.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: of the resampling.
+        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
+            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
+            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
+            the numbers, from 1, of the columns of word and tag. By default the usual names, and
+            the first and the last column.
+        label_column: name of the column or key that holds the label; by default ``label``.
+        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+            default the model's own names, or numbers from 0.
+        max_length: tokens per example, special ones included; by default what the model takes,
+            at most 512. Texts that are longer are cut.
+        max_examples: stop after so many.
+        measures: what of the model is given: of attention ``weight``, ``norm`` and
+            ``effective``; ``attribution``, what input tokens contribute to hidden ones, which
+            is slow; and ``gradient_input``, the gradient of the probability times the
+            embedding. Uniform and random attention, and one that is learnt, stand beside them.
+        rows: which rows of attention speak for the text: the ``mean`` of all, that of the
+            ``first`` token ([CLS]), or of the ``last``.
+        attribution: how contributions are computed, if they are among the measures.
+        also: further classifiers with the same tokenizer, whose weights are given: names or
+            folders, such as the students that `headlight adversary` has kept.
+        held_out: other texts, on which everything is measured; by default a fifth of the
+            source, drawn with the seed.
+        width: of the vectors of tokens.
+        repeats: models of each guide, which differ in their seed.
+        epochs: passes over the training texts.
+        learning_rate: of Adam at its highest, after a tenth of the steps; then it falls to 0.
+        batch_size: texts in a step.
+        processes: models that are trained at a time, each in one thread; by default as many as
+            there are cores.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Wiegreffe and Pinter 2019, Section 3.4.
+    """
+    ...

@@ -1,0 +1,22 @@
+"""All studies, each declared once beside its settings, in this package or in another.
+
+A study of another package is found by an entry point of the group ``headlight.studies``, whose name
+is that of the study and whose value its row, ``package.settings:STUDY``.  Nothing here needs torch.
+"""
+
+from headlight.catalogue.registry import GROUP, cannot_be_loaded, find_study, refused, studies
+from headlight.catalogue.sources import EMBEDDED_TRANSLATOR, SOURCES, Reads, SourceKind
+from headlight.catalogue.study import Study
+
+__all__ = [
+    "EMBEDDED_TRANSLATOR",
+    "GROUP",
+    "SOURCES",
+    "Reads",
+    "SourceKind",
+    "Study",
+    "cannot_be_loaded",
+    "find_study",
+    "refused",
+    "studies",
+]

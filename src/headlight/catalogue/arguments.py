@@ -1,0 +1,156 @@
+"""The function of a study: its arguments, its signature and its documentation, made of the row."""
+
+import inspect
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from headlight.catalogue.study import Study
+from headlight.files import Location
+from headlight.settings import CHOSEN, Settings, entries
+
+WIDTH = 100
+REQUIRED = inspect.Parameter.empty
+OWN = ("folder", "command", "progress")
+"""Arguments of ``run`` that a user says in other words, or not at all."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the function of a study.
+
+    Attributes:
+        name: of the parameter.
+        hint: the types that it takes.
+        default: what it is when it is not given; `REQUIRED` if it must be.
+        explanation: one or more sentences, without their full stop.
+    """
+
+    name: str
+    hint: Any
+    default: Any
+    explanation: str
+
+
+RUN = (
+    Argument(
+        "out",
+        str | Location | None,
+        None,
+        "a folder, which makes the run resumable and keeps result, report and tables",
+    ),
+    Argument("resume", bool, False, "go on with the run in `out`"),
+    Argument("overwrite", bool, False, "remove the run in `out` first"),
+    Argument(
+        "workers",
+        int | str | None,
+        None,
+        'processes that share the run: a number, ``"auto"``, ``"ray"`` or ``"ray://HOST:PORT"`` '
+        'for those of a cluster, or ``"join"`` for one of any number that were started elsewhere',
+    ),
+    Argument("progress", bool, True, "show a bar on standard error"),
+)
+"""What every study is told of its run."""
+
+
+def arguments(study: Study) -> list[Argument]:
+    """All arguments of the function of a study, the source first, and its settings last."""
+    source = study.source
+    return [
+        Argument("source", Any, None if source.has_sample else REQUIRED, source.explanation),
+        Argument("model", Any, None, source.model),
+        Argument("tokenizer", Any, None, "of a model that comes without one"),
+        *RUN,
+        *_settings_and_objects(study),
+    ]
+
+
+def objects(study: Study) -> dict[str, Argument]:
+    """What Python can hand to a study besides settings, such as an objective.
+
+    This imports the study, and so torch.
+    """
+    hints = get_type_hints(study.run)
+    said = entries(study.run.__doc__ or "", "Args")
+    return {
+        each.name: Argument(each.name, hints[each.name], each.default, said.get(each.name, ""))
+        for each in inspect.signature(study.run).parameters.values()
+        if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name not in OWN
+    }
+
+
+def signature(study: Study) -> inspect.Signature:
+    """The signature of its function."""
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter(
+            each.name, kinds[each.name != "source"], default=each.default, annotation=each.hint
+        )
+        for each in arguments(study)
+    ]
+    return inspect.Signature(parameters, return_annotation="xarray.Dataset")
+
+
+def documentation(study: Study) -> str:
+    """The docstring of its function."""
+    lines = [
+        line
+        for each in arguments(study)
+        for line in textwrap.wrap(
+            f"{each.name}: {each.explanation.rstrip('.')}.",
+            WIDTH - 8,
+            initial_indent=" " * 4,
+            subsequent_indent=" " * 8,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    ]
+    question = textwrap.wrap(f"{study.question[:1].upper()}{study.question[1:]}.", WIDTH - 4)
+    return "\n".join(
+        [
+            *question,
+            "",
+            f"Settings are those of `{study.settings.__module__}.{study.settings.__name__}`.",
+            "",
+            "Args:",
+            *lines,
+            "",
+            "Raises:",
+            "    HeadlightError: something is wrong with the request, the model, or what is read.",
+            "",
+            *textwrap.wrap(f"Source: {study.papers}.", WIDTH - 4, subsequent_indent="    "),
+        ]
+    )
+
+
+def _settings_and_objects(study: Study) -> Iterator[Argument]:
+    known, explained = objects(study), study.settings.explanations()
+    hints = study.settings.hints()
+    for each in fields(study.settings):
+        default = each.default_factory() if each.default_factory is not MISSING else each.default
+        hint = accepted(hints[each.name])
+        if (given := known.pop(each.name, None)) is not None:
+            hint = hint | given.hint
+        yield Argument(each.name, hint, default, explained[each.name])
+    yield from known.values()
+
+
+def accepted(hint: Any) -> Any:
+    """The types that a keyword takes for a field: any series for a tuple, mappings for settings."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        one = accepted(inner[0])
+        return one | Literal["auto"] if CHOSEN in inner else one
+    if origin in (Union, UnionType):
+        return Union[tuple(accepted(each) for each in inner)]  # noqa: UP007 - they are computed
+    if origin is tuple:
+        one = accepted(inner[0])
+        return one | Iterable[one]  # type: ignore[valid-type]
+    if hint is str:
+        return str | Path
+    if isinstance(hint, type) and issubclass(hint, Settings):
+        return hint | Mapping[str, Any]
+    return hint

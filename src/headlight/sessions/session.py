@@ -1,0 +1,124 @@
+"""The steps of a run: it is checked, shared among workers, measured, and written down."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+from headlight.analysis.folder import JOIN, RunFolder
+from headlight.capture import CapturedModel, load_model
+from headlight.capture.tensor_parallel import processes_of
+from headlight.catalogue import Study, find_study
+from headlight.passage_pages import check_can_be_read_again, write_pages
+from headlight.reports import write_configuration, write_report
+from headlight.sessions.configuration import configuration
+from headlight.settings import StudySettings
+from headlight.workers import (
+    at_home,
+    check_workers,
+    local_workers,
+    of_process,
+    on_cluster,
+    ray_workers,
+)
+
+
+def run_study(
+    study: Study,
+    source: Any,
+    settings: StudySettings,
+    model: CapturedModel,
+    folder: RunFolder,
+    *,
+    command: str | None = None,
+    progress: bool = True,
+    **objects: Any,
+) -> xarray.Dataset:
+    """Run a study, and write its report, tables and configuration beside its result.
+
+    Args:
+        study: which.
+        source: what it reads.
+        settings: of its own class.
+        model: the model.
+        folder: where everything is kept, if anywhere.
+        command: how it was asked for, for the record.
+        progress: show a bar on standard error.
+        objects: what its function ``run`` takes besides settings.
+
+    Raises:
+        HeadlightError: see the study.
+    """
+    check_workers(study, source, folder, list(objects))
+    if settings.pages:
+        check_can_be_read_again(source)
+    processes = processes_of(model.transformer)
+    progress = progress and not (processes is not None and processes.rank())
+    repeats = configuration(study, source, settings, model)
+    with of_process(study, folder, processes) as own, on_cluster(own), own.opened() as mine:
+        with _workers(study, repeats, mine, model, progress=progress):
+            result = study.run(
+                source, model, settings, folder=mine, command=command, progress=progress, **objects
+            )
+        if mine.place is not None:
+            has_pages = settings.pages is not None
+            pages = write_pages(result, source, settings, model, mine.place) if has_pages else {}
+            write_report(result, mine.place, repeats, pages)
+    return result
+
+
+def join_run(
+    configuration: Mapping[str, Any], folder: str, home: str, *, trust_remote_code: bool = False
+) -> None:
+    """Work on a run as one of its workers, in a process that knows nothing else of it.
+
+    Args:
+        configuration: what repeats the run, see `headlight.sessions.configuration`.
+        folder: of the run.
+        home: the working directory of the first process, from which paths are meant.
+        trust_remote_code: whether the user lets code run that comes with the model; no config file
+            says so.
+
+    Raises:
+        HeadlightError: see `run_study`.
+    """
+    given = dict(configuration)
+    study, source = find_study(given.pop("study")), given.pop("source", None)
+    model, tokenizer = given.pop("model", study.source.default_model), given.pop("tokenizer", None)
+    loading = {name: given.pop(name) for name in ("revision", "dtype") if name in given}
+    settings = study.settings.from_mapping(given)
+    with at_home(home):
+        loaded = load_model(
+            model,
+            tokenizer,
+            **loading,
+            trust_remote_code=trust_remote_code,
+            head=settings.required_head,
+            layers=settings.layers,
+        )
+        mine = RunFolder(path=folder, workers=JOIN)
+        run_study(study, source, settings, loaded, mine, progress=False)
+
+
+@contextmanager
+def _workers(
+    study: Study,
+    repeats: Mapping[str, Any],
+    folder: RunFolder,
+    model: CapturedModel,
+    *,
+    progress: bool,
+) -> Iterator[None]:
+    """Other processes at the run: those of a cluster until all is done, ours as the block lasts."""
+    if folder.shared and folder.place is not None:  # for those who join or ask how far it is
+        write_configuration(repeats, folder.place)
+    if folder.on_ray:
+        trust = model.trust_remote_code
+        home, place = str(Path.cwd()), str(folder.place)
+        join = partial(join_run, repeats, place, home, trust_remote_code=trust)
+        ray_workers(join, folder, show=progress)
+    with local_workers(study, repeats, folder, model):
+        yield

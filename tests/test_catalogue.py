@@ -1,0 +1,146 @@
+"""What is made of the rows of studies: functions, what editors know of them, free names."""
+
+import inspect
+import re
+import runpy
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import headlight
+from headlight.catalogue import Study, registry, studies
+from headlight.cli import app
+from headlight.errors import HeadlightWarning, UsageError
+from headlight.settings import entries
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ["source", "model", "tokenizer", "out", "resume", "overwrite", "workers", "progress"]
+
+
+@pytest.mark.parametrize("name", studies())
+def test_a_function_has_a_parameter_for_each_setting_and_explains_it(name: str) -> None:
+    function, settings = getattr(headlight, name), studies()[name].settings
+    parameters = inspect.signature(function).parameters
+    assert list(parameters)[: len(SHARED)] == SHARED
+    assert set(settings.hints()) <= set(parameters)
+    explained = entries(function.__doc__, "Args")
+    assert list(explained) == list(parameters)
+    assert all(explained.values())
+    assert {each: parameters[each].default for each in settings.hints()} == vars(settings())
+
+
+@pytest.mark.parametrize("name", studies())
+def test_the_smallest_settings_are_settings(name: str) -> None:
+    study = studies()[name]
+    assert study.settings.from_mapping(study.smallest)
+    assert all(len(example) == 2 for example in study.examples)
+
+
+def test_a_function_is_found_again_where_it_says_that_it_is() -> None:
+    found = getattr(import_module(headlight.norms.__module__), headlight.norms.__qualname__)
+    assert found is headlight.norms  # as it is looked up in another process
+
+
+def test_a_source_that_must_be_named() -> None:
+    with pytest.raises(TypeError, match="'source'"):
+        headlight.dependency()
+
+
+def test_editors_read_what_the_catalogue_says() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "stubs.py"))
+    assert script["STUB"].read_text(encoding="utf-8") == script["stub"](), "run scripts/stubs.py"
+
+
+USED = """
+import headlight
+
+headlight.survey("corpus.txt", max_examples=3, layers=range(2), measures=["weight"])
+headlight.dependency("trees.conllu", offsets="strict")
+"""
+REFUSED = {
+    'headlight.survey("corpus.txt", max_exampels=3)': 'Unexpected keyword argument "max_exampels"',
+    'headlight.survey("corpus.txt", max_examples="many")': 'has incompatible type "str"',
+    'headlight.survey("corpus.txt", overflow="spill")': "has incompatible type",
+    "headlight.dependency()": 'Missing positional argument "source"',
+}
+
+
+def test_a_type_checker_knows_every_setting(tmp_path: Path) -> None:
+    """With the file for editors alone, beside nothing that it imports."""
+    pytest.importorskip("mypy")
+    (tmp_path / "headlight").mkdir()
+    stub = ROOT / "src" / "headlight" / "__init__.pyi"
+    (tmp_path / "headlight" / stub.name).write_bytes(stub.read_bytes())
+    (tmp_path / "user.py").write_text("\n".join([USED, *REFUSED]))
+    options = ["--strict", "--ignore-missing-imports", "--follow-imports=silent"]
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "--config-file=", "user.py"],
+        cwd=tmp_path,
+        env={"MYPYPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = re.findall(r"^user.py:(\d+): error: (.*)$", checked.stdout, re.MULTILINE)
+    first = len(USED.splitlines()) + 1
+    assert [int(number) for number, _ in lines] == list(range(first, first + len(REFUSED)))
+    for (_, said), expected in zip(lines, REFUSED.values(), strict=True):
+        assert expected in said
+
+
+# Studies of other packages that cannot be had
+
+
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch):
+    """Declares entry points, until the test is over."""
+
+    def declare(**values: str) -> None:
+        entries = [EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
+        monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+        registry._found.cache_clear()
+
+    yield declare
+    monkeypatch.undo()
+    registry._found.cache_clear()
+
+
+def test_a_study_that_cannot_be_loaded_is_refused_in_a_sentence(declared) -> None:
+    declared(broken="no_such_package.settings:STUDY")
+    assert "broken" not in studies()
+    assert next(iter(studies())) == "survey"
+    with pytest.raises(UsageError, match=r"broken .* cannot be loaded \(ModuleNotFoundError"):
+        _ = headlight.broken
+    assert "broken" not in dir(headlight)
+
+
+def test_what_is_no_study_of_its_name_is_refused(declared) -> None:
+    declared(other="headlight.studies.norms.settings:STUDY", text="json:dumps")
+    for name in ("other", "text"):
+        with pytest.raises(UsageError, match="is no study of that name"):
+            registry.find_study(name)
+
+
+@pytest.mark.parametrize("name", ["load", "open", "corpora", "read", "is valid", "_private"])
+def test_a_name_that_is_taken_or_cannot_be_had_is_refused(declared, name: str) -> None:
+    declared(**{name: "headlight.studies.norms.settings:STUDY"})
+    assert name not in studies()
+    with pytest.raises(UsageError, match=r"name is taken; rename it|a name that no function"):
+        registry.find_study(name)
+
+
+def test_a_study_of_ours_stays_where_another_has_its_name(declared) -> None:
+    declared(norms="json:dumps")
+    with pytest.warns(HeadlightWarning, match="norms .* is left out, since its name is taken"):
+        found = registry.find_study("norms")
+    assert isinstance(found, Study)
+    assert found.is_ours
+
+
+def test_names_that_are_taken_are_those_of_the_root_and_of_commands() -> None:
+    commands = {*get_command(app).commands} - {each.command for each in studies().values()}
+    assert {*headlight.__all__, *commands} - {*studies()} == registry.TAKEN
