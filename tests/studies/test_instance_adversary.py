@@ -10,13 +10,14 @@ import torch
 
 import headlight
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified, Readout, plan_classifier_study
+from headlight.analysis.classifier_plan import Classified, Readout
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.adversaries import AdversarySearch
 from headlight.studies.instance_adversary.observer import InstanceObserver
 from headlight.studies.instance_adversary.search import InstanceSearch
 from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
+from headlight.studies.instance_adversary.study import InstanceAdversaryStudy
 from studies.models import model
 from studies.test_permutation import classifier, labelled, tagged
 
@@ -43,12 +44,10 @@ def calm(made: CapturedModel) -> CapturedModel:
 
 def observed(made: CapturedModel, data: Any, **settings: Any) -> tuple[InstanceObserver, Any]:
     asked = InstanceAdversarySettings(**{"bootstrap": 0, **settings})
-    plan, classes = plan_classifier_study("instance_adversary", "", data, made, asked)
-    examples: list[Classified] = list(plan.examples)
+    study = InstanceAdversaryStudy(data, made, asked)
+    examples: list[Classified] = list(study.plan.examples)
     batch = made.collate(examples)
-    count = len(classes.names) if classes.task == "sequence" else 0
-    observer = InstanceObserver(made, batch, examples, plan.sites, asked, count)
-    return observer, (batch, examples, plan.sites)
+    return study.observe(batch, examples), (batch, examples, study.plan.sites)
 
 
 @pytest.mark.parametrize("head", [None, 1])

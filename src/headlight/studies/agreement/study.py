@@ -1,77 +1,174 @@
 """How far measures agree on which words matter (Jain and Wallace 2019, Section 4.1)."""
 
 from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
 
+import numpy as np
 import xarray
+from jaxtyping import Float64, Int64
 
-from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
-from headlight.analysis.erasure import check_removals
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import Pass
-from headlight.analysis.runner import run_study
-from headlight.capture import CapturedModel
+from headlight.analysis.classifier_plan import Classified, by_answer
+from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
+from headlight.analysis.erasure import Answers, Importance, check_removals
+from headlight.analysis.importance import by_word, left_out, random_source, token_importance
+from headlight.analysis.settings import RANDOM
+from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.run import State
-from headlight.studies.agreement.observer import AgreementObserver
-from headlight.studies.agreement.result import dataset
+from headlight.measures.agreement import kendall, top_number, top_overlap
+from headlight.reduce import Histogram, Tally
 from headlight.studies.agreement.settings import AgreementSettings
 
+STATISTICS = ("tau", "square", "significant", "overlap", "missing")
+"""Of a text and two measures; ``missing`` is 1 where there is no correlation."""
 
-def run(
-    source: LabelledSource,
-    model: CapturedModel,
-    settings: AgreementSettings | None = None,
-    *,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+EDGES = tuple(step / 10 for step in range(-10, 11))
+"""Of the bins of τ."""
+
+MEANS = {
+    "tau": Variable("Kendall's τ of two measures, mean over texts", interval=True),
+    "significant": Variable("share of texts whose τ is significant at 0.05", interval=True),
+    "overlap": Variable(
+        "share of the most important words that both measures name, mean over texts", interval=True
+    ),
+}
+VARIABLES = long_names(
+    {
+        **MEANS,
+        "tau_deviation": Variable("standard deviation of τ over texts"),
+        "undefined": Variable("texts without a τ: of one word, or all words alike", "count"),
+        "texts": Variable("texts", "count"),
+        "histogram": Variable("texts by their τ", "count"),
+    },
+    by={"": "", "answer_": ", by the class of the answer"},
+)
+
+Pairs = Float64[np.ndarray, "group pair *_"]
+
+
+class AgreementStudy(ClassifierStudy[AgreementSettings]):
     """How far measures put the words of a text in the same order.
 
     Kendall's τ of each two measures on each text, and the overlap of the words that both call most
     important; their means over texts, over all and by the class of the answer.  This describes
-    measures, and does not tell which of them is right.  Memory does not grow with the corpus.
+    measures, and does not tell which of them is right.
 
-    Args:
-        source: see `headlight.analysis.classifier_plan.LabelledSource`.
-        model: a classifier of texts.
-        settings: see `AgreementSettings`.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        Over ``measure`` and ``other`` (with ``random``): ``tau`` with its ``tau_deviation`` over
-        texts, the share that is ``significant``, the ``overlap``, all with their intervals,
-        ``undefined``, how many texts have no τ, and the ``histogram`` of τ by ``bin``; the same by
-        ``answer`` with the prefix ``answer_``.
-
-    Raises:
-        MissingHeadError: the model is no classifier.
-        UsageError: it is a tagger, words cannot be left out so, or something else does not fit.
-        CorpusError: the corpus cannot be read, holds no text, or a label is none of the classes.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
-        CaptureError: an answer is not finite.
-        RunError: the run in the folder is of another model, corpus or setting.
+    Its result has, over ``measure`` and ``other`` (with ``random``): ``tau`` with its
+    ``tau_deviation`` over texts, the share that is ``significant``, the ``overlap``, all with their
+    intervals, ``undefined``, how many texts have no τ, and the ``histogram`` of τ by ``bin``; the
+    same by ``answer`` with the prefix ``answer_``.
 
     Source: Jain and Wallace (2019), Section 4.1, Table 2 and Figures 2 to 5.
     """
-    settings = settings or AgreementSettings()
+
+    name = "agreement"
     title = "Which measures agree on the words that matter"
-    plan, classes = plan_classifier_study("agreement", title, source, model, settings)
-    if classes.task == "token":
-        raise UsageError(
-            f"{model.name} answers for every word, and measures are compared for one answer; give "
-            "a classifier of texts."
+    settings_class = AgreementSettings
+
+    def check(self) -> None:
+        """A tagger is refused, and so is a way to leave words out that the model does not have."""
+        if self.classes.task == "token":
+            raise UsageError(
+                f"{self.model.name} answers for every word, and measures are compared for one "
+                "answer; give a classifier of texts."
+            )
+        check_removals(self.model, self.classes, (self.settings.removal,))
+
+    def observe(self, batch: Batch, examples: Sequence[Classified]) -> "AgreementObserver":
+        """Compares all measures with each other, text by text."""
+        return AgreementObserver(self, batch, examples)
+
+    def dataset(self, tally: Tally) -> xarray.Dataset:
+        """Means over texts, as symmetric matrices of measures."""
+        seen = tally.compute()
+        values: dict[str, Pairs] = {}
+        for bound, statistic in BOUNDS.items():
+            means = seen["agreement"][statistic]
+            rows = {name: means[:, at] for at, name in enumerate(STATISTICS)}
+            values |= {f"{name}{bound}": rows[name] for name in MEANS}
+            if not bound:
+                values["tau_deviation"] = np.sqrt((rows["square"] - rows["tau"] ** 2).clip(0))
+        missing = STATISTICS.index("missing")
+        share, number = (seen["agreement"][name][:, missing] for name in ("mean", "count"))
+        values["undefined"] = np.round(np.nan_to_num(share) * number)
+        values["histogram"] = seen["histogram"]["counts"]
+        texts, compared = number[:, 0], self.settings.compared
+        variables: dict[str, Any] = {"texts": ((), texts[0]), "answer_texts": ("answer", texts[1:])}
+        for name, cells in values.items():
+            axes = ("measure", "other", *(("bin",) if name == "histogram" else ()))
+            square = _square(cells, len(compared))
+            variables[name] = (axes, square[0])
+            variables[f"answer_{name}"] = (("answer", *axes), square[1:])
+        coordinates = {
+            "measure": list(compared),
+            "other": list(compared),
+            "answer": list(self.classes.names),
+            "bin": np.convolve(EDGES, [0.5, 0.5], "valid"),
+        }
+        return described(variables, coordinates, VARIABLES)
+
+
+run = AgreementStudy.run
+
+
+class AgreementObserver(ClassifierObserver[AgreementSettings]):
+    """Compares all measures with each other, text by text."""
+
+    def tally(self) -> Tally:
+        """Statistics of each text, over all texts and over those of each answer."""
+        settings = self._settings
+        answers = Answers(self._model, self._examples, settings.removal, settings.batch_tokens)
+        known = self._importance(answers)
+        rows = np.array(
+            [
+                self._compare([known[name][text] for name in settings.compared])
+                for text in range(len(self._examples))
+            ]
         )
-    check_removals(model, classes, (settings.removal,))
-    names = classes.names
+        grouped = by_answer(rows, self._chosen(answers), self._classes)
+        histogram = Histogram(EDGES, (1 + self._classes, rows.shape[-1]))
+        histogram.update(grouped[:, :, STATISTICS.index("tau")])
+        return Tally({"agreement": self._resampled(grouped), "histogram": histogram})
 
-    def observer(_: Pass, batch: Batch, examples: Sequence[Classified]) -> AgreementObserver:
-        return AgreementObserver(model, batch, examples, plan.sites, settings, len(names))
+    def _importance(self, answers: Answers) -> dict[str, list[Importance]]:
+        """Of each word of each text by each measure; sizes, if signs are not asked for."""
+        settings = self._settings
+        tokens = token_importance(
+            self._model, self._batch, self._texts, self._sites, settings, self._readout
+        )
+        known = {name: by_word(values, self._examples) for name, values in tokens.items()}
+        if "leave_one_out" in settings.measures:
+            known["leave_one_out"] = left_out(answers, self._examples)
+        if not settings.signed:
+            known = {name: [np.abs(each) for each in values] for name, values in known.items()}
+        known[RANDOM] = [
+            random_source(settings.seed, stream).random(max(example.words) + 1)
+            for stream, example in zip(self._texts.streams, self._examples, strict=True)
+        ]
+        return known
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        return dataset(state.tally, settings.compared, names)
+    def _compare(self, measures: Sequence[Importance]) -> Float64[np.ndarray, "statistic pair"]:
+        """One text: all pairs of measures."""
+        number = top_number(len(measures[0]), self._settings.top)
+        pairs = []
+        for first, second in combinations(measures, 2):
+            same = kendall(first, second)
+            overlap = top_overlap(first, second, number)
+            missing = float(np.isnan(same.tau))
+            pairs.append([same.tau, same.tau**2, same.significant, overlap, missing])
+        return np.array(pairs).T
 
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+    def _chosen(self, answers: Answers) -> Int64[np.ndarray, " text"]:
+        """The class that the model chooses for each text."""
+        texts = range(len(self._examples))
+        answers.ask((text, frozenset()) for text in texts)
+        return np.array([int(answers.without(text, frozenset()).argmax()) for text in texts])
+
+
+def _square(cells: Pairs, size: int) -> Float64[np.ndarray, "group measure other *_"]:
+    """Pairs as a symmetric matrix, NaN where a measure meets itself."""
+    square = np.full((len(cells), size, size, *cells.shape[2:]), np.nan)
+    for at, (first, second) in enumerate(combinations(range(size), 2)):
+        square[:, first, second] = square[:, second, first] = cells[:, at]
+    return square

@@ -44,6 +44,7 @@ STUDY = Study(
     ),
     papers="DeYoung et al. 2020; Serrano and Smith 2019",
     reads="labelled",
+    taggers=True,
     settings=FaithfulnessSettings,
     examples=(
         ("reviews.tsv --model ./my-classifier --max-examples 200", ""),

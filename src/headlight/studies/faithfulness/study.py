@@ -1,71 +1,200 @@
-"""What a classifier's answer loses with important words (DeYoung et al. 2020)."""
+"""Effect of removing important words on predictions (DeYoung et al. 2020)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import xarray
+from jaxtyping import Float64
 
-from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
-from headlight.analysis.erasure import check_removals
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import Pass
-from headlight.analysis.runner import run_study
-from headlight.capture import CapturedModel
+from headlight.analysis.classifier_plan import Classified
+from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
+from headlight.analysis.erasure import (
+    Answers,
+    Importance,
+    Order,
+    Probabilities,
+    Words,
+    check_removals,
+)
+from headlight.analysis.importance import by_word, left_out, random_source, token_importance
+from headlight.analysis.settings import RANDOM
+from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.encode.batch import Batch
-from headlight.run import State
-from headlight.studies.faithfulness.observer import FaithfulnessObserver
-from headlight.studies.faithfulness.result import dataset
+from headlight.reduce import Tally
+from headlight.studies.faithfulness.metrics import SHARES, STEPS, TOTALS, metrics, parts, removals
 from headlight.studies.faithfulness.settings import FaithfulnessSettings
 
+LEFT_OUT = "leave_one_out"
 
-def run(
-    source: LabelledSource,
-    model: CapturedModel,
-    settings: FaithfulnessSettings | None = None,
-    *,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+MEANINGS = {
+    "comprehensiveness": "p lost without the most important words, mean over shares",
+    "sufficiency": "p lost with the most important words alone, mean over shares",
+    "deletion": "area under p as the most important words are taken away",
+    "insertion": "area under p as the most important words are given",
+    "first_flip": "share of answers that change without the most important word",
+    "share_to_flip": "share of the words without which the answer changes, 1 if it never does",
+    "share_comprehensiveness": "p lost without a share of the words, the most important",
+    "share_sufficiency": "p lost with a share of the words alone, the most important",
+    "deletion_curve": "p without a share of the words, the most important",
+    "insertion_curve": "p with a share of the words alone, the most important",
+    "own_accuracy": "share of answers that are right",
+}
+"""p is the probability of the class of the whole text."""
+
+VARIABLES = long_names(
+    {name: Variable(meaning, interval=True) for name, meaning in MEANINGS.items()}
+)
+
+_CURVES = {
+    "comprehensiveness": ("share_comprehensiveness", "share"),
+    "sufficiency": ("share_sufficiency", "share"),
+    "deletion": ("deletion_curve", "step"),
+    "insertion": ("insertion_curve", "step"),
+}
+
+
+class FaithfulnessStudy(ClassifierStudy[FaithfulnessSettings]):
     """What the probability of a classifier's answer loses with the words that matter by a measure.
 
     Each measure puts the words of a text in an order.  Words are then taken away, the most
     important first, or all but the most important, and the model reads what is left.  The same
-    words of a text are taken away once for all measures.  Memory does not grow with the corpus.
+    words of a text are taken away once for all measures.  Of a tagger all numbers are means over
+    the words of a sentence, for each of which p is that of its own class.
 
-    Args:
-        source: see `headlight.analysis.classifier_plan.LabelledSource`.
-        model: a classifier of texts or of tokens; of the latter all numbers are means over the
-            words of a sentence, for each of which p is that of its own class.
-        settings: see `FaithfulnessSettings`.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        Over ``measure`` (with ``random``, the mean over random orders) and ``removal``:
-        ``comprehensiveness`` and ``sufficiency``, also by ``share``, the areas ``deletion`` and
-        ``insertion`` with their curves by ``step``, ``first_flip`` and ``share_to_flip``, all with
-        their intervals.  `headlight.studies.faithfulness.metrics` defines them.
-
-    Raises:
-        MissingHeadError: the model is no classifier.
-        UsageError: words cannot be taken away so, or something else does not fit.
-        CorpusError: the corpus cannot be read, holds no text, or a label is none of the classes.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
-        CaptureError: an answer is not finite.
-        RunError: the run in the folder is of another model, corpus or setting.
+    Its result has, over ``measure`` (with ``random``, the mean over random orders) and ``removal``:
+    ``comprehensiveness`` and ``sufficiency``, also by ``share``, the areas ``deletion`` and
+    ``insertion`` with their curves by ``step``, ``first_flip`` and ``share_to_flip``, all with
+    their intervals.  `headlight.studies.faithfulness.metrics` defines them.
 
     Source: DeYoung et al. (2020), Section 4; Petsiuk et al. (2018); Serrano and Smith (2019).
     """
-    settings = settings or FaithfulnessSettings()
+
+    name = "faithfulness"
     title = "What answers lose with important words"
-    plan, classes = plan_classifier_study("faithfulness", title, source, model, settings)
-    check_removals(model, classes, settings.removals)
+    settings_class = FaithfulnessSettings
 
-    def observer(_: Pass, batch: Batch, examples: Sequence[Classified]) -> FaithfulnessObserver:
-        return FaithfulnessObserver(model, batch, examples, plan.sites, settings)
+    def check(self) -> None:
+        """Ways to take words away that the model does not have are refused."""
+        check_removals(self.model, self.classes, self.settings.removals)
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        return dataset(state.tally, settings)
+    def observe(self, batch: Batch, examples: Sequence[Classified]) -> "FaithfulnessObserver":
+        """Runs the model without words, in the order of each measure."""
+        return FaithfulnessObserver(self, batch, examples)
 
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+    def dataset(self, tally: Tally) -> xarray.Dataset:
+        """Means over texts, by measure and by the way words are taken away."""
+        found = tally.compute()
+        axes = ("measure", "removal")
+        variables: dict[str, Any] = {}
+        for bound, statistic in BOUNDS.items():
+            numbers = parts(found["metrics"][statistic])
+            totals = numbers.pop("totals")
+            variables |= {
+                f"{name}{bound}": (axes, totals[..., at]) for at, name in enumerate(TOTALS)
+            }
+            for name, values in numbers.items():
+                called, over = _CURVES[name]
+                variables[f"{called}{bound}"] = ((*axes, over), values)
+            variables[f"own_accuracy{bound}"] = ((), found["accuracy"][statistic])
+        coordinates = {
+            "measure": list(self.settings.orders),
+            "removal": list(self.settings.removals),
+            "share": list(SHARES),
+            "step": list(STEPS),
+        }
+        return described(variables, coordinates, VARIABLES)
+
+
+run = FaithfulnessStudy.run
+
+
+class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
+    """Runs the model on a batch as it is, and without words, in the order of each measure."""
+
+    def tally(self) -> Tally:
+        """All metrics of each text, by measure and by the way words are taken away."""
+        settings = self._settings
+        tokens = token_importance(
+            self._model, self._batch, self._texts, self._sites, settings, self._readout
+        )
+        known = {name: by_word(values, self._examples) for name, values in tokens.items()}
+        rows, right = [], np.zeros(0)
+        for removal in settings.removals:
+            answers = Answers(self._model, self._examples, removal, settings.batch_tokens)
+            rows.append(self._of_removal(answers, known))
+            right = self._right(answers)
+        return Tally(
+            {
+                "metrics": self._resampled(np.stack(rows, 2)),
+                "accuracy": self._resampled(right),
+            }
+        )
+
+    def _of_removal(
+        self, answers: Answers, known: dict[str, list[Importance]]
+    ) -> Float64[np.ndarray, "text measure number"]:
+        if LEFT_OUT in self._settings.measures:
+            known = {**known, LEFT_OUT: left_out(answers, self._examples)}
+        orders: dict[str, list[list[Order]]] = {
+            name: [[_order(each)] for each in known[name]] for name in self._settings.measures
+        }
+        orders[RANDOM] = self._random_orders()
+        answers.ask(
+            (text, words)
+            for by_text in orders.values()
+            for text, own in enumerate(by_text)
+            for order in own
+            for words in removals(order)
+        )
+        return np.array(
+            [
+                [self._mean(answers, text, orders[name][text]) for name in self._settings.orders]
+                for text in range(len(self._examples))
+            ]
+        )
+
+    def _mean(
+        self, answers: Answers, text: int, orders: Sequence[Order]
+    ) -> Float64[np.ndarray, " number"]:
+        """The metrics of a text, over some orders of it, and over all of its answers."""
+        rows = [
+            metrics(order, answer)
+            for order in orders
+            for answer in _answers(answers, text, len(self._examples[text].labels))
+        ]
+        mean: Float64[np.ndarray, " number"] = np.mean(rows, axis=0)
+        return mean
+
+    def _random_orders(self) -> list[list[Order]]:
+        """Orders that depend on nothing but the text and the seed."""
+        found = []
+        for stream, example in zip(self._texts.streams, self._examples, strict=True):
+            random = random_source(self._settings.seed, stream)
+            words = max(example.words) + 1
+            orders = [random.permutation(words) for _ in range(self._settings.random_orders)]
+            found.append(orders)
+        return found
+
+    def _right(self, answers: Answers) -> Float64[np.ndarray, " text"]:
+        """The share of the answers to each whole text that are right."""
+        return np.array(
+            [
+                (answers.without(text, frozenset()).argmax(-1) == np.array(example.labels)).mean()
+                for text, example in enumerate(self._examples)
+            ]
+        )
+
+
+def _answers(
+    answers: Answers, text: int, number: int
+) -> Iterator[Callable[[Words], Probabilities]]:
+    """For each answer to a text, what becomes of it without some words."""
+    for at in range(number):
+        yield lambda words, at=at: answers.without(text, words)[at]  # type: ignore[misc]
+
+
+def _order(importance: Importance) -> Order:
+    """The most important word first; of equal ones that which comes first in the text."""
+    order: Order = np.argsort(-importance, kind="stable")
+    return order

@@ -7,13 +7,12 @@ import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified, Outputs, Readout, by_answer
+from headlight.analysis.classifier_plan import Classified, Outputs, by_answer
+from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.places import ByPlace, Place, mean_largest, places_of, taking_part
 from headlight.analysis.positions import array
 from headlight.capture import (
     AttentionSite,
-    CapturedModel,
     LayerRecord,
     Replacements,
     attention_replaced,
@@ -21,7 +20,7 @@ from headlight.capture import (
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import AdversarySearch
-from headlight.reduce import ResampledMean, Sample, Tally
+from headlight.reduce import Sample, Tally
 from headlight.studies.instance_adversary.exact import exact_rows
 from headlight.studies.instance_adversary.search import Free, InstanceSearch
 from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
@@ -41,34 +40,18 @@ SPREAD = 3.0
 PerHead = Float64[np.ndarray, "batch head"]
 
 
-class InstanceObserver:
-    """Runs the model on a batch as it is, and then again and again while attention changes.
-
-    Args:
-        model: A classifier.
-        batch: What it reads.
-        examples: The same, with their classes.
-        sites: The layers whose attention is changed.
-        settings: What is asked.
-        classes: How many there are; 0 of a tagger, whose texts have many answers.
-    """
+class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
+    """Runs the model on a batch as it is, and then again and again while attention changes."""
 
     def __init__(
         self,
-        model: CapturedModel,
+        study: ClassifierStudy[InstanceAdversarySettings],
         batch: Batch,
         examples: Sequence[Classified],
-        sites: Sequence[AttentionSite],
-        settings: InstanceAdversarySettings,
-        classes: int,
     ) -> None:
-        self._model = model
-        self._batch = batch
-        self._sites = sites
-        self._settings = settings
-        self._classes = classes
-        self._texts = Texts.of(batch, examples, sites[0].kind)
-        self._readout = Readout(examples, model.transformer.device)
+        super().__init__(study, batch, examples)
+        # The texts of a tagger have many answers.
+        self._classes = self._classes if study.classes.task == "sequence" else 0
         self._free: dict[int, Free] = {}
         self._exact: dict[int, Float64[np.ndarray, "batch head query key"]] = {}
         self._seen: dict[str, dict[int, PerHead]] = {}
@@ -84,15 +67,13 @@ class InstanceObserver:
         chosen = np.full(len(rows), -1)
         if self._classes:
             chosen = before.argmax(-1).numpy()
-        streams = np.array(self._texts.streams, dtype=np.int64)
         points = Sample(settings.sample, len(QUANTITIES) * len(places), seed=settings.seed)
-        points.update(streams, self._points(rows, chosen))
-        resampling = {"replicates": settings.bootstrap, "seed": settings.seed}
+        points.update(self._streams, self._points(rows, chosen))
         grouped = by_answer(rows, chosen, self._classes) if self._classes else rows[:, None]
         return Tally(
             {
-                "found": ResampledMean.of(streams, grouped, **resampling),
-                "exact": ResampledMean.of(streams, self._moved_exactly(before), **resampling),
+                "found": self._resampled(grouped),
+                "exact": self._resampled(self._moved_exactly(before)),
                 "points": points,
             }
         )

@@ -1,31 +1,61 @@
 """The most different attention with nearly the same answer (Jain and Wallace 2019, 4.2.2)."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import xarray
 
-from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.places import places_of
-from headlight.analysis.plan import Pass
-from headlight.analysis.runner import run_study
-from headlight.capture import CapturedModel
+from headlight.analysis.classifier_plan import Classified
+from headlight.analysis.classifier_study import ClassifierStudy
+from headlight.analysis.places import by_scope, name_of, places_of
+from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.encode.batch import Batch
-from headlight.run import State
-from headlight.studies.instance_adversary.observer import InstanceObserver
-from headlight.studies.instance_adversary.result import dataset
+from headlight.reduce import Tally
+from headlight.studies.instance_adversary.observer import (
+    QUANTITIES,
+    STATISTICS,
+    InstanceObserver,
+)
 from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
 
+BY_ANSWER = ("jsd", "near")
+"""What there is by the class of the answer as well."""
 
-def run(
-    source: LabelledSource,
-    model: CapturedModel,
-    settings: InstanceAdversarySettings | None = None,
-    *,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+MEANINGS = {
+    "jsd": ("divergence of the most different attention with nearly the same answer", "nat"),
+    "near": ("share of texts with a divergence of at least 0.6", "1"),
+    "moved": ("total variation distance by which the answer moves", "1"),
+    "steps": ("steps of the search", "count"),
+    "exact_jsd": ("divergence of attention of exactly the same output", "nat"),
+    "exact_rows": ("share of rows that have other attention of exactly the same output", "1"),
+    "largest_weight": ("mean over rows of the largest weight", "1"),
+}
+_WHERE = {"": ", all layers at once", "layer_": ", one layer", "head_": ", one head"}
+_OF_ANSWER = {
+    f"answer_{where}": f"{place}, by the class of the answer" for where, place in _WHERE.items()
+}
+
+VARIABLES = long_names(
+    {
+        name: Variable(meaning, unit, interval=True, by=None if name in BY_ANSWER else [*_WHERE])
+        for name, (meaning, unit) in MEANINGS.items()
+    },
+    by=_WHERE | _OF_ANSWER,
+) | long_names(
+    {
+        "answer_texts": Variable("texts, by the class of the answer", "count"),
+        "exact_moved": Variable(
+            "distance by which all exact alternatives at once move the answer", "1"
+        ),
+        "points": Variable(
+            "largest weight, divergences, distance and answer of texts, at random", ""
+        ),
+    }
+)
+
+
+class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
     """How different attention can be, text by text, while the answer stays nearly what it is.
 
     For each text attention is looked for, by gradients, that is as far from the model's own as can
@@ -34,40 +64,55 @@ def run(
     lower bound of what there is.  Beside it stands attention of which no output of any head changes
     at all, as it is constructed from the left null space.  Nothing is trained.
 
-    Args:
-        source: see `headlight.analysis.classifier_plan.LabelledSource`.
-        model: a classifier of texts or of tokens.
-        settings: see `InstanceAdversarySettings`.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        Of all layers at once, and with the prefixes ``layer_`` and ``head_`` where these are asked
-        for: ``jsd``, the share ``near`` the bound of ln 2, by how much answers have ``moved``, the
-        ``steps``, ``exact_jsd`` and ``exact_rows``, all with their intervals; by the class of the
-        answer with the prefix ``answer_``; ``exact_moved``, and ``points``.
-
-    Raises:
-        MissingHeadError: the model is no classifier.
-        UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
-        CorpusError: the corpus cannot be read, holds no text, or a label is none of the classes.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
-        CaptureError: an answer is not finite.
-        RunError: the run in the folder is of another model, corpus or setting.
+    Its result has, of all layers at once, and with the prefixes ``layer_`` and ``head_`` where
+    these are asked for: ``jsd``, the share ``near`` the bound of ln 2, by how much answers have
+    ``moved``, the ``steps``, ``exact_jsd`` and ``exact_rows``, all with their intervals; by the
+    class of the answer with the prefix ``answer_``; ``exact_moved``, and ``points``.
 
     Source: Jain and Wallace (2019), Section 4.2.2, Figures 8 and 9, where a text has one row; exact
         alternatives: Brunner et al. (2020), Section 3.3.
     """
-    settings = settings or InstanceAdversarySettings()
+
+    name = "instance_adversary"
     title = "The most different attention with nearly the same answer"
-    plan, classes = plan_classifier_study("instance_adversary", title, source, model, settings)
-    names = classes.names if classes.task == "sequence" else ()
+    settings_class = InstanceAdversarySettings
 
-    def observer(_: Pass, batch: Batch, examples: Sequence[Classified]) -> InstanceObserver:
-        return InstanceObserver(model, batch, examples, plan.sites, settings, len(names))
+    def observe(self, batch: Batch, examples: Sequence[Classified]) -> InstanceObserver:
+        """Looks for other attention of each text."""
+        return InstanceObserver(self, batch, examples)
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        return dataset(state.tally, places_of(settings.by, plan.sites), plan.sites, names)
+    def dataset(self, tally: Tally) -> xarray.Dataset:
+        """Means over texts, of all layers at once, of layers and of heads."""
+        found, sites = tally.compute(), self.plan.sites
+        classes = self.classes.names if self.classes.task == "sequence" else ()
+        places = places_of(self.settings.by, sites)
+        variables: dict[str, Any] = {}
+        for bound, statistic in BOUNDS.items():
+            for at, name in enumerate(STATISTICS):
+                values = found["found"][statistic][:, at]
+                for prefix, (axes, cells) in by_scope(values, places, sites).items():
+                    variables[f"{prefix}{name}{bound}"] = (axes, cells[0])
+                    if classes and name in BY_ANSWER:
+                        variables[f"answer_{prefix}{name}{bound}"] = (("answer", *axes), cells[1:])
+        if classes:
+            variables["answer_texts"] = ("answer", found["found"]["count"][1:, 0, 0])
+        variables["exact_moved"] = ((), found["exact"]["mean"])
+        (points,) = found["points"]["rows"]
+        kept = points[np.isfinite(points[:, -1])]
+        variables["points"] = (
+            ("point", "quantity", "place"),
+            kept.reshape(len(kept), len(QUANTITIES), len(places)),
+        )
+        coordinates: dict[str, list[Any]] = {
+            "quantity": list(QUANTITIES),
+            "place": [name_of(place) for place in places],
+            "layer": [site.layer for site in sites],
+        }
+        if classes:
+            coordinates["answer"] = list(classes)
+        if "head_jsd" in variables:
+            coordinates["head"] = list(range(max(site.heads for site in sites)))
+        return described(variables, coordinates, VARIABLES)
 
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+
+run = InstanceAdversaryStudy.run

@@ -1,31 +1,61 @@
-"""What a classifier's answers lose with other attention (Jain and Wallace 2019, Section 4.2.1)."""
+"""Effect of other attention on predictions (Jain and Wallace 2019, Section 4.2.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
+import numpy as np
+import torch
 import xarray
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor
 
-from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.places import places_of
-from headlight.analysis.plan import Pass
-from headlight.analysis.runner import run_study
-from headlight.capture import CapturedModel
+from headlight.analysis.classifier_plan import Classified, Outputs
+from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
+from headlight.analysis.other_attention import on_one, permuted, uniform
+from headlight.analysis.places import (
+    ByPlace,
+    Place,
+    by_scope,
+    mean_largest,
+    name_of,
+    places_of,
+    taking_part,
+)
+from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.capture import AttentionSite, LayerRecord, attention_replaced
 from headlight.encode.batch import Batch
-from headlight.run import State
-from headlight.studies.permutation.observer import PermutationObserver
-from headlight.studies.permutation.result import dataset
-from headlight.studies.permutation.settings import PermutationSettings
+from headlight.measures import total_variation
+from headlight.reduce import Sample, Tally
+from headlight.studies.permutation.settings import Change, PermutationSettings
+
+STATISTICS = ("tvd", "agreement", "accuracy")
+"""Of each text and replacement: the mean over its answers."""
+
+QUANTITIES = ("largest_weight", "tvd")
+"""Of a point."""
+
+VARIABLES = long_names(
+    {
+        "tvd": Variable(
+            "total variation distance between the answers with and without their own attention",
+            interval=True,
+        ),
+        "agreement": Variable("share of answers that stay the same", interval=True),
+        "accuracy": Variable("share of answers that are right with other attention", interval=True),
+        "largest_weight": Variable("mean over rows of the largest weight", interval=True),
+    },
+    by={"": ", of all layers at once", "layer_": ", of one layer", "head_": ", of one head"},
+) | long_names(
+    {
+        "own_accuracy": Variable("share of answers that are right", interval=True),
+        "points": Variable("largest weight and change of texts, at random"),
+    }
+)
 
 
-def run(
-    source: LabelledSource,
-    model: CapturedModel,
-    settings: PermutationSettings | None = None,
-    *,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+class PermutationStudy(ClassifierStudy[PermutationSettings]):
     """How far a classifier's answers move when its attention is replaced while it reads.
 
     Each text is read as it is, and then with the attention of all layers, of one layer or of one
@@ -33,39 +63,179 @@ def run(
     of the answers is the total variation of the probabilities of the classes; of a tagger it is the
     mean over the words of a sentence.  Random draws depend on the text and the seed alone.
 
-    Args:
-        source: see `headlight.analysis.classifier_plan.LabelledSource`.
-        model: a classifier of texts or of tokens.
-        settings: see `PermutationSettings`.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        Over ``change``, and ``layer`` and ``head`` where these are asked for: ``tvd``,
-        ``agreement`` and ``accuracy`` with their intervals, of all layers at once, and the same
-        with the prefixes ``layer_`` and ``head_``; the largest weights, and ``points``.
-
-    Raises:
-        MissingHeadError: the model is no classifier.
-        UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
-        CorpusError: the corpus cannot be read, holds no text, or a label is none of the classes.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
-        CaptureError: an answer is not finite.
-        RunError: the run in the folder is of another model, corpus or setting.
+    Its result has, over ``change``, and ``layer`` and ``head`` where these are asked for: ``tvd``,
+    ``agreement`` and ``accuracy`` with their intervals, of all layers at once, and the same with
+    the prefixes ``layer_`` and ``head_``; the largest weights, and ``points``.
 
     Source: Jain and Wallace (2019), Section 4.2.1, Figures 6 and 7, where one layer of attention
         stands above an encoder; uniform weights: Wiegreffe and Pinter (2019), Section 3.1.
     """
-    settings = settings or PermutationSettings()
+
+    name = "permutation"
     title = "Answers with other attention"
-    plan, _ = plan_classifier_study("permutation", title, source, model, settings)
+    settings_class = PermutationSettings
 
-    def observer(_: Pass, batch: Batch, examples: Sequence[Classified]) -> PermutationObserver:
-        return PermutationObserver(model, batch, examples, plan.sites, settings)
+    def observe(self, batch: Batch, examples: Sequence[Classified]) -> "PermutationObserver":
+        """Runs the model with its own attention, and then with other."""
+        return PermutationObserver(self, batch, examples)
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        places = places_of(settings.by, plan.sites)
-        return dataset(state.tally, settings.changes, places, plan.sites)
+    def dataset(self, tally: Tally) -> xarray.Dataset:
+        """Means over texts, of all layers at once, of layers and of heads."""
+        found, sites = tally.compute(), self.plan.sites
+        places = places_of(self.settings.by, sites)
+        variables: dict[str, Any] = {}
+        for bound, statistic in BOUNDS.items():
+            variables[f"own_accuracy{bound}"] = ((), found["accuracy"][statistic])
+            changed, largest = found["changed"][statistic], found["largest"][statistic]
+            rows = {name: changed[at] for at, name in enumerate(STATISTICS)}
+            rows["largest_weight"] = largest[None]
+            for name, values in rows.items():
+                of_change = ("change",) if name in STATISTICS else ()
+                for prefix, (axes, cells) in by_scope(values, places, sites).items():
+                    shaped = cells if of_change else cells[0]
+                    variables[f"{prefix}{name}{bound}"] = ((*of_change, *axes), shaped)
+        (points,) = found["points"]["rows"]
+        kept = points[np.isfinite(points[:, -1])]
+        variables["points"] = (
+            ("point", "quantity", "place"),
+            kept.reshape(len(kept), len(QUANTITIES), len(places)),
+        )
+        coordinates: dict[str, list[Any]] = {
+            "change": list(self.settings.changes),
+            "quantity": list(QUANTITIES),
+            "place": [name_of(place) for place in places],
+            "layer": [site.layer for site in sites],
+        }
+        if "head_tvd" in variables:
+            coordinates["head"] = list(range(max(site.heads for site in sites)))
+        return described(variables, coordinates, VARIABLES)
 
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+
+run = PermutationStudy.run
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a layer looks like before anything is replaced.
+
+    Attributes:
+        keys: which keys take part in each row; none in rows that stay as they are.
+        largest: the mean over these rows of the largest weight, by text and head.
+    """
+
+    keys: Bool[Tensor, "batch 1 query key"]
+    largest: Float64[np.ndarray, "batch head"]
+
+
+class PermutationObserver(ClassifierObserver[PermutationSettings]):
+    """Runs the model on a batch as it is, and then with other attention, again and again."""
+
+    def __init__(
+        self,
+        study: PermutationStudy,
+        batch: Batch,
+        examples: Sequence[Classified],
+    ) -> None:
+        super().__init__(study, batch, examples)
+        self._seen: dict[int, Seen] = {}
+
+    def tally(self) -> Tally:
+        """Statistics of each text, and a sample of texts."""
+        settings = self._settings
+        with self._model.capture(self._sites) as recorder:
+            recorder.visit = self._look
+            before = self._readout.probabilities(self._model, self._batch)
+        places = places_of(settings.by, self._sites)
+        sharpness = ByPlace({layer: seen.largest for layer, seen in self._seen.items()})
+        after = np.stack([self._changed(before, place) for place in places], -1)
+        largest = np.stack([sharpness.of(place) for place in places], -1)
+        right = before.argmax(-1).numpy() == self._readout.labels
+        points = Sample(settings.sample, 2 * len(places), seed=settings.seed)
+        # Permutations, or what stands in their place.
+        points.update(self._streams, np.concatenate([largest, after[:, 0, 0]], -1))
+        return Tally(
+            {
+                "changed": self._resampled(after),
+                "accuracy": self._resampled(self._readout.by_text(right.astype(np.float64))),
+                "largest": self._resampled(largest),
+                "points": points,
+            }
+        )
+
+    def _look(self, record: LayerRecord) -> None:
+        """Which keys take part in the rows of a layer, and how large weights are."""
+        keys = taking_part(self._texts, self._texts.rows(self._settings.rows), record)
+        if self._settings.keep_special:
+            keys = keys & (self._batch.word >= 0)[:, None, None]
+        self._seen[record.site.layer] = Seen(keys, mean_largest(record.weight, keys))
+
+    def _changed(
+        self, before: Outputs, place: Place
+    ) -> Float64[np.ndarray, "batch statistic change"]:
+        """How the answers differ, by what attention is replaced by."""
+        found = []
+        for change in self._settings.changes:
+            after = [self._run(place, change, draw) for draw in self._draws(change)]
+            found.append(self._statistics(before, torch.stack(after)))
+        return self._readout.by_text(np.stack(found, -1))
+
+    def _draws(self, change: Change) -> Iterator[int]:
+        """The numbers of the random draws; permutations and others have draws of their own."""
+        shuffles = self._settings.shuffles
+        return iter(range(shuffles) if change == "permuted" else (shuffles,))
+
+    def _statistics(
+        self, before: Outputs, after: Float64[Tensor, "draw output class"]
+    ) -> Float64[np.ndarray, "output statistic"]:
+        """The median distance over the draws; for answers the mean."""
+        distance = total_variation(after, before.expand(after.shape))
+        median = np.median(distance.numpy(), axis=0)
+        answers = after.argmax(-1).numpy()
+        same = (answers == before.argmax(-1).numpy()).mean(0)
+        right = (answers == self._readout.labels).mean(0)
+        return np.stack([median, same, right], -1)
+
+    def _run(self, place: Place, change: Change, draw: int) -> Outputs:
+        """The answers with other attention."""
+        layer, head = place
+        replace = partial(self._replaced, change=change, draw=draw, head=head)
+        keys: list[int | tuple[int, int]]
+        if layer is None:
+            keys = [site.layer for site in self._sites]
+        else:
+            keys = [layer if head is None else (layer, head)]
+        replacements: Mapping[int | tuple[int, int], Callable[..., Tensor]] = dict.fromkeys(
+            keys, replace
+        )
+        with attention_replaced(self._model, replacements, kind=self._sites[0].kind):
+            return self._readout.probabilities(self._model, self._batch)
+
+    def _replaced(
+        self, weight: Tensor, site: AttentionSite, *, change: Change, draw: int, head: int | None
+    ) -> Tensor:
+        """The new weights of a layer, or of one head."""
+        own = weight if head is None else weight[:, None]
+        keys = self._seen[site.layer].keys
+        if change == "uniform":
+            new = uniform(own, keys)
+        elif change == "largest":
+            new = on_one(own, keys, own)
+        else:
+            noise = self._noise(site, draw).to(own.device)
+            noise = noise if head is None else noise[:, head, None]
+            new = (permuted if change == "permuted" else on_one)(own, keys, noise)
+        return new if head is None else new[:, 0]
+
+    def _noise(self, site: AttentionSite, draw: int) -> Float[Tensor, "batch head query key"]:
+        """Random numbers for each row of each head; those of a text depend on nothing but it."""
+        queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
+        size = (len(queries), site.heads, self._texts.queries.shape[1], self._texts.keys.shape[1])
+        found = np.zeros(size, dtype=np.float32)
+        for row, stream in enumerate(self._texts.streams):
+            key = np.array([self._settings.seed, stream], dtype=np.uint64)
+            random = np.random.Generator(
+                np.random.Philox(key=key, counter=[0, 0, site.layer, draw])
+            )
+            shape = (site.heads, int(queries[row]), int(keys[row]))
+            found[row, :, : shape[1], : shape[2]] = random.random(shape, dtype=np.float32)
+        return torch.from_numpy(found)

@@ -1,0 +1,64 @@
+"""The variables of results: what each means, and whether it has an interval."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import xarray
+
+from headlight.result import describe
+
+BOUNDS = {"": "mean", "_low": "low", "_high": "high"}
+"""Suffixes of a variable with an interval, and the statistics that they stand for."""
+
+_SAID = {
+    "": "",
+    "_low": "lower end of the 95% interval of the ",
+    "_high": "upper end of the 95% interval of the ",
+}
+_NOWHERE: Mapping[str, str] = MappingProxyType({"": ""})
+
+LongNames = dict[str, tuple[str, str]]
+"""Long name and unit of every variable."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What is known of a number over a corpus.
+
+    Attributes:
+        meaning: its long name.
+        unit: its unit; ``1`` of a pure number.
+        interval: whether its 95% interval stands beside it, with ``_low`` and ``_high``.
+        by: prefixes of the names under which it stands; by default all that the table has.
+    """
+
+    meaning: str
+    unit: str = "1"
+    interval: bool = False
+    by: Sequence[str] | None = None
+
+
+def long_names(table: Mapping[str, Variable], by: Mapping[str, str] = _NOWHERE) -> LongNames:
+    """Long names and units of all variables of a table.
+
+    Args:
+        table: the variables by name.
+        by: prefixes of names, each with what it adds to the meaning.
+    """
+    return {
+        f"{prefix}{name}{bound}": (f"{_SAID[bound]}{one.meaning}{of}", one.unit)
+        for name, one in table.items()
+        for prefix, of in by.items()
+        if one.by is None or prefix in one.by
+        for bound in (BOUNDS if one.interval else ("",))
+    }
+
+
+def described(
+    variables: Mapping[str, Any], coordinates: Mapping[str, Any], names: LongNames
+) -> xarray.Dataset:
+    """A dataset whose variables have their long names and units."""
+    made = xarray.Dataset(dict(variables), coords=dict(coordinates))
+    return describe(made, {name: names[name] for name in variables})
