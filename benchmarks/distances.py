@@ -14,7 +14,7 @@ from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures.divergence import SMOOTHING, distributions, divergence
-from headlight.studies.distances.observer import DistancesObserver
+from headlight.studies.distances.study import DistancesObserver
 
 
 def one_text(batch: Batch) -> Batch:

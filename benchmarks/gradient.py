@@ -10,7 +10,7 @@ from benchmarks.timing import ratio, rounds
 from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import CapturedModel, LayerRecord, MaskedLanguageModel, Prepared
 from headlight.encode.batch import Batch
-from headlight.studies.importance.observer import ImportanceObserver
+from headlight.studies.importance.study import ImportanceObserver
 
 MASK = 103
 OBJECTIVE = MaskedLanguageModel(

@@ -20,7 +20,7 @@ from headlight.encode.batch import Batch
 from headlight.read_layers import ReadLayers, part_of
 from headlight.reduce import Sample
 from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.identifiability.observer import POINT, IdentifiabilityObserver
+from headlight.studies.identifiability.study import POINT, IdentifiabilityObserver
 
 THREADS = 1
 LENGTHS = (1024, 4096, 8192)

@@ -5,6 +5,7 @@ import re
 import runpy
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 

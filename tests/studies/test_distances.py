@@ -169,7 +169,7 @@ def test_what_cannot_be_compared_is_refused():
 def test_attention_that_is_not_finite_is_refused(monkeypatch):
     found = model("bert")
     monkeypatch.setattr(
-        "headlight.studies.distances.observer.distributions", lambda rows: rows * math.nan
+        "headlight.studies.distances.study.distributions", lambda rows: rows * math.nan
     )
     with pytest.raises(CaptureError, match="not finite"):
         head_distances(["the sea"], found, progress=False)

@@ -34,9 +34,12 @@ from headlight.encode import Encoded, adjacent_segments, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, RunError, UsageError
 from headlight.result import load
-from headlight.studies.importance.observer import KEY_CATEGORIES, QUERY_CATEGORIES
 from headlight.studies.importance.settings import ImportanceSettings
-from headlight.studies.importance.study import run as gradient_importance
+from headlight.studies.importance.study import (
+    KEY_CATEGORIES,
+    QUERY_CATEGORIES,
+    run as gradient_importance,
+)
 from headlight.vocabulary import CATEGORIES
 from studies.models import SETTINGS, VOCABULARY, documents, subject, texts, tokenizer
 from tiny_models import randomise

@@ -3,113 +3,167 @@
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 import xarray
+from jaxtyping import Float64, Int64
+from torch import Tensor
 
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.kinds import Observe, ToDataset, run_kinds
 from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
 from headlight.analysis.positions import Positions
-from headlight.analysis.text_plan import TextSource, plan_text_study
-from headlight.capture import AttentionSite, CapturedModel, Objective
+from headlight.analysis.text_study import LossStudy
+from headlight.analysis.variables import Variable, described, long_names
+from headlight.capture import AttentionSite, LayerRecord, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.reduce import Tally
-from headlight.result import describe
-from headlight.run import State
-from headlight.studies.distances.observer import DistancesObserver
+from headlight.errors import CaptureError
+from headlight.measures import Scores
+from headlight.measures.divergence import distributions, divergence
+from headlight.measures.precision import single
+from headlight.reduce import Moments, Tally
+from headlight.shapes import Score
 from headlight.studies.distances.settings import DistanceSettings
+from headlight.vocabulary import ValueBias
 
-VARIABLES = {"distance": ("Jensen-Shannon divergence of two heads, mean over queries", "nat")}
+VARIABLES = long_names(
+    {"distance": Variable("Jensen-Shannon divergence of two heads, mean over queries", "nat")}
+)
 
 
-def run(
-    source: TextSource,
-    model: CapturedModel,
-    settings: DistanceSettings | None = None,
-    *,
-    objective: Objective | None = None,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+class DistancesStudy(LossStudy[DistanceSettings]):
     """The Jensen-Shannon divergence between all pairs of heads of all layers, over a corpus.
 
     Rows of every measure are made distributions over keys first: absolute values, divided by their
     sum; a row of zeros, such as the gradient of a query on which no loss depends, is spread evenly.
-    All positions count, special tokens as well.  Streams and resumes as a survey does.
+    All positions count, special tokens as well.
 
-    Args:
-        source: see `headlight.analysis.text_plan.TextSource`.
-        model: the model.
-        settings: see `DistanceSettings`; heads are compared by each of its measures, among them
-            ``gradient`` for a model with a language-model head.
-        objective: whose gradient, if it is among the measures; by default that of what the model
-            was trained for.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        ``distance[measure, first, second]`` in nats per query: the mean over all queries of the
-        corpus, where the authors have the sum, which is the same up to a scale.  ``first`` and
-        ``second`` number the heads of all layers, and have coordinates: ``layer`` and ``head`` of
-        the first, ``second_layer`` and ``second_head``, zero-based.
-
-    Raises:
-        UsageError: something does not fit together: layers, kinds, lengths, objective.
-        MissingHeadError: the gradient needs a language-model head, or an objective of your own.
-        CorpusError: the corpus cannot be read, or holds no example.
-        CaptureError: attention is not finite.
-        RunError: the run in the folder is of another model, corpus or setting.
+    Its result is ``distance[measure, first, second]`` in nats per query: the mean over all queries
+    of the corpus, where the authors have the sum, which is the same up to a scale.  ``first`` and
+    ``second`` number the heads of all layers, and have coordinates: ``layer`` and ``head`` of the
+    first, ``second_layer`` and ``second_head``, zero-based.
     """
-    settings = settings or DistanceSettings()
-    measures = settings.measures
-    objective = required_objective(model, measures, objective)
-    plan = plan_text_study(
-        "distances",
-        "Distances between heads",
-        source,
-        model,
-        settings,
-        passes=plan_passes(measures, objective, None, together=True),
-        measures=measures,
-    )
 
-    def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
-        def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> DistancesObserver:
-            queries, keys = Positions.for_kind(batch, plan.kind)
-            return DistancesObserver(
-                queries, keys, measures, settings.value_bias, settings.smoothing
-            )
+    name = "distances"
+    title = "Distances between heads"
+    settings_class = DistanceSettings
 
-        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-            found = _dataset(state.tally, measures, plan.sites)
-            return found.assign_attrs(smoothing=settings.smoothing, unit="nats per query")
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Those of the settings."""
+        return self.settings.measures
 
-        return observer, to_dataset
+    def choose_pass(self, objective: Objective | None) -> Pass:
+        """All measures in one pass, in which all look at what the loss lets be seen."""
+        objective = required_objective(self.model, self.measures, objective)
+        return plan_passes(self.measures, objective, None, together=True)[0]
 
-    return run_kinds(plan, make, folder=folder, command=command, progress=progress)
+    def observe(
+        self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
+    ) -> "DistancesObserver":
+        """Holds all layers of a batch, and compares their heads."""
+        queries, keys = Positions.for_kind(batch, plan.kind)
+        asked = self.settings
+        return DistancesObserver(queries, keys, self.measures, asked.value_bias, asked.smoothing)
 
-
-def _dataset(
-    tally: Tally, measures: Sequence[str], sites: Sequence[AttentionSite]
-) -> xarray.Dataset:
-    pairs = tally.compute()["distance"]["mean"]
-    layers, heads = _places(sites)
-    distance = np.zeros((len(pairs), len(heads), len(heads)))
-    first, second = np.triu_indices(len(heads), 1)
-    distance[:, first, second] = distance[:, second, first] = pairs
-    found = xarray.Dataset(
-        {"distance": (("measure", "first", "second"), distance)},
-        coords={
-            "measure": list(measures),
+    def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
+        """Means over queries as symmetric matrices of heads."""
+        pairs = tally.compute()["distance"]["mean"]
+        layers, heads = _places(plan.sites)
+        distance = np.zeros((len(pairs), len(heads), len(heads)))
+        first, second = np.triu_indices(len(heads), 1)
+        distance[:, first, second] = distance[:, second, first] = pairs
+        coordinates = {
+            "measure": list(self.measures),
             "layer": ("first", layers),
             "head": ("first", heads),
             "second_layer": ("second", layers),
             "second_head": ("second", heads),
-        },
-    )
-    return describe(found, VARIABLES)
+        }
+        variables = {"distance": (("measure", "first", "second"), distance)}
+        made = described(variables, coordinates, VARIABLES)
+        return made.assign_attrs(smoothing=self.settings.smoothing, unit="nats per query")
+
+
+run = DistancesStudy.run
+
+
+class DistancesObserver:
+    """Holds the attention of all layers of one batch, and then compares all pairs of heads.
+
+    Args:
+        queries: the attending positions.
+        keys: the attended ones.
+        measures: by which heads are compared.
+        value_bias: see `headlight.measures.Scores`.
+        smoothing: see `headlight.measures.divergence`.
+    """
+
+    def __init__(
+        self,
+        queries: Positions,
+        keys: Positions,
+        measures: Sequence[str],
+        value_bias: ValueBias,
+        smoothing: float,
+    ) -> None:
+        self._queries = queries
+        self._keys = keys
+        self._measures = measures
+        self._value_bias = value_bias
+        self._smoothing = smoothing
+        self._seen: dict[int, dict[str, Score]] = {}
+
+    def visit(self, record: LayerRecord) -> None:
+        """Keep what is compared later; all of it, since every pair of layers is compared."""
+        scores = Scores(record, self._value_bias, precision=torch.float32)
+        self._seen[record.site.layer] = {
+            measure: single(scores.of(measure)) for measure in self._measures
+        }
+
+    def tally(self) -> Tally:
+        """Mean divergence per query of every pair of heads, each text counting by its queries.
+
+        Raises:
+            CaptureError: a score is not finite.
+        """
+        found = Moments((len(self._measures), _pairs(self._heads)))
+        for text in range(len(self._queries.category)):
+            queries, keys = (_there(side.category[text]) for side in (self._queries, self._keys))
+            number = queries.stop - queries.start
+            means = np.stack(
+                [self._divergence(name, text, queries, keys) / number for name in self._measures]
+            )
+            if not np.isfinite(means).all():
+                raise CaptureError(
+                    "attention that is not finite cannot be compared; load the model in float32."
+                )
+            found.absorb(float(number), means, 0.0, means, means)
+        return Tally({"distance": found})
+
+    @property
+    def _heads(self) -> int:
+        name = self._measures[0]
+        return sum(layer[name].shape[1] for layer in self._seen.values())
+
+    def _divergence(
+        self, measure: str, text: int, queries: slice, keys: slice
+    ) -> Float64[np.ndarray, " pair"]:
+        """Of the heads of all layers on one text; the upper triangle, row by row."""
+        layers = [
+            self._seen[layer][measure][text, :, queries, keys] for layer in sorted(self._seen)
+        ]
+        rows = distributions(torch.cat(layers))
+        found: Float64[np.ndarray, "first second"] = divergence(rows, self._smoothing).numpy()
+        return found[np.triu_indices(len(found), 1)]
+
+
+def _there(category: Int64[Tensor, " position"]) -> slice:
+    """The positions of a text, which padding precedes or follows."""
+    places = (category >= 0).nonzero()[:, 0]
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
+def _pairs(heads: int) -> int:
+    return heads * (heads - 1) // 2
 
 
 def _places(sites: Sequence[AttentionSite]) -> tuple[list[int], list[int]]:

@@ -1,30 +1,41 @@
 """How much of attention is identifiable, on a corpus (Brunner et al. 2020, Sections 3.2 to 3.5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 import xarray
+from jaxtyping import Float64, Int64
+from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.kinds import Observe, ToDataset, run_kinds
-from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.text_plan import TextSource, plan_text_study
-from headlight.capture import CapturedModel
+from headlight.analysis.plan import StudyPlan
+from headlight.analysis.positions import LENGTH_BIN, array, stacked
+from headlight.analysis.text_study import TextStudy
+from headlight.analysis.variables import described
+from headlight.capture import LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.reduce import Sample, Tally
-from headlight.result import describe
-from headlight.run import State
-from headlight.studies.identifiability.observer import (
-    BOUNDS,
-    EQUAL,
-    POINT,
-    RANKS,
-    IdentifiabilityObserver,
-)
+from headlight.measures import Scores
+from headlight.measures.effective_correlation import comoments, correlation
+from headlight.measures.vectors import Vectors
+from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample, Tally
 from headlight.studies.identifiability.settings import IdentifiabilitySettings
+from headlight.vocabulary import ValueBias
+
+RANKS = ("rank", "rank_with_ones", "dimension", "dimension_with_ones")
+BOUNDS = ("bound", "bound_with_ones")
+EQUAL = ("equal", "equal_with_ones")
+POINT = ("length", "correlation", "layer", "head")
+"""Numbers of a point; the last two are NaN where a point is a whole text."""
+
+_TOGETHER: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "comoments": torch.add,
+    **dict.fromkeys((*RANKS, *BOUNDS), torch.maximum),
+    **dict.fromkeys(EQUAL, torch.minimum),
+}
+"""How the numbers of two blocks of queries become one."""
 
 HEAD = ("length", "layer", "head")
 NAMES = dict(
@@ -72,93 +83,174 @@ def _described() -> dict[str, tuple[str, str]]:
 VARIABLES = _described()
 
 
-def run(
-    source: TextSource,
-    model: CapturedModel,
-    settings: IdentifiabilitySettings | None = None,
-    *,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+class IdentifiabilityStudy(TextStudy[IdentifiabilitySettings]):
     """Ranks of T and [T, 1], their null spaces, and how effective attention follows raw attention.
 
-    By the length of the text, in bins, and by layer and head.  Streams and resumes as a survey
-    does.
+    By the length of the text, in bins, and by layer and head.
 
-    Args:
-        source: see `headlight.analysis.text_plan.TextSource`.
-        model: the model.
-        settings: see `IdentifiabilitySettings`.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        Over ``length`` (the shortest of its bin), ``layer`` and ``head``: ``rank``,
-        ``rank_with_ones``, ``null_dimension`` and ``null_dimension_with_ones`` (means over the
-        texts, and ``_min`` and ``_max``), the means of what they cannot be below, ``bound`` and
-        ``bound_with_ones``, and in how many texts they are just that, ``equal_count`` and
-        ``equal_with_ones_count``; ``text_count`` and ``keys_mean`` by length; the correlation of
-        raw and effective attention, and ``points`` of it, at random.
-
-    Raises:
-        UsageError: something does not fit together: layers, kinds, lengths, folder.
-        CorpusError: the corpus cannot be read, or holds no example.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
-        RunError: the run in the folder is of another model, corpus or setting.
+    Its result has, over ``length`` (the shortest of its bin), ``layer`` and ``head``: ``rank``,
+    ``rank_with_ones``, ``null_dimension`` and ``null_dimension_with_ones`` (means over the texts,
+    and ``_min`` and ``_max``), the means of what they cannot be below, ``bound`` and
+    ``bound_with_ones``, and in how many texts they are just that, ``equal_count`` and
+    ``equal_with_ones_count``; ``text_count`` and ``keys_mean`` by length; the correlation of raw
+    and effective attention, and ``points`` of it, at random.
 
     Source: Brunner et al. (2020), Eq. 6 and Figure 1a; that a correlation is of one text with all
     layers, heads and cells together is our reading.
     """
-    settings = settings or IdentifiabilitySettings()
+
+    name = "identifiability"
     title = "Identifiability of attention"
-    plan = plan_text_study("identifiability", title, source, model, settings)
+    settings_class = IdentifiabilitySettings
 
-    def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
-        def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> IdentifiabilityObserver:
-            return IdentifiabilityObserver(
-                Texts.of(batch, examples, plan.kind),
-                settings.value_bias,
-                Sample(settings.sample, len(POINT), seed=settings.seed),
-                per_head=settings.per_head,
-            )
+    def observe(
+        self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
+    ) -> "IdentifiabilityObserver":
+        """Keeps some numbers of each text, layer and head."""
+        return IdentifiabilityObserver(
+            Texts.of(batch, examples, plan.kind),
+            self.settings.value_bias,
+            Sample(self.settings.sample, len(POINT), seed=self.settings.seed),
+            per_head=self.settings.per_head,
+        )
 
-        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-            sizes = {site.layer: site.head_dim for site in plan.sites}
-            return _dataset(state.tally, sizes)
+    def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
+        """Statistics by length, and the size of the heads of each layer."""
+        sizes = {site.layer: site.head_dim for site in plan.sites}
+        found = tally.compute()
+        variables: dict[str, Any] = {}
+        for name, called in NAMES.items():
+            statistics = found[name]
+            variables[called] = (HEAD, statistics["mean"])
+            variables[f"{called}_min"] = (HEAD, statistics["minimum"])
+            variables[f"{called}_max"] = (HEAD, statistics["maximum"])
+        for name in BOUNDS:
+            variables[name] = (HEAD[:2], found[name]["mean"])
+        for name in EQUAL:
+            variables[f"{name}_count"] = (HEAD, found[name]["total"])
+        for name, dims in {"correlation": HEAD[:1], "correlation_by_head": HEAD}.items():
+            for kind in ("mean", "std", "minimum", "maximum", "count"):
+                suffix = "" if kind == "mean" else f"_{kind[:3] if 'imum' in kind else kind}"
+                variables[f"effective_{name}{suffix}"] = (dims, found[name][kind])
+        (points,) = found["points"]["rows"]
+        variables["points"] = (("point", "field"), points[np.isfinite(points[:, 0])])
+        variables["head_dim"] = ("layer", [sizes[layer] for layer in sorted(sizes)])
+        variables["keys_mean"] = (HEAD[:1], found["keys"]["mean"])
+        variables["text_count"] = (HEAD[:1], found["keys"]["count"])
+        coordinates = {
+            "length": found["keys"]["key"],
+            "layer": sorted(sizes),
+            "head": list(range(found["rank"]["mean"].shape[2])),
+            "field": list(POINT),
+        }
+        return described(variables, coordinates, VARIABLES)
 
-        return observer, to_dataset
 
-    return run_kinds(plan, make, folder=folder, command=command, progress=progress)
+run = IdentifiabilityStudy.run
 
 
-def _dataset(tally: Tally, head_dims: Mapping[int, int]) -> xarray.Dataset:
-    """Named arrays of what was seen, and the size of the heads of each layer."""
-    found = tally.compute()
-    variables: dict[str, Any] = {}
-    for name, called in NAMES.items():
-        statistics = found[name]
-        variables[called] = (HEAD, statistics["mean"])
-        variables[f"{called}_min"] = (HEAD, statistics["minimum"])
-        variables[f"{called}_max"] = (HEAD, statistics["maximum"])
-    for name in BOUNDS:
-        variables[name] = (HEAD[:2], found[name]["mean"])
-    for name in EQUAL:
-        variables[f"{name}_count"] = (HEAD, found[name]["total"])
-    for name, dims in {"correlation": HEAD[:1], "correlation_by_head": HEAD}.items():
-        for kind in ("mean", "std", "minimum", "maximum", "count"):
-            suffix = "" if kind == "mean" else f"_{kind[:3] if 'imum' in kind else kind}"
-            variables[f"effective_{name}{suffix}"] = (dims, found[name][kind])
-    (points,) = found["points"]["rows"]
-    variables["points"] = (("point", "field"), points[np.isfinite(points[:, 0])])
-    variables["head_dim"] = ("layer", [head_dims[layer] for layer in sorted(head_dims)])
-    variables["keys_mean"] = (HEAD[:1], found["keys"]["mean"])
-    variables["text_count"] = (HEAD[:1], found["keys"]["count"])
-    coordinates = {
-        "length": found["keys"]["key"],
-        "layer": sorted(head_dims),
-        "head": list(range(found["rank"]["mean"].shape[2])),
-        "field": list(POINT),
-    }
-    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
+class IdentifiabilityObserver:
+    """Sees the attention of one batch; keeps some numbers of each text, layer and head.
+
+    Under a causal mask ranks and null spaces are those of the query that sees most, and a bound
+    holds with equality if it does so for every query.  Layers may come in blocks of queries.
+
+    Args:
+        texts: the positions of the batch.
+        value_bias: whether T has the value bias in it.
+        points: what keeps a sample of points; empty.
+        per_head: whether a point is a head of a text instead of a text.
+    """
+
+    def __init__(
+        self, texts: Texts, value_bias: ValueBias, points: Sample, *, per_head: bool
+    ) -> None:
+        self._texts = texts
+        self._value_bias = value_bias
+        self._points = points
+        self._per_head = per_head
+        self._present = texts.queries.float()
+        self._key_counts = (texts.keys >= 0).sum(-1)
+        self._seen: dict[int, dict[str, Tensor]] = {}
+        self._vectors: Vectors | None = None
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at some queries of a layer, or at all."""
+        first, layer = record.first, record.site.layer
+        vectors = self._vectors if first else None
+        scores = Scores(record, self._value_bias, torch.float32, vectors)
+        self._vectors = None if record.ends else scores.vectors
+        found = self._look(scores)
+        if first:
+            before = self._seen[layer]
+            found = {name: _TOGETHER[name](before[name], each) for name, each in found.items()}
+        self._seen[layer] = found
+
+    def _look(self, scores: Scores) -> dict[str, Tensor]:
+        """The numbers of these queries."""
+        first = scores.record.first
+        present = self._present[:, first : first + scores.weight.shape[2]]
+        found = {"comoments": comoments(scores, present, self._key_counts)}
+        spaces = scores.null_spaces
+        for name in RANKS:
+            found[name] = getattr(spaces, name).amax(-1).double()
+        for name in BOUNDS:
+            found[name] = getattr(spaces, name).amax(-1).double()
+        for dimension, bound, equal in zip(RANKS[2:], BOUNDS, EQUAL, strict=True):
+            same = getattr(spaces, dimension) == getattr(spaces, bound)[:, None]
+            found[equal] = same.all(-1).double()
+        return found
+
+    def tally(self) -> Tally:
+        """The statistics of the batch, by length, and a sample of points."""
+        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
+        sums = rows.pop("comoments")
+        lengths = array(self._key_counts)
+        by_head, whole = correlation(sums), correlation(np.nansum(sums, axis=(1, 2)))
+        rows |= {"correlation_by_head": by_head, "correlation": whole, "keys": lengths}
+        found: dict[str, Accumulator] = {
+            name: self._by_length(lengths, values, exact=name in EQUAL)
+            for name, values in rows.items()
+        }
+        return Tally(found | {"points": self._sampled(lengths, by_head, whole)})
+
+    def _by_length(
+        self, lengths: Float64[np.ndarray, " text"], rows: np.ndarray, *, exact: bool
+    ) -> Grouped:
+        made = Count(rows.shape[1:]) if exact else Moments(rows.shape[1:])
+        grouped = Grouped(made)
+        grouped.update(lengths.astype(np.int64) // LENGTH_BIN * LENGTH_BIN, rows)
+        return grouped
+
+    def _sampled(
+        self,
+        lengths: Float64[np.ndarray, " text"],
+        by_head: Float64[np.ndarray, "text layer head"],
+        whole: Float64[np.ndarray, " text"],
+    ) -> Sample:
+        """Points of texts, each of which is a stream of its own."""
+        values = by_head.reshape(len(whole), -1) if self._per_head else whole[:, None]
+        defined = np.isfinite(values)
+        for text, stream in enumerate(self._texts.streams):
+            places = np.flatnonzero(defined[text])
+            if not len(places):
+                continue
+            keys, drawn = self._points.draw(stream, len(places))
+            self._points.keep(keys, self._rows(lengths, values, text, places[drawn]))
+        return self._points
+
+    def _rows(
+        self,
+        lengths: Float64[np.ndarray, " text"],
+        values: Float64[np.ndarray, "text place"],
+        text: int,
+        places: Int64[np.ndarray, " drawn"],
+    ) -> Float64[np.ndarray, "drawn field"]:
+        rows = np.full((len(places), len(POINT)), np.nan)
+        rows[:, 0], rows[:, 1] = lengths[text], values[text, places]
+        if self._per_head:
+            heads = values.shape[1] // len(self._seen)
+            rows[:, 2] = np.array(sorted(self._seen))[places // heads]
+            rows[:, 3] = places % heads
+        return rows

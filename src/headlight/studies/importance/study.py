@@ -4,132 +4,203 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 import xarray
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
 
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.kinds import Observe, ToDataset, run_kinds
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.text_plan import TextSource, plan_text_study
-from headlight.capture import CapturedModel, Objective, Prepared, default_objective
+from headlight.analysis.positions import Positions, array, moments, stacked
+from headlight.analysis.text_study import LossStudy
+from headlight.analysis.variables import Variable, described, long_names
+from headlight.capture import Kind, LayerRecord, Objective, Prepared, Reduction, default_objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.errors import CorpusError
-from headlight.reduce import Tally
-from headlight.result import describe
-from headlight.run import State
-from headlight.studies.importance.observer import (
-    KEY_CATEGORIES,
-    QUERY_CATEGORIES,
-    ImportanceObserver,
-)
+from headlight.errors import CaptureError, CorpusError
+from headlight.measures import Scores
+from headlight.measures.precision import double
+from headlight.pool import Membership, membership, over_keys
+from headlight.reduce import Count, Tally
 from headlight.studies.importance.settings import ImportanceSettings
+from headlight.vocabulary import CATEGORIES
 
-VARIABLES = {
-    "importance": ("mean |∂L/∂α| of the pairs with keys of a category", "nat"),
-    "importance_std": ("its standard deviation over examples", "nat"),
-    "importance_by_query": ("mean |∂L/∂α| of the pairs of two categories", "nat"),
-    "examples": ("examples with keys of a category", "1"),
-    "loss": ("mean loss of a predicted token", "nat"),
-    "loss_std": ("its standard deviation over examples", "nat"),
-    "predicted_tokens": ("tokens that were predicted", "1"),
-    "masked_tokens": ("tokens that were hidden", "1"),
-}
+VARIABLES = long_names(
+    {
+        "importance": Variable("mean |∂L/∂α| of the pairs with keys of a category", "nat"),
+        "importance_std": Variable("its standard deviation over examples", "nat"),
+        "importance_by_query": Variable("mean |∂L/∂α| of the pairs of two categories", "nat"),
+        "examples": Variable("examples with keys of a category"),
+        "loss": Variable("mean loss of a predicted token", "nat"),
+        "loss_std": Variable("its standard deviation over examples", "nat"),
+        "predicted_tokens": Variable("tokens that were predicted"),
+        "masked_tokens": Variable("tokens that were hidden"),
+    }
+)
+
+KEY_CATEGORIES = ("unmasked", *CATEGORIES, "masked")
+"""``masked`` are the mask tokens; ``unmasked`` all others, of which the categories are parts."""
+
+QUERY_CATEGORIES = ("all", *CATEGORIES, "masked")
+"""The same for queries, but for the first, which is every token."""
+
+Cells = Float[Tensor, "batch query_category key_category"]
 
 
-def run(
-    source: TextSource,
-    model: CapturedModel,
-    settings: ImportanceSettings | None = None,
-    *,
-    objective: Objective | None = None,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+class ImportanceStudy(LossStudy[ImportanceSettings]):
     """How much the loss changes with attention to tokens of each category, on a corpus.
 
     For a head and a category C of keys, the mean over documents of the mean over all queries i and
     all keys j in C that i can see, of |∂L/∂α_ij|.  Documents without such a pair are left out of
     that mean.  Dropout is off, and α is differentiated as what the values are multiplied with, as
     if each could change alone.  The paper does not say how the loss is scaled, so compare shapes
-    with its Figure 3, not values.
+    with its Figure 3, not values.  It costs about one forward and one backward pass.
 
-    Streams and resumes as a `survey` does, at the cost of about one forward and one backward pass.
-
-    Args:
-        source: see `headlight.analysis.text_plan.TextSource`.
-        model: the model with its language-model head.
-        settings: see `ImportanceSettings`.
-        objective: whose loss; by default what the model was trained for.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        ``importance[layer, head, key_category]``, its standard deviation over documents, the same
-        by category of the query, in how many documents a category of keys occurs, the mean loss of
-        a predicted token in nats, and how many tokens were predicted and masked.  Layers and heads
-        are zero-based.
-
-    Raises:
-        MissingHeadError: the model has no language-model head, and no objective is given.
-        UsageError: something does not fit together: layers, kinds, lengths, folder.
-        CorpusError: the corpus cannot be read, or holds no example of which something is predicted.
-        CaptureError: a loss or gradient is not finite, or does not depend on a layer's weights.
-        RunError: the run in the folder is of another model, corpus or setting.
+    Its result has ``importance[layer, head, key_category]``, its standard deviation over documents,
+    the same by category of the query, in how many documents a category of keys occurs, the mean
+    loss of a predicted token in nats, and how many tokens were predicted and masked.
     """
-    settings = settings or ImportanceSettings()
-    chosen = objective or default_objective(model)
-    passes = (Pass(objective=chosen),)
+
+    name = "importance"
     title = "Gradient importance"
-    plan = plan_text_study("importance", title, source, model, settings, passes=passes)
+    settings_class = ImportanceSettings
 
-    def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
-        def observer(_: Pass, batch: Batch, __: Sequence[Encoded]) -> ImportanceObserver:
-            assert isinstance(batch, Prepared)  # noqa: S101 - a pass with an objective prepares
-            return ImportanceObserver(batch, plan.kind, chosen.reduction)
+    def choose_pass(self, objective: Objective | None) -> Pass:
+        """A loss there always is."""
+        self.objective = objective or default_objective(self.model)
+        return Pass(objective=self.objective)
 
-        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-            found = state.tally.compute()
-            if not found["loss"]["count"] > 0:
-                raise CorpusError(
-                    f"{plan.source}: nothing in it can be predicted; every text is too short."
-                )
-            return dataset(state.tally, plan.layers).assign_attrs(
-                unpredicted=int(found["unpredicted"]["total"]),
-                objective=json.dumps(chosen.settings()),
+    def observe(
+        self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
+    ) -> "ImportanceObserver":
+        """Averages gradients over pairs of positions."""
+        assert isinstance(batch, Prepared)  # noqa: S101 - a pass with an objective prepares
+        return ImportanceObserver(batch, plan.kind, self.objective.reduction)
+
+    def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
+        """Means over documents by head and category.
+
+        Raises:
+            CorpusError: nothing was predicted.
+        """
+        found = tally.compute()
+        if not found["loss"]["count"] > 0:
+            raise CorpusError(
+                f"{plan.source}: nothing in it can be predicted; every text is too short."
             )
+        importance = found["importance"]
+        by_query = ("layer", "head", "query_category", "key_category")
+        by_key = ("layer", "head", "key_category")
+        variables: dict[str, Any] = {
+            "importance": (by_key, importance["mean"][:, :, 0]),
+            "importance_std": (by_key, importance["std"][:, :, 0]),
+            "importance_by_query": (by_query, importance["mean"]),
+            "examples": ("key_category", importance["count"][:, :, 0].max(axis=(0, 1))),
+            "loss": ((), found["loss"]["mean"]),
+            "loss_std": ((), found["loss"]["std"]),
+            "predicted_tokens": ((), found["predicted"]["total"]),
+            "masked_tokens": ((), found["masked"]["total"]),
+        }
+        coordinates = {
+            "layer": list(plan.layers),
+            "head": list(range(importance["mean"].shape[1])),
+            "query_category": list(QUERY_CATEGORIES),
+            "key_category": list(KEY_CATEGORIES),
+        }
+        return described(variables, coordinates, VARIABLES).assign_attrs(
+            unpredicted=int(found["unpredicted"]["total"]),
+            objective=json.dumps(self.objective.settings()),
+        )
 
-        return observer, to_dataset
 
-    return run_kinds(plan, make, folder=folder, command=command, progress=progress)
+run = ImportanceStudy.run
 
 
-def dataset(tally: Tally, layers: Sequence[int]) -> xarray.Dataset:
-    """Named arrays of what a run has found.
+class ImportanceObserver:
+    """Sees |∂L/∂α| of one batch, and averages it over the pairs of positions of each category.
+
+    A pair counts if the query can see the key.  Documents of which nothing is predicted are left
+    out of all averages, and counted.
 
     Args:
-        tally: what the observers saw, merged.
-        layers: the numbers of the layers, in increasing order.
+        batch: what the model is given.
+        kind: which attention is looked at.
+        reduction: how the loss of a document was made.
     """
-    found = tally.compute()
-    importance = found["importance"]
-    by_query = ("layer", "head", "query_category", "key_category")
-    by_key = ("layer", "head", "key_category")
-    variables: dict[str, Any] = {
-        "importance": (by_key, importance["mean"][:, :, 0]),
-        "importance_std": (by_key, importance["std"][:, :, 0]),
-        "importance_by_query": (by_query, importance["mean"]),
-        "examples": ("key_category", importance["count"][:, :, 0].max(axis=(0, 1))),
-        "loss": ((), found["loss"]["mean"]),
-        "loss_std": ((), found["loss"]["std"]),
-        "predicted_tokens": ((), found["predicted"]["total"]),
-        "masked_tokens": ((), found["masked"]["total"]),
-    }
-    coordinates = {
-        "layer": list(layers),
-        "head": list(range(importance["mean"].shape[1])),
-        "query_category": list(QUERY_CATEGORIES),
-        "key_category": list(KEY_CATEGORIES),
-    }
-    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
+
+    def __init__(self, batch: Prepared, kind: Kind, reduction: Reduction) -> None:
+        queries, keys = Positions.for_kind(batch, kind)
+        of_source = batch.masked
+        none_masked = torch.zeros_like(queries.category, dtype=torch.bool)
+        self._queries = _members(
+            queries.category, of_source if queries.category is batch.category else none_masked
+        )
+        self._keys = _members(
+            keys.category, of_source if keys.category is batch.category else none_masked
+        )
+        self._queries[..., 0] = (queries.category >= 0).float()
+        self._masked = of_source.sum(-1)
+        self._predicted = batch.predicted
+        self._reduction = reduction
+        self._means: dict[int, Float[Tensor, "batch head query_category key_category"]] = {}
+        self._losses: Float[Tensor, " batch"] | None = None
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer; nothing of it is kept but its averages.
+
+        Raises:
+            CaptureError: a gradient is not finite.
+        """
+        rows = over_keys(Scores(record).gradient, self._keys)
+        sums = self._queries.mT[:, None].to(rows.dtype) @ rows
+        if not bool(sums.isfinite().all()):
+            raise CaptureError(
+                f"{record.site.name}: the gradient of its weights is not finite in "
+                f"{str(record.weight.dtype).removeprefix('torch.')}; load the model in float32."
+            )
+        cells = self._cells(record.visible)[:, None]
+        means = (double(sums) / cells.clamp_min(1)).masked_fill(cells == 0, torch.nan)
+        self._means[record.site.layer] = means
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """The loss of each document."""
+        self._losses = losses
+
+    def tally(self) -> Tally:
+        """Averages with documents along the first axis, and what was predicted."""
+        predicted, losses = self._predicted, self._losses
+        assert losses is not None  # noqa: S101 - the model was run backward
+        counted = torch.ones_like(losses, dtype=torch.bool) if predicted is None else predicted > 0
+        if predicted is not None and self._reduction == "sum":
+            losses = losses / predicted.clamp_min(1)
+        layers = stacked([self._means[layer] for layer in sorted(self._means)])
+        return Tally(
+            {
+                "importance": moments(layers[array(counted) > 0]),
+                "loss": moments(array(losses[counted])),
+                "predicted": _count(torch.zeros_like(counted) if predicted is None else predicted),
+                "masked": _count(self._masked),
+                "unpredicted": _count(~counted),
+            }
+        )
+
+    def _cells(self, visible: Bool[Tensor, "batch #query key"] | None) -> Cells:
+        """How many pairs of positions there are of each two categories."""
+        keys, queries = double(self._keys), double(self._queries)
+        seen = keys.sum(1, keepdim=True) if visible is None else double(visible) @ keys
+        if seen.shape[1] == 1:  # all queries see the same
+            return queries.sum(1)[:, :, None] * seen
+        return queries.mT @ seen
+
+
+def _members(
+    category: Int64[Tensor, "batch position"], masked: Bool[Tensor, "batch position"]
+) -> Membership:
+    """All unmasked positions, those of each category, and the masked ones."""
+    named = membership(category.masked_fill(masked, -1), len(CATEGORIES))
+    return torch.cat([named.sum(-1, keepdim=True), named, masked[..., None].float()], dim=-1)
+
+
+def _count(numbers: Tensor) -> Count:
+    count = Count()
+    count.update(array(numbers))
+    return count
