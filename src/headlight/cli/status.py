@@ -72,14 +72,14 @@ def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]
             raise UsageError(
                 f"{folder} holds no run with workers; go on with its command and --resume."
             )
-        study = read_plan(place)[0].get("study")
-        if study not in studies():
+        name = str(read_plan(place)[0].get("study"))
+        study = studies().get(name)
+        if study is None:
             raise RunError(
-                f"{place / PLAN} is of {str(study)!r}, which is no study; begin anew with "
-                "--overwrite."
+                f"{place / PLAN} is of {name!r}, which is no study; begin anew with --overwrite."
             )
         config = str(folder / "config.yaml")
-        program([study.replace("_", "-"), "--config", config, "--out", run, "--workers", "join"])
+        program([study.command, "--config", config, "--out", run, "--workers", "join"])
 
     return merge
 
