@@ -51,11 +51,17 @@ def questions() -> str:
     return "".join(["| study | reads | says | from |\n", "| --- | --- | --- | --- |\n", *rows])
 
 
+def documented(study: Study) -> str:
+    """What says how a study works and what its result holds: its class, or its function."""
+    owner = getattr(study.run, "__self__", None)
+    return f"{study.package}.study.{'run' if owner is None else owner.__name__}"
+
+
 def reference() -> str:
     """The settings of each study, and its function below that of the root."""
     return "\n".join(
         f"## headlight.{study.name}\n\n"
-        f"::: {study.package}.study.run\n    options: {{ heading_level: 3 }}\n\n"
+        f"::: {documented(study)}\n    options: {{ heading_level: 3 }}\n\n"
         f"::: {study.package}.settings.{study.settings.__name__}\n"
         "    options: { heading_level: 3 }\n"
         for study in OURS

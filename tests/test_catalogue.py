@@ -87,7 +87,7 @@ def test_a_type_checker_knows_every_setting(tmp_path: Path) -> None:
         check=False,
     )
     lines = re.findall(r"^user.py:(\d+): error: (.*)$", checked.stdout, re.MULTILINE)
-    first = len(USED.splitlines()) + 1
+    first = len(USED.splitlines()) + 2
     assert [int(number) for number, _ in lines] == list(range(first, first + len(REFUSED)))
     for (_, said), expected in zip(lines, REFUSED.values(), strict=True):
         assert expected in said

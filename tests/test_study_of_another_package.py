@@ -76,7 +76,7 @@ def test_it_is_a_function_with_its_settings(place: Path) -> None:
         "assert 'offset: look at the key' in headlight.diagonal.__doc__\n"
         "found = headlight.diagonal('corpus.txt', model='model', offset=-1, progress=False)\n"
         "assert found.weight.dims == ('layer', 'head')\n"
-        "assert found.headlight.table().shape == (2, 3)\n"
+        "assert found.headlight.table().shape == (4, 3)\n"
         "headlight.diagonal('corpus.txt', ofset=1)")  # fmt: skip
     assert "Did you mean 'offset'?" in done.stderr.splitlines()[-1], done.stderr
 
@@ -90,6 +90,7 @@ def test_help_lists_it_with_what_reads_text(place: Path) -> None:
     assert "Clark et al. 2019, Section 3.1" in own
 
 
+@pytest.mark.slow
 def test_it_leaves_a_report_of_right_numbers_and_goes_on(place: Path) -> None:
     said = headlight(place, *RUN, "--out", "out", "--json")
     report = (place / "out" / "report.html").read_text(encoding="utf-8")
@@ -120,6 +121,7 @@ def definition(place: Path) -> np.ndarray:
     return np.mean(means, axis=0)
 
 
+@pytest.mark.slow
 def test_workers_share_it(place: Path) -> None:
     headlight(place, *RUN, "--out", "alone")
     headlight(place, *RUN, "--out", "shared", "--workers", "2")

@@ -418,7 +418,8 @@ def importance(
             ends its document (``discard``, the released code of Clark et al.).
         max_examples: stop after so many.
         seed: where segments are cut, and of everything else that is random.
-        objective: whose loss; by default what the model was trained for.
+        objective: whose gradient, if it is among the measures; by default that of what the
+            model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
