@@ -248,14 +248,18 @@ def partial_path(path: Path) -> Path:
 
 
 def remove_partials(folder: Path) -> None:
-    """Clear away what killed processes have left half written in a folder and those in it.
+    """Clear away what killed processes have left half written in a folder, not in those in it.
 
     Nobody else may be writing there.
     """
-    for pattern in (".*.partial", "*/.*.partial"):
-        for path in folder.glob(pattern):
-            if _PARTIAL.fullmatch(path.name):
-                _discard(path)
+    for path in folder.glob(".*.partial"):
+        if _PARTIAL.fullmatch(path.name):
+            _discard(path)
+
+
+def is_link(path: Location) -> bool:
+    """Whether a name stands for a place elsewhere, where nothing is to be removed."""
+    return isinstance(path, Path) and path.is_symlink()
 
 
 def reason(problem: Exception) -> str:

@@ -21,9 +21,16 @@ from headlight.analysis.folder import JOIN, RESULT, RunFolder
 from headlight.capture import CapturedModel
 from headlight.catalogue import Study
 from headlight.errors import HeadlightWarning, RunError, UsageError
-from headlight.files import Location, remove_partials
+from headlight.files import Location
 from headlight.run import show_progress
-from headlight.run.blocks import blocks_done, plans, release_claims
+from headlight.run.blocks import (
+    PASS,
+    blocks_done,
+    passes,
+    plans,
+    release_claims,
+    remove_partials,
+)
 from headlight.run.checkpoint import FILE as CHECKPOINT
 from headlight.run.ray_workers import connected, work_on_ray
 
@@ -166,11 +173,12 @@ def _check_together(study: Study, folder: RunFolder) -> None:
 
 def _copy_state(place: Location, to: Path) -> None:
     """Everything that decides what is left to do."""
-    for found in (place / RESULT, *place.glob(CHECKPOINT), *place.glob(f"*/{CHECKPOINT}")):
-        if found.exists():
-            inner = to if found.parent == place else to / found.parent.name
-            inner.mkdir(exist_ok=True)
-            (inner / found.name).write_bytes(found.read_bytes())
+    for each in passes(place):
+        inner = to if each == place else to / each.name
+        inner.mkdir(exist_ok=True)
+        for name in (RESULT, CHECKPOINT, PASS):
+            if (each / name).exists():
+                (inner / name).write_bytes((each / name).read_bytes())
 
 
 def _why(log: Path, code: int) -> str:

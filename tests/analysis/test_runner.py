@@ -28,6 +28,7 @@ from headlight.errors import CorpusError, RunError, UsageError
 from headlight.files import make_folder
 from headlight.result import load
 from headlight.run import State
+from headlight.run.blocks import begin_pass
 from headlight.settings import Settings
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.result import dataset
@@ -119,7 +120,8 @@ def test_a_finished_run_is_handed_back_and_what_differs_is_refused(
 def test_what_a_run_killed_at_its_very_end_has_left_is_removed(tmp_path: Path) -> None:
     case = CASES[0]
     first = case.run(CORPUS, folder=RunFolder(path=tmp_path))
-    for name in ("checkpoint.safetensors", "gradient/checkpoint.safetensors", ".a.nc.7.8.partial"):
+    left = ("checkpoint.safetensors", "gradient/checkpoint.safetensors", "gradient/.pass")
+    for name in (*left, ".a.nc.7.8.partial", "gradient/.a.nc.7.8.partial"):
         make_folder((tmp_path / name).parent)
         (tmp_path / name).write_bytes(b"left")
     again = case.run(CORPUS, folder=RunFolder(path=tmp_path, resume=True))
@@ -315,7 +317,7 @@ def test_every_study_has_the_same_shape(name: str) -> None:
 
 def test_no_empty_folder_is_left_of_a_pass(tmp_path):
     """A kill may come between the removal of the checkpoint of a pass and that of its folder."""
-    (tmp_path / "inputs").mkdir()
+    begin_pass(tmp_path, "inputs")
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "notes.txt").write_text("kept")
     with RunFolder(path=tmp_path, resume=True).opened() as mine:

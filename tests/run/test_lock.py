@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from headlight.analysis.folder import RunFolder
 from headlight.errors import RunError
 from headlight.run.checkpoint import locked
 from run.corpus import files
@@ -65,13 +66,16 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_untouched(
 
 
 def test_what_killed_processes_have_left_half_written_is_cleared_away(tmp_path: Path) -> None:
-    kept = {"a.nc", "a.nc.partial", ".a.nc.partial", ".a.nc.one.partial", "tables"}
-    (tmp_path / "tables").mkdir()
+    kept = {"a.nc", "a.nc.partial", ".a.nc.partial", ".a.nc.one.partial", "tables", "other"}
+    for name in ("tables", "other"):
+        (tmp_path / name).mkdir()
     for name in (".a.nc.12.partial", ".a.nc.12.13.partial", "tables/.b.csv.7.8.partial"):
         (tmp_path / name).write_bytes(b"half")
-    for name in kept - {"tables"}:
+    (tmp_path / "other" / ".c.nc.7.8.partial").write_bytes(b"of another run, which is at it")
+    for name in kept - {"tables", "other"}:
         (tmp_path / name).write_bytes(b"whole")
-    with locked(tmp_path):
+    with RunFolder(path=tmp_path, holds=()).opened():
         assert files(tmp_path) == {*kept, ".lock"}
         assert files(tmp_path / "tables") == set()
+        assert files(tmp_path / "other") == {".c.nc.7.8.partial"}
     assert files(tmp_path) == kept

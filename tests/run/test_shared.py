@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -12,11 +13,24 @@ import pytest
 from headlight.encode import Counts, Encoded, Examples
 from headlight.encode.examples import Recipe
 from headlight.errors import RunError
-from headlight.reduce import Tally
+from headlight.files import load_tensors, save_tensors
+from headlight.reduce import Grouped, Moments, Tally
 from headlight.run import State, run, run_shared
-from headlight.run.blocks import BLOCKS, CLAIMS, COUNTS, PLAN, Block, BlockFolder, release_claims
-from headlight.run.checkpoint import FILE as CHECKPOINT
-from headlight.run.shared import MERGE
+from headlight.run.blocks import (
+    BLOCKS,
+    CLAIMS,
+    COUNTS,
+    MERGE,
+    PLAN,
+    STALE,
+    Block,
+    BlockFolder,
+    begin_pass,
+    read_plan,
+    release_claims,
+    workers_in,
+)
+from headlight.run.checkpoint import FILE as CHECKPOINT, SHARD_ELEMENTS
 from random_moments import random_moments
 from run.corpus import bits, measure, texts, work
 
@@ -189,12 +203,72 @@ def test_a_worker_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 def test_claims_of_lost_machines_are_freed(tmp_path: Path) -> None:
-    (tmp_path / "pass" / CLAIMS).mkdir(parents=True)
+    (begin_pass(tmp_path, "pass") / CLAIMS).mkdir()
     (tmp_path / "pass" / PLAN).write_text("{}")
     for host in ("here", "lost"):
         (tmp_path / "pass" / CLAIMS / f"{host}.json").write_text(f'{{"host": "{host}"}}')
     release_claims(tmp_path, {"lost"})
     assert [path.stem for path in (tmp_path / "pass" / CLAIMS).iterdir()] == ["here"]
+
+
+DAMAGED = ["[]", "5", "null", '"x"', "{", "[" * 5000, '{"host": HERE, "process": "x"}',
+           '{"host": HERE, "process": null}', '{"host": HERE, "process": 1' + 30 * "0" + "}",
+           '{"host": HERE, "process": -1}']  # fmt: skip
+
+
+@pytest.mark.parametrize("said", DAMAGED)
+def test_a_claim_that_is_none_stops_nobody(tmp_path: Path, said: str) -> None:
+    """It counts as one until it is old."""
+    shared(tmp_path, corpus()[0])
+    (tmp_path / CHECKPOINT).unlink()
+    first = sorted((tmp_path / BLOCKS).iterdir())[0]
+    first.unlink()
+    claim = tmp_path / CLAIMS / f"{first.stem}.json"
+    claim.write_text(said.replace("HERE", json.dumps(socket.gethostname())))
+    assert workers_in(tmp_path) == 1
+    release_claims(tmp_path, {"lost"})
+    old = time.time() - STALE - 1
+    os.utime(claim, (old, old))
+    assert workers_in(tmp_path) == 0
+    assert bits(shared(tmp_path, corpus()[0]).tally) == bits(expected().tally)
+
+
+def test_a_claim_of_a_clock_that_is_ahead_is_waited_for_no_longer_than_others(
+    tmp_path: Path,
+) -> None:
+    shared(tmp_path, corpus()[0])
+    (tmp_path / CHECKPOINT).unlink()
+    first = sorted((tmp_path / BLOCKS).iterdir())[0]
+    first.unlink()
+    claim = tmp_path / CLAIMS / f"{first.stem}.json"
+    claim.write_text('{"host": "elsewhere", "process": 1, "token": "x"}')
+    ahead = time.time() + 3600
+    os.utime(claim, (ahead, ahead))
+    began = time.monotonic()
+    assert bits(shared(tmp_path, corpus()[0]).tally) == bits(expected().tally)
+    assert time.monotonic() - began < 30
+
+
+def test_a_plan_of_too_many_brackets_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / PLAN).write_text("[" * 100_000)
+    with pytest.raises(RunError, match=r"plan\.json is damaged"):
+        read_plan(tmp_path)
+
+
+def test_a_block_whose_arrays_do_not_fit_is_a_sentence(tmp_path: Path) -> None:
+    """Its digest is right: somebody has made it so."""
+    state = State(tally=Tally({"a": Grouped(Moments())}))
+    state.tally["a"].at(3)
+    folder = BlockFolder(tmp_path, {SHARD_ELEMENTS: 4}, {})
+    block = Block(0, "0" * 64)
+    folder.keep(block, state)
+    path = next((tmp_path / BLOCKS).iterdir())
+    tensors, header = load_tensors(path)
+    assert any(name.endswith("/key") for name in tensors)
+    forged = {name: each if name.endswith("/key") else each[:0] for name, each in tensors.items()}
+    save_tensors(path, forged, header)
+    with pytest.raises(RunError, match="cannot be read"):
+        folder.read(block)
 
 
 def test_without_the_counts_all_is_as_it_was(tmp_path: Path) -> None:

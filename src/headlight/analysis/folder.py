@@ -7,8 +7,8 @@ from pathlib import Path
 from shutil import rmtree
 
 from headlight.errors import HeadlightError, RunError, UsageError
-from headlight.files import Location, location, reason
-from headlight.run.blocks import PLAN, plans, remove_blocks, workers_at
+from headlight.files import Location, is_link, location, reason
+from headlight.run.blocks import PLAN, plans, remove_partials, remove_passes, workers_at
 from headlight.run.checkpoint import FILE as CHECKPOINT, check_unlocked, locked
 from headlight.run.processes import Mode, usable_cores
 
@@ -143,6 +143,8 @@ class RunFolder:
             self.check_free()  # nobody has begun one meanwhile
             try:
                 _check_writable(folder)
+                if isinstance(folder, Path):
+                    remove_partials(folder, (TABLES, PAGES))
                 if self.overwrite:
                     _clear(folder, self.holds)
             except HeadlightError:
@@ -159,8 +161,7 @@ class RunFolder:
         """Remove what is there only so that a run can go on, once it is at its end."""
         if self.place is not None:
             with suppress(Exception):  # the result is there, and this does no harm
-                remove_blocks(self.place)
-                _remove_checkpoints(self.place)
+                remove_passes(self.place)
 
 
 def _check_writable(folder: Location) -> None:
@@ -178,30 +179,19 @@ def _clear(folder: Location, holds: tuple[str, ...]) -> None:
             f"other processes are at work in {folder}; wait for them, or choose another folder "
             "with --out."
         )
-    remove_blocks(folder)
+    remove_passes(folder)
     for place in (folder / name for name in holds):
         if isinstance(place, Path) and place.is_dir() and not place.is_symlink():
             rmtree(place)
         else:
             place.unlink(missing_ok=True)
     _remove_pages(folder / PAGES)
-    _remove_checkpoints(folder)
 
 
 def _remove_pages(folder: Location) -> None:
     """Those of texts, which have numbers as names, and the folder if it holds nothing else."""
-    if folder.is_dir():
+    if folder.is_dir() and not is_link(folder):
         for page in [each for each in folder.glob("*.html") if each.stem.isdecimal()]:
             page.unlink()
         with suppress(OSError):  # it holds something else, too
             folder.rmdir()
-
-
-def _remove_checkpoints(folder: Location) -> None:
-    """That of the run, and those of its passes with the folders that they have for themselves."""
-    (folder / CHECKPOINT).unlink(missing_ok=True)
-    inside: list[Location] = [each for each in folder.glob("*") if each.is_dir()]
-    for inner in inside:
-        (inner / CHECKPOINT).unlink(missing_ok=True)
-        with suppress(OSError):  # it holds something else, too
-            inner.rmdir()

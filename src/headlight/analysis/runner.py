@@ -23,6 +23,7 @@ from headlight.files import Location
 from headlight.kinds import ALL
 from headlight.result import FORMAT, joined, load, save, versions
 from headlight.run import State
+from headlight.run.blocks import begin_pass
 from headlight.run.checkpoint import FILE as CHECKPOINT
 from headlight.run.example import (
     NOTHING_SEEN,
@@ -191,7 +192,7 @@ def _run_pass(
     def observe_batch(batch: Batch, examples: Sequence[E]) -> Observer:
         return observer(one, batch, examples)
 
-    place = place / one.folder if place and one.folder else place
+    place = begin_pass(place, one.folder) if place and one.folder else place
     runner = BatchRunner(
         plan.model,
         plan.sites,

@@ -124,8 +124,12 @@ class Tally(Mapping[str, Accumulator]):
         try:
             _check_format(header, path)
             return _restored(header["members"], tensors), header["notes"]
-        except (KeyError, TypeError, ValueError) as problem:
+        except _DAMAGED as problem:
             raise ResultError(f"{path} is not a file that Headlight wrote; remove it.") from problem
+
+
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What accumulators raise of a state that is none of theirs."""
 
 
 def _check_format(header: Mapping[str, Any], path: files.Location) -> None:

@@ -2,18 +2,22 @@
 
 import json
 import os
+import re
 import secrets
 import socket
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from headlight import files
 from headlight.errors import ResultError, RunError
 from headlight.files import Location
 from headlight.run.checkpoint import (
+    DAMAGED,
+    FILE as CHECKPOINT,
     SHARD_ELEMENTS,
     State,
     check_signature,
@@ -26,6 +30,10 @@ PLAN = "plan.json"
 BLOCKS = "blocks"
 CLAIMS = "claims"
 COUNTS = "counts"
+MERGE = "merge"
+"""What is claimed besides blocks, by the one that merges them."""
+PASS = ".pass"
+"""In a folder within that of a run: it is a pass of this run, and no run of its own."""
 STALE = 120.0
 """Seconds after which somebody who gave no sign of life is taken to be gone."""
 BEAT = 20.0
@@ -34,7 +42,10 @@ _ALONE = 256
 """Of so many shards each is a block; then blocks double whenever the number of shards does."""
 _LARGEST = 6
 """Blocks hold at most two to this power of shards."""
+_MOST_PROCESSES = 2**31
 _ME = secrets.token_hex(8)
+_OWN = re.compile(rf"\d{{9}}-[0-9a-f]{{16}}\.(safetensors|json)|{MERGE}\.json")
+"""Names of the files in the folders of blocks, claims and counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +96,10 @@ class BlockFolder:
         self, folder: Location, signature: Mapping[str, Any], hardware: Mapping[str, Any]
     ) -> None:
         self.folder = folder
-        for each in (folder, folder / BLOCKS, folder / CLAIMS, folder / COUNTS):
-            files.make_folder(each, error=RunError)
+        files.make_folder(folder, error=RunError)
+        for name in (BLOCKS, CLAIMS, COUNTS):
+            _refuse_link(folder / name)
+            files.make_folder(folder / name, error=RunError)
         wanted = json.loads(json.dumps({"signature": dict(signature), "hardware": dict(hardware)}))
         content = json.dumps(wanted, indent=1).encode()
         if not files.write_new(folder / PLAN, content, error=RunError):
@@ -138,7 +151,7 @@ class BlockFolder:
         try:
             state, notes = load_state(path)
             begins = notes["begins"]
-        except (ResultError, KeyError, TypeError, ValueError) as problem:
+        except (ResultError, *DAMAGED) as problem:
             raise RunError(f"{path} cannot be read ({problem}); remove it.") from problem
         if begins != block.digest:
             raise RunError(f"{path} is of another corpus; remove it.")
@@ -198,7 +211,7 @@ def read_plan(folder: Location) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         found = json.loads(files.read(folder / PLAN, error=RunError))
         return dict(found["signature"]), dict(found["hardware"])
-    except (KeyError, TypeError, ValueError) as problem:
+    except (KeyError, TypeError, ValueError, RecursionError) as problem:
         raise RunError(f"{folder / PLAN} is damaged; begin anew with --overwrite.") from problem
 
 
@@ -211,14 +224,41 @@ def examples_in(folder: Location, name: str) -> int:
     """How many examples a block has that is measured; 0 where nobody can tell."""
     try:
         return int(json.loads(_counts_of(folder, name).read_bytes())["examples"])
-    except (OSError, KeyError, TypeError, ValueError):
+    except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         return 0
 
 
+def begin_pass(folder: Location, name: str) -> Location:
+    """The folder of a pass within that of its run, with the mark that it is one.
+
+    Raises:
+        RunError: it is a link, or holds a run of its own.
+    """
+    place = folder / name
+    _refuse_link(place)
+    if not (place / PASS).exists():
+        if any((place / each).exists() for each in (CHECKPOINT, PLAN)):
+            raise RunError(
+                f"{place} holds a run, and this one would keep a part of itself there; choose "
+                "another folder with --out."
+            )
+        files.write_new(files.make_folder(place, error=RunError) / PASS, b"", error=RunError)
+    return place
+
+
+def passes(folder: Location) -> Iterator[Location]:
+    """The folders in which passes of a run are: its own, and those in it that it has marked.
+
+    Other runs that lie in it have none of these marks; what a link leads to is never the run's.
+    """
+    yield folder
+    inside = [each for each in folder.glob("*") if not files.is_link(each)]
+    yield from (each for each in inside if (each / PASS).exists())
+
+
 def plans(folder: Location) -> Iterator[Location]:
-    """The folders in which passes of a shared run are: its own, and those in it."""
-    inside = [each for each in folder.glob("*") if each.is_dir()]
-    yield from (each for each in (folder, *inside) if (each / PLAN).exists())
+    """The folders in which passes of a shared run are."""
+    yield from (each for each in passes(folder) if (each / PLAN).exists())
 
 
 def workers_at(folder: Location) -> int:
@@ -228,26 +268,71 @@ def workers_at(folder: Location) -> int:
 
 def workers_in(place: Location) -> int:
     """The same of one pass."""
-    return sum(not _is_stale(path) for path in (place / CLAIMS).glob("*.json"))
+    claims = [path for path in (place / CLAIMS).glob("*.json") if _OWN.fullmatch(path.name)]
+    return sum(not _is_stale(path) for path in claims)
 
 
 def release_claims(folder: Location, hosts: Collection[str]) -> None:
     """Free what is claimed by machines that are known to be gone, in all passes of a run."""
     for path in [each for place in plans(folder) for each in (place / CLAIMS).glob("*.json")]:
-        with suppress(OSError, ValueError):  # it was freed, or is being replaced
-            if json.loads(path.read_bytes()).get("host") in hosts:
+        with suppress(OSError):  # it was freed
+            if _owner_of(path).get("host") in hosts:
                 path.unlink(missing_ok=True)
 
 
-def remove_blocks(folder: Location) -> None:
-    """Remove what is there only so that a shared run can go on."""
-    for place in list(plans(folder)):
-        inside = [place / name for name in (BLOCKS, CLAIMS, COUNTS)]
-        for path in (*(each for folder in inside for each in folder.glob("*")), place / PLAN):
-            path.unlink(missing_ok=True)
-        for inner in inside:
-            with suppress(OSError):
-                inner.rmdir()
+def remove_passes(folder: Location) -> None:
+    """Remove what is there only so that a run can go on: checkpoints, plans and blocks.
+
+    Nothing but what a run writes is removed, and nothing through a link.
+    """
+    for place in list(passes(folder)):
+        (place / CHECKPOINT).unlink(missing_ok=True)
+        if (place / PLAN).exists():
+            for name in (BLOCKS, CLAIMS, COUNTS):
+                _remove_files(place / name)
+            (place / PLAN).unlink(missing_ok=True)
+        if place != folder:
+            (place / PASS).unlink(missing_ok=True)
+            with suppress(OSError):  # it holds something else, too
+                place.rmdir()
+
+
+def _remove_files(folder: Location) -> None:
+    """Those of blocks, and the folder if it holds nothing else."""
+    if files.is_link(folder):
+        return
+    for path in [each for each in folder.glob("*") if _OWN.fullmatch(each.name)]:
+        path.unlink(missing_ok=True)
+    if isinstance(folder, Path):
+        files.remove_partials(folder)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def remove_partials(folder: Path, others: Sequence[str] = ()) -> None:
+    """Clear away what killed processes have left half written in the folders of a run.
+
+    Nobody else may be writing there.
+
+    Args:
+        folder: of the run.
+        others: names of folders in it, besides those of passes and blocks.
+    """
+    files.remove_partials(folder)
+    inside: list[Location] = [folder / name for name in others]
+    for place in passes(folder):
+        inside += [place, *(place / name for name in (BLOCKS, CLAIMS, COUNTS))]
+    for each in inside:
+        if isinstance(each, Path) and not files.is_link(each):
+            files.remove_partials(each)
+
+
+def _refuse_link(place: Location) -> None:
+    if files.is_link(place):
+        raise RunError(
+            f"{place} is a link, where a run keeps files of its own; remove it, or choose another "
+            "folder with --out."
+        )
 
 
 def _counts_of(folder: Location, name: str) -> Location:
@@ -256,22 +341,38 @@ def _counts_of(folder: Location, name: str) -> Location:
 
 
 def _is_stale(claim: Location) -> bool:
-    """Whether nobody is at what is claimed in a file: there is none, or its owner is gone."""
+    """Whether nobody is at what is claimed in a file: there is none, or its owner is gone.
+
+    A claim from a future that is as far away is none either: the clock that wrote it was wrong.
+    """
     try:
-        silent = files.age(claim)
-        owner = json.loads(claim.read_bytes())
+        return abs(files.age(claim)) > STALE or _is_dead(_owner_of(claim))
     except FileNotFoundError:
         return True
-    except (OSError, ValueError):  # it is being replaced
+    except OSError:
         return False
-    return silent > STALE or _is_dead(owner)
+
+
+def _owner_of(claim: Location) -> Mapping[str, Any]:
+    """What a claim says of who made it; nothing while it is being replaced, or of what is no claim.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        owner = json.loads(claim.read_bytes())
+    except (ValueError, RecursionError):
+        return {}
+    return owner if isinstance(owner, Mapping) else {}
 
 
 def _is_dead(owner: Mapping[str, Any]) -> bool:
     """Whether a claim was made by a process of this machine that has ended."""
     if owner.get("host") != socket.gethostname() or files.WINDOWS:
         return False
-    number = int(owner.get("process", 0))
+    number = owner.get("process")
+    if not isinstance(number, int) or not 0 < number < _MOST_PROCESSES:
+        return False
     if number == os.getpid():
         return owner.get("token") != _ME
     try:

@@ -19,6 +19,8 @@ from headlight.run.example import NOTHING_SEEN, join_digests
 
 FILE = "checkpoint.safetensors"
 LOCK = ".lock"
+DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What is raised by reading a state whose digest is right, and whose content is not."""
 SHARD_ELEMENTS = "shard_elements"
 """Among the settings of a run, how many elements of the corpus a shard has at most."""
 
@@ -107,7 +109,7 @@ class Checkpoint:
         try:
             state, notes = load_state(self.path)
             signature = notes["signature"]
-        except (ResultError, KeyError, TypeError, ValueError) as problem:
+        except (ResultError, *DAMAGED) as problem:
             raise RunError(
                 f"{self.path} cannot be read ({problem}); remove it, or choose another folder "
                 "with --out."

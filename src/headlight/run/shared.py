@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from headlight.errors import RunInterruptedError
 from headlight.files import Location
 from headlight.reduce import Tally
-from headlight.run.blocks import Block, BlockFolder, blocks_done, examples_in, workers_in
+from headlight.run.blocks import MERGE, Block, BlockFolder, blocks_done, examples_in, workers_in
 from headlight.run.checkpoint import Checkpoint, State
 from headlight.run.engine import measure_shard, settings_of, skip_done
 from headlight.run.example import Example, ShardReader, read_shards
@@ -19,8 +19,6 @@ from headlight.run.shards import BatchJob, ShardRunner
 
 E = TypeVar("E", bound=Example)
 
-MERGE = "merge"
-"""What a process claims that puts the blocks together."""
 POLL = 0.2
 """Seconds between two looks at what others have done; five times as many after a while."""
 

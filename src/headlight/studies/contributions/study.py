@@ -19,6 +19,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.run import State
+from headlight.run.blocks import begin_pass
 from headlight.studies.contributions.agreement import AgreementObserver, agreement
 from headlight.studies.contributions.observer import ContributionObserver, ContributionSpec
 from headlight.studies.contributions.result import dataset
@@ -128,7 +129,7 @@ def _compare_with_exact(
         (example for example in seen if len(example.ids) <= settings.exact_tokens),
         runner,
         signature={**plan.signature(), "compared": settings.exact},
-        folder=outer.place and outer.place / EXACT,
+        folder=outer.place and begin_pass(outer.place, EXACT),
         mode=outer.mode,
         max_examples=settings.exact,
         progress=progress,
