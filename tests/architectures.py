@@ -5,6 +5,10 @@ Every model is built from a configuration alone: two layers, width 32, four head
 the family has them. What is special about each is said in its row.
 """
 
+from typing import Any
+
+import pytest
+
 from tiny_models import (
     VOCABULARY,
     Architecture,
@@ -476,6 +480,15 @@ SPEECH_MODELS = [
 ]
 
 ARCHITECTURES = [*ENCODERS, *DECODERS, *ENCODER_DECODERS, *VISION_MODELS, *SPEECH_MODELS]
+COMMON = ("BERT", "GPT-2", "Llama", "T5", "BART", "ViT")
+"""Those that a quick run of the tests is content with."""
+
+
+def case(row: Architecture, *more: Any) -> Any:
+    """A case of a test: the row, and what else belongs to it; slow if it is none of `COMMON`."""
+    marks = () if row.name in COMMON else pytest.mark.slow
+    return pytest.param(row, *more, id="-".join([row.name, *map(str, more)]), marks=marks)
+
 
 # Refused
 

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jaxtyping
@@ -11,6 +12,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from frozen_runs import Material
+    from study_runs import StudyRuns
 
 # A machine at work may take long for any example.
 settings.register_profile("patient", deadline=None)
@@ -31,12 +33,27 @@ def unchecked() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def material(tmp_path_factory: pytest.TempPathFactory) -> "Material":
-    """Tiny models and data, and whole runs of studies and papers, each made once in a session."""
-    from frozen_runs import Material
-
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all processes of the session; see `Shared`."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:  # each has a folder of its own in that of all
         folder = folder.parent
-    (folder / "material").mkdir(exist_ok=True)
-    return Material(folder / "material")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def material(shared_folder: Path) -> "Material":
+    """Tiny models and data, and whole reproductions of papers, each made once in a session."""
+    from frozen_runs import Material
+
+    (shared_folder / "material").mkdir(exist_ok=True)
+    return Material(shared_folder / "material")
+
+
+@pytest.fixture(scope="session")
+def study_runs(shared_folder: Path) -> "StudyRuns":
+    """A run of each study, made once in a session."""
+    from study_runs import StudyRuns
+
+    (shared_folder / "studies").mkdir(exist_ok=True)
+    return StudyRuns(shared_folder / "studies")

@@ -13,22 +13,19 @@ import pandas
 import pytest
 from typer.main import get_command
 
-import example_data
 import headlight as headlight_in_python
 from architectures import REFUSED
 from headlight.accessor import HeadlightAccessor
-from headlight.capture.loading import EMBEDDED
 from headlight.catalogue import studies
 from headlight.cli import app
 from headlight.cli.setting_options import SettingOption
 from headlight.errors import CorpusError, UsageError
 from headlight.result import load
 from headlight.views import parse_page
-from studies.command import Command, as_options, done
+from studies.command import Command, done
 from studies.models import saved, texts, tokenizer
 from studies.processes import start
 from tiny_models import Refused
-from translators import FAMILIES
 
 COMMANDS = sorted(get_command(app).commands)
 OUTSIDE = [row for row in REFUSED if row.name in ("BLOOM", "XLNet", "DeBERTa", "DeBERTa-v2")]
@@ -277,6 +274,7 @@ def test_a_text_beside_another_on_one_page(headlight, tmp_path, bert):
     assert first["weight"].shape == second["weight"].shape
 
 
+@pytest.mark.slow
 def test_texts_longer_than_the_model_takes(headlight, tmp_path, bert):
     long = "the sea " * 50
     corpus = tmp_path / "long.txt"
@@ -610,6 +608,7 @@ def test_a_file_of_options_that_is_wrong(headlight, tmp_path, name, text, part):
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_summary_for_machines(headlight, tmp_path, corpus, bert):
     out = tmp_path / "out"
     code, said, _ = headlight("norms", corpus, "--model", bert, "--out", out, "--json")
@@ -624,23 +623,10 @@ def test_a_summary_for_machines(headlight, tmp_path, corpus, bert):
 # What goes well
 
 
-@pytest.mark.skipif(not (EMBEDDED / "config.json").exists(), reason="no embedded model here")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", studies())
-def test_every_study_leaves_a_page_and_tables(headlight, tmp_path, name):
-    example_data.write(tmp_path)
-    study, asked = studies()[name], list[str]()
-    if study.reads == "parallel":
-        model = FAMILIES["marian"].saved(tmp_path / "model", head=True)
-        asked = ["--gold", str(tmp_path / "gold.talp"), "--model", str(model)]
-    if study.reads == "labelled":
-        asked = ["--model", str(example_data.tiny_classifier(tmp_path / "model"))]
-    source, out = tmp_path / example_data.SOURCES[study.reads], tmp_path / "out"
-    code, said, complained = headlight(
-        study.command, source, "--out", out, *asked, *as_options(study.smallest)
-    )
-    assert code == 0, complained
-    assert "report: " in said
-    result = load(out / "result.nc", stage=name)
+def test_every_study_leaves_a_page_and_tables(study_runs, name):
+    out, result = study_runs.folder(name), study_runs.result(name)
     page = (out / "report.html").read_text()
     assert page.startswith("<!")
     assert result.attrs["title"] in page

@@ -11,7 +11,6 @@ from typing import Any, get_args
 
 import pytest
 import typer.main
-import xarray
 
 import example_data
 import headlight
@@ -19,6 +18,7 @@ from headlight.capture.loading import EMBEDDED
 from headlight.cli import app
 from headlight.corpora import FORMATS, PAIR_FORMATS, PARALLEL_FORMATS
 from headlight.links import LINK_FORMATS, Symmetrization
+from study_runs import StudyRuns
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -158,25 +158,16 @@ def test_the_tables_of_studies_are_what_the_catalogue_says() -> None:
         assert script["filled"](page) == page, "run scripts/study_tables.py"
 
 
-@pytest.fixture(scope="module")
-def held_results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, xarray.Dataset]:
-    """One result of each study, by name."""
-    script = runpy.run_path(str(ROOT / "scripts" / "results_page.py"))
-    found: dict[str, xarray.Dataset] = script["all_results"](tmp_path_factory.mktemp("results"))
-    return found
-
-
-def test_the_tables_of_variables_are_what_results_hold(
-    held_results: dict[str, xarray.Dataset],
-) -> None:
+@pytest.mark.slow
+def test_the_tables_of_variables_are_what_results_hold(study_runs: StudyRuns) -> None:
     page = (DOCS / "results.md").read_text(encoding="utf-8")
     filled = runpy.run_path(str(ROOT / "scripts" / "results_page.py"))["filled"]
-    assert filled(page, held_results) == page, "run scripts/results_page.py"
+    assert filled(page, study_runs.results()) == page, "run scripts/results_page.py"
 
 
-def test_results_says_all_that_a_survey_holds(held_results: dict[str, xarray.Dataset]) -> None:
+def test_results_says_all_that_a_survey_holds(study_runs: StudyRuns) -> None:
     page = (DOCS / "results.md").read_text(encoding="utf-8")
-    result = held_results["survey"]
+    result = study_runs.result("survey")
     held = {*map(str, result.variables), *map(str, result.attrs)}
     assert held - set(re.findall(r"`([a-z_]+)`", page)) == set()
 

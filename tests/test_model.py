@@ -61,6 +61,7 @@ def test_a_survey_of_a_file(folder, tmp_path):
     np.testing.assert_allclose(by_name["share"], result["share"].sel(layer=[1]), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_survey_in_a_folder(folder, tmp_path):
     options = {"model": headlight.load(folder), "out": tmp_path / "out", "progress": False}
     corpus = texts(4)
@@ -73,6 +74,7 @@ def test_a_survey_in_a_folder(folder, tmp_path):
     assert fewer.attrs["examples"] == 2
 
 
+@pytest.mark.slow
 def test_a_folder_holds_what_the_command_line_writes(folder, tmp_path):
     result = headlight.norms(texts(4), model=folder, out=tmp_path / "out", progress=False)
     found = {path.name for path in (tmp_path / "out").iterdir()}

@@ -60,6 +60,7 @@ def test_a_run_that_has_ended_gets_its_pages(corpus, tmp_path):
     assert {address.partition("#")[0] for address in links(tmp_path / "run")} == {"pages/1.html"}
 
 
+@pytest.mark.slow
 def test_pages_stay_with_the_run_that_they_are_of(corpus, tmp_path):
     run = tmp_path / "run"
     survey(corpus, run, pages=1)

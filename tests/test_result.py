@@ -126,6 +126,7 @@ class TestNetcdf:
 
     @settings(max_examples=100, deadline=None)
     @given(data=strategies.data())
+    @pytest.mark.slow
     def test_a_damaged_file_is_refused_or_read(self, data, tmp_path_factory) -> None:
         path = tmp_path_factory.mktemp("damaged") / "result.nc"
         save(survey(), path)

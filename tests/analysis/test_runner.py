@@ -96,6 +96,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return forbid
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_handed_back_and_what_differs_is_refused(
     case: Case, tmp_path: Path, idle: Callable[[], None]
 ) -> None:

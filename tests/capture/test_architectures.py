@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+import architectures
 from architectures import ARCHITECTURES, REFUSED
 from definitions import (
     Array,
@@ -157,11 +158,13 @@ def name_of(row: Architecture | Refused) -> str:
     return row.name
 
 
-every_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES, ids=name_of)
+every_architecture = pytest.mark.parametrize(
+    "architecture", [architectures.case(row) for row in ARCHITECTURES]
+)
 every_case = pytest.mark.parametrize(
     ("architecture", "padding"),
     [
-        pytest.param(architecture, padding, id=f"{architecture.name}-{padding}")
+        architectures.case(architecture, padding)
         for architecture in ARCHITECTURES
         for padding in architecture.paddings
     ],
@@ -376,8 +379,7 @@ def test_the_input_is_what_values_are_made_from(
 
 texts = pytest.mark.parametrize(
     "architecture",
-    [row for row in ARCHITECTURES if "left" in row.paddings],
-    ids=name_of,
+    [architectures.case(row) for row in ARCHITECTURES if "left" in row.paddings],
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+import architectures
 from architectures import ARCHITECTURES
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, attention_replaced, load_model
@@ -124,7 +125,7 @@ def test_no_two_replacements_of_attention_have_one_identity() -> None:
     assert model.identity() == identities[0]
 
 
-@pytest.mark.parametrize("row", ARCHITECTURES, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [architectures.case(row) for row in ARCHITECTURES])
 def test_every_model_has_an_identity_that_is_json(row: Any) -> None:
     model = row.build()
     identity = CapturedModel(model).identity()

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import architectures
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel, LayerRecord, OwnObjective, attention_replaced
 from headlight.encode import Encoded
@@ -53,9 +54,9 @@ def settings(model: CapturedModel) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", [row.name for row in ARCHITECTURES])
-def test_weights_in_the_place_of_themselves_change_nothing(name: str) -> None:
-    model, inputs = made(name)
+@pytest.mark.parametrize("row", [architectures.case(row) for row in ARCHITECTURES])
+def test_weights_in_the_place_of_themselves_change_nothing(row: Architecture) -> None:
+    model, inputs = made(row.name)
     output, before = run(model, inputs), settings(model)
     for kind in model.kinds:
         weights = {each.site.layer: each.weight for each in records(model, inputs, kind)}
@@ -66,10 +67,12 @@ def test_weights_in_the_place_of_themselves_change_nothing(name: str) -> None:
     assert torch.equal(run(model, inputs), output)
 
 
-@pytest.mark.parametrize("name", [row.name for row in ARCHITECTURES])
-def test_what_is_projected_is_the_new_weights_times_the_values_of_the_model(name: str) -> None:
+@pytest.mark.parametrize("row", [architectures.case(row) for row in ARCHITECTURES])
+def test_what_is_projected_is_the_new_weights_times_the_values_of_the_model(
+    row: Architecture,
+) -> None:
     """By loops over heads, groups and all; and a head left alone has its own weights."""
-    model, inputs = made(name)
+    model, inputs = made(row.name)
     kind = model.kinds[-1]
     before = records(model, inputs, kind)[0]
     site = before.site

@@ -35,6 +35,7 @@ def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     return made
 
 
+@pytest.mark.slow
 def test_section_3_has_the_null_spaces_and_a_counterexample(reproduction: Reproduction) -> None:
     found = section_3.create(reproduction)
     spaces, tried = (table.frame for table in found.tables)
@@ -94,6 +95,7 @@ def test_figure_5_has_separators_and_the_rest(reproduction: Reproduction) -> Non
     assert found.comparisons[0].ours == pytest.approx(100 * float(ratio))
 
 
+@pytest.mark.slow
 def test_figure_6_frames_the_strongest_links_away_from_the_diagonal(
     reproduction: Reproduction,
 ) -> None:
@@ -112,6 +114,7 @@ def test_figure_6_frames_the_strongest_links_away_from_the_diagonal(
     assert found.comparisons[0].ours == pytest.approx(100 * float(raw), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_figure_6_picks_the_head_that_differs_most(reproduction: Reproduction) -> None:
     found = figure_6.create(reproduction)
     reading = _reading(reproduction).sel(layer=1)

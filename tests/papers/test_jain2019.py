@@ -99,6 +99,7 @@ def test_without_labelled_texts_the_page_says_so(headlight, tmp_path):
 
 
 @pytest.mark.parametrize("spec", EXHIBITS, ids=lambda spec: spec.name)
+@pytest.mark.slow
 def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
     page = (out / "index.html").read_text()
     assert f'id="{spec.name}"' in page
@@ -107,12 +108,14 @@ def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
     assert list(out.glob(f"{spec.name}*.{suffix}"))
 
 
+@pytest.mark.slow
 def test_the_page_names_data_and_differences(out):
     page = (out / "index.html").read_text()
     for words in ("films.tsv", "Other data, other split", "models of the paper, trained here"):
         assert words in page
 
 
+@pytest.mark.slow
 def test_the_results_have_a_row_for_every_text(out):
     for encoder in ENCODERS:
         found = load(out / RESULTS / f"films-{encoder}.nc", stage="jain2019")
@@ -128,6 +131,7 @@ def test_the_results_have_a_row_for_every_text(out):
         assert (found["p"].notnull() == defined).all()
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data, tmp_path):
     trained = []
     monkeypatch.setattr(ClassifierTrainer, "run", lambda trainer, job: trained.append(job))

@@ -125,6 +125,7 @@ def test_what_is_made_is_not_made_again(out, translations, translator, monkeypat
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_without_translations_the_sample_is_drawn_by_the_embedded_translator(
     headlight, tmp_path, translator
 ):

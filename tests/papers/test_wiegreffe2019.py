@@ -85,6 +85,7 @@ def test_defaults_are_the_paper_s_unless_somebody_chooses():
 
 
 @pytest.mark.parametrize("spec", EXHIBITS, ids=lambda spec: spec.name)
+@pytest.mark.slow
 def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
     page = (out / "index.html").read_text()
     assert f'id="{spec.name}"' in page
@@ -93,6 +94,7 @@ def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
         assert (out / f"{spec.name}.{suffix}").stat().st_size
 
 
+@pytest.mark.slow
 def test_the_page_names_data_and_differences(out):
     page = (out / "index.html").read_text()
     for words in ("SST 72 / 8 / 20", "models of the paper, trained here", "a 95% interval",
@@ -100,6 +102,7 @@ def test_the_page_names_data_and_differences(out):
         assert words in page
 
 
+@pytest.mark.slow
 def test_the_result_has_a_row_for_every_model(found):
     rows = found[["kind", "encoder", "weight", "guide"]].to_dataframe()
     counts = rows.groupby(["kind", "encoder"]).size().to_dict()
@@ -119,6 +122,7 @@ def test_the_result_has_a_row_for_every_model(found):
     np.testing.assert_allclose(given["jsd"], 0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_numbers_of_single_texts_are_those_of_the_models(found):
     assert found.sizes["text"] == 20
     assert ((found["largest"] > 0) & (found["largest"] <= 1)).all()
@@ -134,6 +138,7 @@ def test_numbers_of_single_texts_are_those_of_the_models(found):
         assert float(of["instance_tvd"].max()) <= 0.05
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data, tmp_path):
     """Not even where a result is gone, or more is asked for, but for what is new."""
     trained = []

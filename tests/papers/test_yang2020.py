@@ -108,6 +108,7 @@ def test_the_training_file_of_the_folder_is_read(data):
 
 
 @pytest.mark.parametrize("spec", EXHIBITS, ids=lambda spec: spec.name)
+@pytest.mark.slow
 def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
     page = (out / "index.html").read_text()
     assert f'id="{spec.name}"' in page
@@ -116,6 +117,7 @@ def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
         assert (out / f"{spec.name}.{suffix}").stat().st_size
 
 
+@pytest.mark.slow
 def test_the_page_names_data_and_differences(out):
     page = (out / "index.html").read_text()
     for words in ("train.txt", "vectors.txt", "48 to train, 6 for development and 6 to test",
@@ -123,6 +125,7 @@ def test_the_page_names_data_and_differences(out):
         assert words in page
 
 
+@pytest.mark.slow
 def test_the_result_has_a_row_for_every_model(out):
     sweep = load(out / RESULTS / "sweep.nc", stage="sweep")
     rows = sweep[["kind", "seed", "weight"]].to_dataframe()
@@ -143,6 +146,7 @@ def test_the_result_has_a_row_for_every_model(out):
     np.testing.assert_allclose(of_base["jsd"], 0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data, tmp_path):
     """Not even where a result is gone, or more is asked for, but for what is new."""
     trained = []
@@ -163,6 +167,7 @@ def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data
     assert len(list((copy / RESULTS / MODELS).glob("base-*"))) == 2
 
 
+@pytest.mark.slow
 def test_models_that_somebody_has_removed_are_trained_again(out, data, tmp_path):
     """Those that guide, before those that are guided."""
     copy = tmp_path / "copy"

@@ -82,6 +82,7 @@ def of_kind(result: xarray.Dataset, kind: str, weight: float | None = None) -> x
 # What is measured
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_model_that_is_kept(tmp_path: Path) -> None:
     """By loops over texts, heads and rows, with attention as transformers hands it out."""
     teacher = classifier()
@@ -227,6 +228,7 @@ def test_any_classifier_can_be_told_to_attend_elsewhere(made: Any, data: Any) ->
     assert not any(each.grad is not None for each in teacher.transformer.parameters())
 
 
+@pytest.mark.slow
 def test_without_lambda_a_student_learns_its_teacher() -> None:
     teacher = classifier()
     more = {"start": "scratch", "lambdas": [], "epochs": 25, "learning_rate": 1e-2}
@@ -350,6 +352,7 @@ def test_the_command_and_its_report(tmp_path: Path) -> None:
     assert sorted(result["weight"].values[1:4]) == [0.0, 0.1, 1.0]
 
 
+@pytest.mark.slow
 def test_adversaries_of_single_texts_stand_beside_the_models(tmp_path: Path) -> None:
     made, data = classifier(), labelled(10)
     options: dict[str, Any] = {"model": made, "steps": 2, "exact": "none", "progress": False}

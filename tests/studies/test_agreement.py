@@ -84,6 +84,7 @@ def test_nothing_depends_on_batches() -> None:
     assert (whole.tau <= whole.tau_high).where(there, True).all()
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
     options: dict[str, Any] = {"model": classifier(), "measures": ["weight", "norm"], **QUICK}
     result = headlight.agreement(labelled(5), out=tmp_path, **options)

@@ -131,6 +131,7 @@ def test_gradients_are_by_what_the_encoder_reads(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.slow
 def test_every_study_runs(family: str, tmp_path: Path) -> None:
     made, data = classifier(family), labelled(10)
     measures = ["weight", "norm", "attribution", "gradient_input", "leave_one_out"]

@@ -207,6 +207,7 @@ def tags(made: CapturedModel, words: list[str], kept: set[int], removal: str) ->
 
 @pytest.mark.parametrize("removal", ["mask", "attention"])
 @pytest.mark.parametrize("measure", ["leave_one_out", "gradient_input"])
+@pytest.mark.slow
 def test_a_tagger_is_asked_for_every_word(removal: str, measure: str) -> None:
     """One order of the words of a sentence; the metrics of each of its answers; their mean."""
     made, data = classifier(tokens=True), tagged(3)
@@ -297,6 +298,7 @@ def test_contributions_can_order_words() -> None:
     assert np.isfinite(result.comprehensiveness).all()
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
     options = {"model": classifier(), "removals": ["delete"], **QUICK, "bootstrap": 3}
     result = headlight.faithfulness(labelled(5), out=tmp_path, **options)

@@ -2,74 +2,28 @@
 
 import re
 from base64 import b64decode
-from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 from rich.console import Console
 
-import example_data
-import headlight
-from headlight.catalogue import find_study, studies
-from headlight.model import Model
+from headlight.catalogue import studies
 from headlight.views import reading_json, reading_page, reading_terminal
-from headlight.views.studies import pictures, result_page, summary, tables
+from headlight.views.studies import pictures, summary, tables
 from headlight.views.studies.terminal import study_terminal
 from headlight.vocabulary import NUMBERING
-from translators import FAMILIES
-
-LAYERS = (1, 3)
-
-HEADS = {(1, 0), (1, 1), (3, 0)}
-"""Those that there are in these layers."""
+from study_runs import HEADS, LAYERS, StudyRuns, uneven
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    example_data.write(folder)
-    (folder / "model").mkdir()
-    example_data.tiny_model(folder / "model", layers=4)
-    example_data.tiny_classifier(folder / "classifier", layers=4)
-    return folder
+@pytest.fixture(params=studies())
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
-def uneven_translator() -> Model:
-    """The same of a decoder that attends to a source."""
-    found = FAMILIES["marian"].model(head=True, decoder_layers=4, decoder_attention_heads=2)
-    attention = found.transformer.base_model.decoder.layers[3].encoder_attn
-    attention.num_heads, attention.head_dim = 1, 2 * attention.head_dim
-    attention.scaling = attention.head_dim**-0.5
-    return Model(found.transformer, found.tokenizer, found.name, found.revision)
-
-
-def uneven(data: Path, head: str | None = None) -> Model:
-    """Four layers of two heads, but for the last, which has one of twice the size."""
-    kind = "classifier" if head == "classification" else "model"
-    made = headlight.load(data / kind, head=head)
-    attention = made.transformer.base_model.encoder.layer[3].attention.self
-    attention.num_attention_heads, attention.attention_head_size = 1, 16
-    attention.scaling = 16**-0.5
-    return made
-
-
-@pytest.fixture(scope="module", params=studies())
-def result(request, data) -> xr.Dataset:
-    study = find_study(request.param)
-    few = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}.get(study.reads, {})
-    head = study.settings.from_mapping(study.smallest).required_head
-    model = uneven(data, {"none": None, "any": "language_model"}.get(head, head))
-    if study.reads == "parallel":
-        model, few = uneven_translator(), {"gold": str(data / "gold.talp")}
-    return getattr(headlight, study.name)(
-        data / example_data.SOURCES[study.reads],
-        model=model,
-        layers=LAYERS,
-        progress=False,
-        **few,
-        **study.smallest,
-    )
+@pytest.fixture
+def result(study_runs: StudyRuns, name: str) -> xr.Dataset:
+    return study_runs.result(name)
 
 
 def printed(renderable: object) -> str:
@@ -91,14 +45,17 @@ def heads_named(text: str) -> set[tuple[int, int]]:
     return {(int(layer), int(head)) for layer, head in re.findall(r"\bL(\d+)H(\d+)\b", text)}
 
 
-def test_pages_and_terminal_name_no_other_head(result):
-    for text in (with_pictures(result_page(result)), printed(study_terminal(result))):
+@pytest.mark.slow
+def test_pages_and_terminal_name_no_other_head(study_runs, name, result):
+    page = (study_runs.folder(name) / "report.html").read_text()
+    for text in (with_pictures(page), printed(study_terminal(result))):
         # The grid of a survey has a square for each head that any layer has.
         empty = {(3, 1)} if result.attrs["stage"] == "survey" else set()
         assert heads_named(text) <= HEADS | empty
         assert not re.search(r"\b[Ll]ayers? (0|2)\b", text)
 
 
+@pytest.mark.slow
 def test_tables_and_summaries_number_layers_as_the_model(result):
     for table in tables(result).values():
         frame = table.frame
@@ -114,6 +71,7 @@ def test_tables_and_summaries_number_layers_as_the_model(result):
     assert {int(name[1]) for name in named if name} <= set(LAYERS)
 
 
+@pytest.mark.slow
 def test_pictures_have_the_numbers_of_layers_at_their_axes(result):
     for drawing in pictures(result).values():
         for axes in drawing.draw().axes:
@@ -131,7 +89,8 @@ BEST_HEADS = {"dependency": "weight", "coreference": "best", "distances": "neare
 """Studies that name best heads, and the table that does."""
 
 
-@pytest.mark.parametrize("result", list(BEST_HEADS), indirect=True)
+@pytest.mark.parametrize("name", list(BEST_HEADS), indirect=True)
+@pytest.mark.slow
 def test_best_heads_are_those_with_the_numbers_beside_them(result):
     stage = result.attrs["stage"]
     rows = tables(result)[BEST_HEADS[stage]].frame.to_dict("records")
@@ -153,8 +112,8 @@ def test_best_heads_are_those_with_the_numbers_beside_them(result):
             assert float(chosen) == pytest.approx(row.get("accuracy", row.get("all")))
 
 
-def test_a_reading_names_the_layers_that_it_has(data):
-    reading = uneven(data).read("the old cat sees a mill .", layers=LAYERS).dataset
+def test_a_reading_names_the_layers_that_it_has(study_runs):
+    reading = uneven(study_runs.data).read("the old cat sees a mill .", layers=LAYERS).dataset
     page, said = reading_page(reading), printed(reading_terminal(reading, "weight", 1))
     assert '"layers":[1,3]' in page
     assert '"layer_numbers":[1,3]' in reading_json(reading)

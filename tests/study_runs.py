@@ -1,0 +1,94 @@
+"""One small run of every study on a model whose layers differ in heads, and what it leaves."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import xarray
+
+import example_data
+import headlight
+from headlight.catalogue import find_study, studies
+from headlight.model import Model
+from headlight.result import load
+from shared import Shared
+from translators import FAMILIES
+
+LAYERS = (1, 3)
+HEADS = {(1, 0), (1, 1), (3, 0)}
+"""Those that there are in these layers."""
+ENCODED = "alignment_of_encoders"
+FEW = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}
+
+
+class StudyRuns:
+    """Runs of studies by name, each made when it is first asked for.
+
+    Several processes may share the folder; see `Shared`.
+
+    Args:
+        folder: in which they are.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._shared = Shared(folder)
+
+    def folder(self, name: str) -> Path:
+        """What a run leaves: the result, the page, the tables."""
+        return self._shared(name, lambda out: self._run(name, out))
+
+    def result(self, name: str) -> xarray.Dataset:
+        """The result of a run."""
+        return load(self.folder(name) / "result.nc", stage=name)
+
+    def results(self) -> dict[str, xarray.Dataset]:
+        """Those of all studies by name, and that of an alignment by a model with an encoder."""
+        pairs, gold = self.data / example_data.SOURCES["parallel"], self.data / "gold.talp"
+        encoded = headlight.alignment(
+            pairs, model=self.data / "model", gold=str(gold), bootstrap=2, progress=False
+        )
+        return {**{name: self.result(name) for name in studies()}, ENCODED: encoded}
+
+    @cached_property
+    def data(self) -> Path:
+        """What studies read, see `example_data.SOURCES`, and two models of four layers."""
+        return self._shared("data", _write)
+
+    def _run(self, name: str, out: Path) -> None:
+        study = find_study(name)
+        settings: dict[str, Any] = {**study.smallest, **FEW.get(study.reads, {})}
+        if study.reads == "parallel":
+            model, settings["gold"] = uneven_translator(), str(self.data / "gold.talp")
+        else:
+            head = study.settings.from_mapping(study.smallest).required_head
+            model = uneven(self.data, {"none": None, "any": "language_model"}.get(head, head))
+        source = self.data / example_data.SOURCES[study.reads]
+        getattr(headlight, name)(
+            source, model=model, out=out, layers=LAYERS, progress=False, **settings
+        )
+
+
+def uneven(data: Path, head: str | None = None) -> Model:
+    """Four layers of two heads, but for the last, which has one of twice the size."""
+    made = headlight.load(data / ("classifier" if head == "classification" else "model"), head=head)
+    attention = made.transformer.base_model.encoder.layer[3].attention.self
+    attention.num_attention_heads, attention.attention_head_size = 1, 16
+    attention.scaling = 16**-0.5
+    return made
+
+
+def uneven_translator() -> Model:
+    """The same of a decoder that attends to a source."""
+    found = FAMILIES["marian"].model(head=True, decoder_layers=4, decoder_attention_heads=2)
+    attention = found.transformer.base_model.decoder.layers[3].encoder_attn
+    attention.num_heads, attention.head_dim = 1, 2 * attention.head_dim
+    attention.scaling = attention.head_dim**-0.5
+    return Model(found.transformer, found.tokenizer, found.name, found.revision)
+
+
+def _write(folder: Path) -> None:
+    folder.mkdir()
+    example_data.write(folder)
+    (folder / "model").mkdir()
+    example_data.tiny_model(folder / "model", layers=4)
+    example_data.tiny_classifier(folder / "classifier", layers=4)
