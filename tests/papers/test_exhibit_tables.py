@@ -1,0 +1,69 @@
+"""Every number in the CSV files of every exhibit is that of the result that it is made from."""
+
+from pathlib import Path
+
+import pandas
+import pytest
+
+from frozen_runs import PAPER_RUNS, Material
+from papers.exhibit_cells import Results
+from papers.exhibit_tables import TABLES
+
+DRAWINGS = {("clark2019", "figure-5"), ("jain2019", "figure-2")}
+"""Exhibits without a table."""
+SENTENCES = ("findings", "findings-5")
+"""Exhibits of claims, whose verdicts are tested beside what they are made from."""
+EXHIBITS = [
+    pytest.param(run, name, id=f"{run}-{name}")
+    for run, paper in PAPER_RUNS.items()
+    for name in paper.exhibits
+    if (run, name) not in DRAWINGS
+]
+
+pytestmark = pytest.mark.slow
+
+
+KNOWN: dict[Path, Results] = {}
+"""Those that were read already."""
+
+
+@pytest.fixture
+def results(run: str, material: Material) -> Results:
+    folder = material.reproduction(run)
+    return KNOWN.setdefault(folder, Results(folder))
+
+
+def files_of(folder: Path, run: str, exhibit: str) -> list[Path]:
+    """Its CSV files; `figure-1` has `figure-1-points.csv`, and not what is of `findings-5`."""
+    others = [name for name in PAPER_RUNS[run].exhibits if name.startswith(f"{exhibit}-")]
+    return [
+        path
+        for path in sorted(folder.glob("*.csv"))
+        if path.stem == exhibit or path.stem.startswith(f"{exhibit}-")
+        if not any(path.stem.startswith(name) for name in others)
+    ]
+
+
+@pytest.mark.parametrize(("run", "exhibit"), EXHIBITS)
+def test_the_tables_of_an_exhibit_hold_what_its_results_do(
+    run: str, exhibit: str, results: Results
+) -> None:
+    files = files_of(results.folder, run, exhibit)
+    assert files
+    for path in files:
+        if exhibit in SENTENCES:
+            assert set(pandas.read_csv(path)["here"]) <= {"holds", "does not hold"}
+        else:
+            assert not list(TABLES[run][path.stem].problems(path, results)), path.name
+
+
+@pytest.mark.parametrize(("run", "exhibit"), [("clark2019", "figure-2")])
+def test_two_series_that_change_places_are_found_out(
+    run: str, exhibit: str, results: Results, tmp_path: Path
+) -> None:
+    frame = pandas.read_csv(results.folder / f"{exhibit}.csv")
+    first, second = frame.columns[2:4]
+    swapped = frame.assign(**{first: frame[second], second: frame[first]})
+    swapped.to_csv(tmp_path / "swapped.csv", index=False)
+    found = list(TABLES[run][exhibit].problems(tmp_path / "swapped.csv", results))
+    assert len(found) == 2 * len(frame)
