@@ -10,12 +10,12 @@ import pandas
 import xarray
 
 from headlight.capture import load_model
+from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.clusters import embedding
 from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
 from headlight.findings.coreference import systems_table
 from headlight.findings.dependency import best_heads
 from headlight.links import open_links
-from headlight.studies.catalogue import EMBEDDED_TRANSLATOR
 from headlight.word_alignment.aligner import Aligner
 from headlight.word_alignment.settings import AlignerSettings
 from papers.exhibit_cells import SHOWN, Cells, Results, Told, itself, mean_and_half, named
