@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.cli.arguments import command_line, demand_place, names
-from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
+from headlight.cli.options import LOAD, RUN, LoadOptions
 from headlight.cli.printing import complain, say, say_lines
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.corpus import Corpus
@@ -75,7 +76,7 @@ def align(
     target: Annotated[
         str | None, typer.Argument(help="The translations, if SOURCE holds the sources alone.")
     ] = None,
-    model: ModelName = None,
+    load: LoadOptions = LOAD,
     reverse_model: Annotated[
         str | None,
         typer.Option(
@@ -129,11 +130,6 @@ def align(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace --out.", rich_help_panel=RUN)
     ] = False,
-    revision: Revision = None,
-    device: Device = "auto",
-    dtype: Precision = "float32",
-    trust_remote_code: Trust = False,
-    tokenizer: TokenizerName = None,
     *,
     settings: AlignerSettings,
 ) -> None:
@@ -148,25 +144,12 @@ def align(
     pairs = _open(source, target, format, columns)
     _check(asked)
 
-    from headlight.capture import load_model
-    from headlight.catalogue import EMBEDDED_TRANSLATOR
-
-    options: dict[str, Any] = {
-        "device": device,
-        "dtype": dtype,
-        "trust_remote_code": trust_remote_code,
-    }
     needs_head = settings.measure in INPUT_MEASURES
     chosen = settings.of_attention and settings.layer is None and reverse_model is None
     predicts = needs_head or chosen
-    forward = _loaded(
-        model or EMBEDDED_TRANSLATOR,
-        tokenizer,
-        {"revision": revision, **options},
-        head="language_model" if predicts else "none",
-        needs_head=needs_head,
-    )
-    backward = load_model(reverse_model, **options) if reverse_model else None
+    forward = _loaded(load, head="language_model" if predicts else "none", needs_head=needs_head)
+    other = replace(load, model=reverse_model, revision=None, tokenizer=None)
+    backward = other.load() if reverse_model else None
     settings = settings.for_model(forward.name, translates=forward.has_decoder_inputs)
     job = Job(pairs, forward, backward, settings, symmetrize)
     if html is not None:
@@ -178,18 +161,14 @@ def align(
         say_lines(_texts(job.alignments(), writer))
 
 
-def _loaded(
-    name: str, tokenizer: str | None, options: dict[str, Any], *, head: str, needs_head: bool
-) -> "CapturedModel":
+def _loaded(load: LoadOptions, *, head: str, needs_head: bool) -> "CapturedModel":
     """The model with a head, without it if it has none and can do without."""
-    from headlight.capture import load_model
-
     try:
-        return load_model(name, tokenizer, head=head, **options)
+        return load.load(default=EMBEDDED_TRANSLATOR, head=head)
     except MissingHeadError:
         if needs_head:
             raise
-        return load_model(name, tokenizer, **options)
+        return load.load(default=EMBEDDED_TRANSLATOR)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ import typer
 
 from headlight.alternative_settings import AlternativeSettings
 from headlight.characters import printable
-from headlight.cli.arguments import load
-from headlight.cli.options import Device, ModelName, Precision, Revision, TokenizerName, Trust
+from headlight.cli.options import LOAD, LoadOptions
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.vocabulary import Kind
@@ -40,12 +39,7 @@ def alternatives(
     kind: Annotated[
         Kind | None, typer.Option(help="Which attention. Default: the first that the model has.")
     ] = None,
-    model: ModelName = None,
-    revision: Revision = None,
-    device: Device = "auto",
-    dtype: Precision = "float32",
-    trust_remote_code: Trust = False,
-    tokenizer: TokenizerName = None,
+    load: LoadOptions = LOAD,
     *,
     settings: AlternativeSettings,
 ) -> None:
@@ -54,7 +48,7 @@ def alternatives(
     from headlight.result import save
 
     found = find(
-        load(model, revision, device, dtype, trust_remote_code, tokenizer, layers=(layer,)),
+        load.load(layers=(layer,)),
         text,
         pair,
         place=(layer, head),

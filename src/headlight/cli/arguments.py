@@ -2,41 +2,10 @@
 
 import shlex
 import sys
-from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from headlight.characters import storable
 from headlight.errors import UsageError
-
-if TYPE_CHECKING:
-    from headlight.capture import CapturedModel
-
-
-def load(
-    model: str | None,
-    revision: str | None,
-    device: str,
-    dtype: str,
-    trust_remote_code: bool,
-    tokenizer: str | None = None,
-    *,
-    layers: Collection[int] | None = None,
-    head: str = "none",
-) -> "CapturedModel":
-    """The model, ready to be captured; layers that it cannot have are refused before."""
-    from headlight.capture import load_model
-
-    return load_model(
-        model,
-        tokenizer,
-        revision=revision,
-        device=device,
-        dtype=dtype,
-        trust_remote_code=trust_remote_code,
-        layers=layers,
-        head=head,
-    )
 
 
 def names(spec: str) -> list[str]:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.characters import printable
-from headlight.cli.arguments import load
-from headlight.cli.options import Device, Precision, Revision, Trust
+from headlight.cli.options import Device, LoadOptions, Precision, Revision, Trust
 from headlight.cli.printing import say, show
 
 if TYPE_CHECKING:
@@ -33,7 +32,13 @@ def check(
     trust_remote_code: Trust = False,
 ) -> None:
     """Say whether the attention of a model can be captured exactly, module by module."""
-    captured = load(model, revision, device, dtype, trust_remote_code)
+    captured = LoadOptions(
+        model=model,
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        trust_remote_code=trust_remote_code,
+    ).load()
     show(_sites_table(captured.name, captured.sites))
     worst = max(site.error for site in captured.sites)
     say(

@@ -1,8 +1,15 @@
-"""Options of the model, which all commands share."""
+"""Options of the model and of a run, which commands share."""
 
-from typing import Annotated
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from headlight.cli.setting_options import Options
+
+if TYPE_CHECKING:
+    from headlight.capture import CapturedModel
 
 RUN = "The run"
 MODEL = "The model"
@@ -46,20 +53,93 @@ Trust = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions(Options):
+    """Which model a command loads, and how; each field is an option."""
+
+    model: ModelName = None
+    revision: Revision = None
+    device: Device = "auto"
+    dtype: Precision = "float32"
+    trust_remote_code: Trust = False
+    tokenizer: TokenizerName = None
+
+    def load(
+        self,
+        *,
+        default: str | None = None,
+        layers: Collection[int] | None = None,
+        head: str = "none",
+    ) -> "CapturedModel":
+        """The model, ready to be captured; layers that it cannot have are refused before.
+
+        Args:
+            default: the model where none is named; None for the embedded one.
+            layers: which of its layers are looked at; None for all.
+            head: with which head; see `headlight.capture.load_model`.
+        """
+        from headlight.capture import load_model
+
+        return load_model(
+            self.model or default,
+            self.tokenizer,
+            revision=self.revision,
+            device=self.device,
+            dtype=self.dtype,
+            trust_remote_code=self.trust_remote_code,
+            layers=layers,
+            head=head,
+        )
+
+    def compared(self, model: str | None, revision: str | None) -> "LoadOptions":
+        """Of the model that another is compared with: another, or another revision of it."""
+        own = self.revision if model is None else None
+        return replace(self, model=model or self.model, revision=revision or own)
+
+
+LOAD = LoadOptions()
+"""The embedded model, or what the command loads where none is named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """Where a run is kept, and what becomes of one that is there; each field is an option."""
+
+    out: Annotated[
+        str,
+        typer.Option(
+            help="Folder of the run, or its address in a store (s3://bucket/folder).",
+            metavar="PATH",
+            rich_help_panel=RUN,
+        ),
+    ]
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=RUN)
+    ] = False
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Remove the run in --out first.", rich_help_panel=RUN),
+    ] = False
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            help="Processes that share the run: a number, auto, ray or ray://HOST:PORT for those "
+            "of a cluster, or join for one of any number that were started elsewhere.",
+            metavar="N|auto|ray|join",
+            rich_help_panel=RUN,
+        ),
+    ] = None
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print what was found in short, as JSON.", rich_help_panel=RUN),
+    ] = False
+
+
 CompareModel = Annotated[
     str | None, typer.Option(help="Another model or checkpoint, which the page compares it with.")
 ]
 CompareRevision = Annotated[
     str | None, typer.Option(help="Revision of that model; of the same model without one.")
 ]
-
-
-def other_model(
-    model: str | None,
-    revision: str | None,
-    compare_model: str | None,
-    compare_revision: str | None,
-) -> tuple[str | None, str | None]:
-    """Name and revision of the model that another is compared with."""
-    own = revision if compare_model is None else None
-    return compare_model or model, compare_revision or own

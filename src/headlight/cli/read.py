@@ -8,19 +8,9 @@ import typer
 
 from headlight.analysis.folder import RESULT
 from headlight.attribution_settings import AttributionSettings
-from headlight.cli.arguments import command_line, demand_place, load
+from headlight.cli.arguments import command_line, demand_place
 from headlight.cli.notes import unknown_tokens
-from headlight.cli.options import (
-    CompareModel,
-    CompareRevision,
-    Device,
-    ModelName,
-    Precision,
-    Revision,
-    TokenizerName,
-    Trust,
-    other_model,
-)
+from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
@@ -80,7 +70,7 @@ def read(
     pair: Annotated[
         str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
     ] = None,
-    model: ModelName = None,
+    load: LoadOptions = LOAD,
     measure: Annotated[
         str, typer.Option(help=f"What the terminal shows, of {', '.join(reading_measures())}.")
     ] = "norm",
@@ -114,11 +104,6 @@ def read(
     compare_revision: CompareRevision = None,
     json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
-    revision: Revision = None,
-    device: Device = "auto",
-    dtype: Precision = "float32",
-    trust_remote_code: Trust = False,
-    tokenizer: TokenizerName = None,
     *,
     settings: ReadingSettings,
 ) -> None:
@@ -139,11 +124,9 @@ def read(
 
     from headlight.reading import read as read_text
 
-    def read_by(name: str | None, revision: str | None, text: str) -> "Reading":
+    def read_by(options: LoadOptions, text: str) -> "Reading":
         return read_text(
-            load(
-                name, revision, device, dtype, trust_remote_code, tokenizer, layers=settings.layers
-            ),
+            options.load(layers=settings.layers),
             text,
             pair,
             kind=settings.kind,
@@ -155,10 +138,10 @@ def read(
             command=command_line(),
         )
 
-    reading, other = read_by(model, revision, text), None
+    reading, other = read_by(load, text), None
     if compares:
-        name, at = other_model(model, revision, compare_model, compare_revision)
-        other = read_by(name, at, compare_text or text)
+        compared = load.compared(compare_model, compare_revision)
+        other = read_by(compared, compare_text or text)
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.

@@ -5,19 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headlight.cli.arguments import load
-from headlight.cli.options import (
-    CompareModel,
-    CompareRevision,
-    Device,
-    ModelName,
-    Precision,
-    Revision,
-    TokenizerName,
-    Trust,
-    other_model,
-)
+from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
 from headlight.cli.printing import say
+from headlight.cli.setting_options import takes_settings
 from headlight.errors import MissingHeadError, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +26,7 @@ SERVE_EXAMPLES = """
 """
 
 
+@takes_settings()
 def serve(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Where it listens. Default: a free one.")
@@ -54,12 +45,7 @@ def serve(
     ] = False,
     compare_model: CompareModel = None,
     compare_revision: CompareRevision = None,
-    model: ModelName = None,
-    revision: Revision = None,
-    device: Device = "auto",
-    dtype: Precision = "float32",
-    trust_remote_code: Trust = False,
-    tokenizer: TokenizerName = None,
+    load: LoadOptions = LOAD,
 ) -> None:
     """Read texts in a browser: an app on this machine, with every head of what is typed."""
     _require_extra()
@@ -67,18 +53,16 @@ def serve(
 
     def model_with_head() -> "CapturedModel":
         """With its head, which says what it predicts, where it has one."""
-        options = (model, revision, device, dtype, trust_remote_code, tokenizer)
         try:
-            return load(*options, head="any")
+            return load.load(head="any")
         except MissingHeadError:
-            return load(*options)
+            return load.load()
 
     def models() -> "tuple[CapturedModel, CapturedModel | None]":
         first = model_with_head()
         if compare_model is None and compare_revision is None:
             return first, None
-        name, at = other_model(model, revision, compare_model, compare_revision)
-        return first, load(name, at, device, dtype, trust_remote_code, tokenizer)
+        return first, load.compared(compare_model, compare_revision).load()
 
     run(
         models,

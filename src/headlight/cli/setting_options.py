@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -156,31 +156,49 @@ def options_of(settings: type[Settings], path: tuple[str, ...] = ()) -> Iterator
             yield SettingOption(here, hint, default, settings.explanations()[each.name])
 
 
+class Options:
+    """Base of options that several commands have: frozen dataclasses whose fields typer reads."""
+
+
 def takes_settings(
     **classes: type[Settings],
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command an option for each setting, and the command the settings made of them.
 
+    A parameter whose default is an object of `Options` becomes an option for each of its fields.
+
     Args:
-        classes: of the parameters that the command takes them by.
+        classes: of the parameters that the command takes settings by.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         made = {name: list(options_of(each)) for name, each in classes.items()}
         every = [option for options in made.values() for option in options]
+        plain = inspect.signature(command).parameters.values()
+        shared = {
+            each.name: list(_of_options(each.default))
+            for each in plain
+            if isinstance(each.default, Options)
+        }
+        defaults = {each.name: each.default for each in plain}
 
         @wraps(command)
         def wrapped(**given: Any) -> None:
+            for name, own in shared.items():
+                chosen = {each.name: given.pop(each.name) for each in own}
+                given[name] = type(defaults[name])(**chosen)
             with naming_options(every):
                 for name, options in made.items():
                     given[name] = classes[name].from_mapping(_gathered(options, given))
                 command(**given)
 
-        plain = inspect.signature(command).parameters.values()
         own = [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameter
             for each in plain
             if each.name not in classes
+            for parameter in shared.get(
+                each.name, [each.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+            )
         ]
         parameters = [*own, *(option.parameter() for option in every)]
         wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -188,6 +206,18 @@ def takes_settings(
         return wrapped
 
     return decorate
+
+
+def _of_options(default: Any) -> Iterator[inspect.Parameter]:
+    """A parameter for each field, with the value that it has in an object."""
+    hints = get_type_hints(type(default), include_extras=True)
+    for each in fields(default):
+        yield inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(default, each.name),
+            annotation=hints[each.name],
+        )
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The commands that run studies, one for each row of the catalogue."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ from headlight.characters import storable
 from headlight.cli.arguments import command_line
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.notes import notes
-from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
+from headlight.cli.options import LOAD, LoadOptions, RunOptions
 from headlight.cli.printing import complain, say, say_json, show
 from headlight.cli.setting_options import takes_settings
 from headlight.files import standard_input
@@ -21,24 +20,6 @@ if TYPE_CHECKING:
     import xarray
 
 STANDARD_INPUT = "-"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What a command is asked for, besides settings."""
-
-    source: str | None
-    out: str
-    resume: bool
-    overwrite: bool
-    workers: str | None
-    model: str | None
-    revision: str | None
-    device: str
-    dtype: str
-    trust_remote_code: bool
-    tokenizer: str | None
-    json: bool
 
 
 def add_study(program: typer.Typer, study: Study) -> None:
@@ -73,68 +54,19 @@ def _examples(study: Study) -> str:
 
 def _command(study: Study) -> Callable[..., None]:
     """The command of a study; its options are the settings of the study."""
-    folder = f"headlight-{study.command}"
+    in_folder = RunOptions(out=f"headlight-{study.command}")
     nothing: Any = None if study.source.has_sample else ...
 
     @takes_settings(settings=study.settings)
     def command(
         source: Annotated[str | None, typer.Argument(help=study.source.argument)] = nothing,
         config: ConfigFile = None,
-        model: ModelName = None,
-        out: Annotated[
-            str,
-            typer.Option(
-                help="Folder of the run, or its address in a store (s3://bucket/folder).",
-                metavar="PATH",
-                rich_help_panel=RUN,
-            ),
-        ] = folder,
-        resume: Annotated[
-            bool,
-            typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=RUN),
-        ] = False,
-        overwrite: Annotated[
-            bool,
-            typer.Option("--overwrite", help="Remove the run in --out first.", rich_help_panel=RUN),
-        ] = False,
-        workers: Annotated[
-            str | None,
-            typer.Option(
-                help="Processes that share the run: a number, auto, ray or ray://HOST:PORT for "
-                "those of a cluster, or join for one of any number that were started elsewhere.",
-                metavar="N|auto|ray|join",
-                rich_help_panel=RUN,
-            ),
-        ] = None,
-        json: Annotated[
-            bool,
-            typer.Option(
-                "--json", help="Print what was found in short, as JSON.", rich_help_panel=RUN
-            ),
-        ] = False,
-        revision: Revision = None,
-        device: Device = "auto",
-        dtype: Precision = "float32",
-        trust_remote_code: Trust = False,
-        tokenizer: TokenizerName = None,
+        load: LoadOptions = LOAD,
+        run: RunOptions = in_folder,
         *,
         settings: StudySettings,
     ) -> None:
-        asked = Request(
-            source=source,
-            out=out,
-            resume=resume,
-            overwrite=overwrite,
-            workers=workers,
-            model=model,
-            revision=revision,
-            device=device,
-            dtype=dtype,
-            trust_remote_code=trust_remote_code,
-            tokenizer=tokenizer,
-            json=json,
-        )
-        _run(find_study(study.name), asked, settings)
+        _run(find_study(study.name), source, load, run, settings)
 
     command.__doc__ = (
         f"{study.question[:1].upper()}{study.question[1:]}.\n\n"
@@ -145,33 +77,27 @@ def _command(study: Study) -> Callable[..., None]:
     return command
 
 
-def _run(study: Study, asked: Request, settings: StudySettings) -> None:
-    _check(asked.source, settings)  # before anything slow is imported
+def _run(
+    study: Study, source: str | None, load: LoadOptions, run: RunOptions, settings: StudySettings
+) -> None:
+    _check(source, settings)  # before anything slow is imported
 
     from headlight.analysis.folder import REPORT, RunFolder
     from headlight.files import location
 
     folder = RunFolder(
-        path=asked.out, resume=asked.resume, overwrite=asked.overwrite, workers=asked.workers
+        path=run.out, resume=run.resume, overwrite=run.overwrite, workers=run.workers
     )
     folder.check_free()
 
-    from headlight.capture import load_model
     from headlight.sessions import run_study
 
-    model = load_model(
-        asked.model or study.source.default_model,
-        asked.tokenizer,
-        revision=asked.revision,
-        device=asked.device,
-        dtype=asked.dtype,
-        trust_remote_code=asked.trust_remote_code,
-        head=settings.required_head,
-        layers=settings.layers,
+    model = load.load(
+        default=study.source.default_model, layers=settings.layers, head=settings.required_head
     )
-    result = run_study(study, asked.source, settings, model, folder, command=command_line())
-    if asked.json:
-        say_json(_for_machines(result, asked.out))
+    result = run_study(study, source, settings, model, folder, command=command_line())
+    if run.json:
+        say_json(_for_machines(result, run.out))
         return
 
     from headlight.views.studies.terminal import study_terminal
@@ -179,7 +105,7 @@ def _run(study: Study, asked: Request, settings: StudySettings) -> None:
     show(study_terminal(result))
     for note in notes(result.attrs):
         complain(note)
-    say(f"report: {location(asked.out) / REPORT}")
+    say(f"report: {location(run.out) / REPORT}")
 
 
 def _check(source: str | None, settings: StudySettings) -> None:

@@ -7,39 +7,29 @@ import numpy as np
 import xarray
 from jaxtyping import Bool
 
+from headlight.analysis.variables import Variable, described, long_names
 from headlight.capture import AttentionSite
 from headlight.links import COUNTS, RATES, link_rate_intervals, link_rates
 from headlight.reduce import Tally
-from headlight.result import describe
 from headlight.word_alignment.settings import STEPS
 
-_RATE = {
-    "precision": "share of the links that are possible",
-    "recall": "share of the sure links that are found",
-    "error_rate": "alignment error rate",
-}
-_OF = {
-    "": "of all heads of a layer together",
-    "head_": "of a head",
-    "input_": "of gradients and differences",
-    "similarity_": "of similar hidden states",
-}
-_BOUND = {"": "", "_low": "lower end of the 95% interval of the ", "_high": "upper end of the 95% "
-          "interval of the "}  # fmt: skip
-
-VARIABLES = (
+VARIABLES = long_names(
     {
-        f"{of}{rate}{bound}": (f"{_BOUND[bound]}{_RATE[rate]}, {_OF[of]}", "1")
-        for of in _OF
-        for rate in RATES
-        for bound in _BOUND
-    }
-    | {f"{of}links": (f"links that are found, {_OF[of]}", "1") for of in _OF}
-    | {
-        "mean_norm": ("mean ‖Σ_h αf(x)‖ over the places of target and source", "hidden"),
-        "head_mean_norm": ("mean ‖αf(x)‖ over the places of target and source", "hidden"),
-    }
-)
+        "precision": Variable("share of the links that are possible", interval=True),
+        "recall": Variable("share of the sure links that are found", interval=True),
+        "error_rate": Variable("alignment error rate", interval=True),
+        "links": Variable("links that are found"),
+    },
+    by={
+        "": ", of all heads of a layer together",
+        "head_": ", of a head",
+        "input_": ", of gradients and differences",
+        "similarity_": ", of similar hidden states",
+    },
+) | {
+    "mean_norm": ("mean ‖Σ_h αf(x)‖ over the places of target and source", "hidden"),
+    "head_mean_norm": ("mean ‖αf(x)‖ over the places of target and source", "hidden"),
+}
 """Long name and unit of every variable."""
 
 _CELL = ("measure", "step", "layer")
@@ -127,5 +117,4 @@ def _described(
     cell = total.reshape(-1, len(COUNTS))[0]
     attributes = {f"gold_{name}": int(cell[COUNTS.index(name)]) for name in ("sure", "possible")}
     attributes["sentences"] = int(cell[COUNTS.index("sentences")])
-    described = {name: VARIABLES[name] for name in variables}
-    return describe(xarray.Dataset(variables, coords=coordinates, attrs=attributes), described)
+    return described(variables, coordinates, VARIABLES).assign_attrs(attributes)
