@@ -375,7 +375,9 @@ def test_without_the_extra_it_is_said_before_the_work(monkeypatch, missing):
     monkeypatch.setattr(
         "headlight.cli.serve.find_spec", lambda name: None if name == missing else found(name)
     )
-    monkeypatch.setattr("headlight.cli.serve.load", lambda *_: pytest.fail("a model is loaded"))
+    monkeypatch.setattr(
+        "headlight.cli.options.LoadOptions.load", lambda *_, **__: pytest.fail("a model is loaded")
+    )
     with pytest.raises(UsageError, match=rf"needs {missing};.*\[serve\]"):
         app(["serve"], standalone_mode=False)
 
