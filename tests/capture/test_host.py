@@ -126,6 +126,7 @@ def test_what_is_no_model_of_transformers_is_refused() -> None:
         "[enforce fail at alloc_cpu.cpp:115] data. DefaultCPUAllocator: not enough memory: you "
         "tried to allocate 800000000000000 bytes.",
         "MPS backend out of memory (MPS allocated: 1.00 GB)",
+        "could not create a primitive",
         "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
     ],
 )

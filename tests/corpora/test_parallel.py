@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import time
 import zipfile
 from pathlib import Path
 
@@ -263,3 +264,29 @@ def test_a_line_is_a_pair_whatever_it_holds(tmp_path_factory, format, pairs):
     columns = None if format in ("bars", "jsonl") else (1, 2)
     expected = [(a.strip(), b.strip()) for a, b in pairs]
     assert read(path, format=format, columns=columns) == expected
+
+
+@pytest.mark.parametrize("begins", ['<tu x="', "<tu\n", "<!-- ", "<?x "])
+def test_a_tag_without_end_is_refused_and_not_read_again_and_again(tmp_path, begins):
+    endless = begins + "a a a a a\n" * 400_000
+    path = written(tmp_path / "a.tmx", TMX.replace("<body>", f"<body>{endless}"))
+    began = time.process_time()
+    with pytest.raises(CorpusError, match=r"goes on for|no well-formed XML"):
+        read(path)
+    assert time.process_time() - began < 20
+
+
+def test_long_comments_and_many_blank_lines_are_read(tmp_path):
+    comment = "<!-- " + "of a translator who had much to say\n" * 5000 + "-->"
+    blank = TMX.replace("<!DOCTYPE", "\n" * 100_000 + "<!DOCTYPE")
+    assert read(written(tmp_path / "a.tmx", TMX.replace("<body>", f"<body>{comment}"))) == TMX_PAIRS
+    assert read(written(tmp_path / "b.tmx", blank)) == TMX_PAIRS
+
+
+def test_of_many_languages_some_are_named(tmp_path):
+    texts = "".join(f'<tuv xml:lang="x{at}"><seg>{at}</seg></tuv>' for at in range(600))
+    path = written(tmp_path / "a.tmx", TMX.replace("<body>", f"<body><tu>{texts}</tu>"))
+    for columns in (None, ("de", "xx")):
+        with pytest.raises(CorpusError, match=r"and (590|592) more") as refused:
+            read(path, columns=columns)
+        assert len(str(refused.value)) < 400

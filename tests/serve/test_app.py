@@ -108,7 +108,10 @@ def test_without_the_token_nothing_is_given(client, path, given):
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "10.0.0.7:8000", "", "[::2]"],
+    [
+        *("evil.example", "evil.example:8000", "127.0.0.1.evil.example", "10.0.0.7:8000", "[::2]"),
+        *("", "[::1].evil.example", "localhost:evil.example", "localhost:80@evil.example"),
+    ],
 )
 def test_another_name_of_the_host_is_refused(client, host):
     # Another site may have made its name point to this machine (DNS rebinding).
@@ -139,7 +142,13 @@ def test_what_another_site_makes_its_visitors_send_is_refused(client, site):
     assert opened == (200 if site == "none" else 403)  # none: somebody has typed the address
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "", "http://127.0.0.1:9000"])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("http://evil.example", "null", "", "http://127.0.0.1:9000"),
+        *("evil://127.0.0.1:8000", "https://127.0.0.1:8000", "127.0.0.1:8000"),
+    ],
+)
 def test_another_origin_is_refused(client, origin):
     answer = client.post("/functions/read", json={"text": TEXT}, headers={"Origin": origin})
     assert answer.status_code == 403
@@ -160,6 +169,49 @@ def test_what_is_sent_has_a_length_and_is_short(client):
     assert long.status_code == 413
     parts = client.post("/functions/read", content=iter([b"{}"]), headers=headers)
     assert parts.status_code == 411
+    lying = {**headers, "Content-Length": "5", "Transfer-Encoding": "chunked"}
+    parts = client.post("/functions/read", content=iter([b"{}"]), headers=lying)
+    assert parts.status_code == 411
+
+
+async def asked(made, messages):
+    """Statuses that a request gets whose body comes in these messages."""
+    headers = {**OWN, "Host": "127.0.0.1:8000", "Content-Type": "application/json"}
+    scope = {
+        "type": "http", "method": "POST", "path": "/functions/read", "scheme": "http",
+        "headers": [(name.lower().encode(), value.encode())
+                    for name, value in (headers | {"Content-Length": "5"}).items()],
+    }  # fmt: skip
+    coming, sent = iter(messages), []
+
+    async def receive():
+        found = next(coming, None)
+        if found is None:
+            await asyncio.Event().wait()  # for ever
+        return found
+
+    async def send(message):
+        sent.append(message)
+
+    await made(scope, receive, send)
+    return [message["status"] for message in sent if "status" in message]
+
+
+def test_what_is_sent_is_counted_whatever_its_length_is_said_to_be(model):
+    part = {"type": "http.request", "body": b"x" * 400_000, "more_body": True}
+    assert asyncio.run(asked(make_app(model, token=TOKEN), [part] * 3)) == [413]
+
+
+def test_what_never_comes_is_not_waited_for(model, monkeypatch):
+    monkeypatch.setattr("headlight.serve.guard.PATIENCE", 0.05)
+    part = {"type": "http.request", "body": b"{", "more_body": True}
+    assert asyncio.run(asked(make_app(model, token=TOKEN), [part])) == [408]
+
+
+def test_who_leaves_while_sending_is_no_news(model):
+    part = {"type": "http.request", "body": b"{", "more_body": True}
+    left = [part, {"type": "http.disconnect"}]
+    assert asyncio.run(asked(make_app(model, token=TOKEN), left)) == []
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b'"x"', b"\xff", b"[" * 5000])

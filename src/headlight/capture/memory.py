@@ -2,8 +2,11 @@
 
 import torch
 
-_SIGNS = ("can't allocate memory", "not enough memory", "out of memory", "alloc_failed")
-"""What PyTorch says on a CPU of Linux or macOS, on one of Windows, on other devices; and cuBLAS."""
+_SIGNS = (
+    *("can't allocate memory", "not enough memory", "out of memory", "alloc_failed"),
+    "could not create a primitive",
+)
+"""What PyTorch says on a CPU of Linux or macOS, on one of Windows, on others; cuBLAS; oneDNN."""
 
 
 def out_of_memory(error: BaseException) -> bool:

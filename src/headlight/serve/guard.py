@@ -1,6 +1,8 @@
 """Who may talk to the app: what comes before any of its work."""
 
+import asyncio
 import ipaddress
+import re
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,6 +11,8 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headlight.serve.connections import PATIENCE
 
 LONGEST_BODY = 1_000_000
 """Bytes of a request."""
@@ -25,6 +29,12 @@ SAFE = {
 
 Refusal = tuple[int, str]
 
+_TOO_LONG: Refusal = (413, f"what is sent is longer than {LONGEST_BODY} bytes; shorten the text.")
+_HOST = re.compile(
+    r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\s\[\]:@/?#]+|[0-9A-Fa-f]*:[0-9A-Fa-f:.]+))(?::\d{1,5})?"
+)
+"""A name or an address, and a port; an address with colons in brackets where a port may follow."""
+
 
 @dataclass(frozen=True)
 class Guard:
@@ -35,8 +45,8 @@ class Guard:
     * Requests that **another site** makes its visitors send are refused (403): browsers say so in
       ``Sec-Fetch-Site``, and in ``Origin``, which every request that does something has to bring.
     * Without the **token**, nothing but the empty page is given (401).
-    * What is sent has to be **JSON** (415), which a form of another site cannot send, and short
-      (413).
+    * What is sent has to be **JSON** (415), which a form of another site cannot send, short (413),
+      of a length that is said (411), and there in time (408). It is counted, whatever was said.
 
     Attributes:
         app: what is guarded.
@@ -65,11 +75,20 @@ class Guard:
                     headers[name] = value
             await send(message)
 
-        refusal = self._refusal(scope["method"], scope["path"], Headers(scope=scope))
+        refusal = self._refusal(scope, Headers(scope=scope))
+        if refusal is None and scope["method"] not in ("GET", "HEAD"):
+            body = await _body(receive)
+            if body is None:
+                return  # whoever asked has left
+            if isinstance(body, bytes):
+                receive = _already(body, receive)
+            else:
+                refusal = body
         answer: Any = self.app if refusal is None else _refused(*refusal)
         await answer(scope, receive, send_safely)
 
-    def _refusal(self, method: str, path: str, headers: Headers) -> Refusal | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
+        method, path = scope["method"], scope["path"]
         if not self._is_own(headers.get("host", "")):
             return 421, "this app has another address; open the one that the terminal shows."
         if not _same_site(path, headers):
@@ -78,7 +97,7 @@ class Guard:
         known = secrets.compare_digest(given, f"Bearer {self.token}".encode())
         if path not in OPEN and not known:
             return 401, "the token is missing or wrong; open the address that the terminal shows."
-        return None if method in ("GET", "HEAD") else _refused_body(headers)
+        return None if method in ("GET", "HEAD") else _refused_body(headers, scope["scheme"])
 
     def _is_own(self, host: str) -> bool:
         name = host_name(host)
@@ -92,10 +111,12 @@ class Guard:
 
 
 def host_name(host: str) -> str:
-    """The name in ``name:port`` or ``[address]:port``; ports differ where one is forwarded."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0].lower() if ":" in host else host.lower()
+    """The name in ``name:port`` or ``[address]:port``; ports differ where one is forwarded.
+
+    Empty where it is anything else.
+    """
+    found = _HOST.fullmatch(host)
+    return (found["address"] or found["name"]).lower() if found else ""
 
 
 def _same_site(path: str, headers: Headers) -> bool:
@@ -104,18 +125,50 @@ def _same_site(path: str, headers: Headers) -> bool:
     return site in (None, "same-origin") or (site == "none" and path in OPEN)
 
 
-def _refused_body(headers: Headers) -> Refusal | None:
+async def _body(receive: Receive) -> bytes | Refusal | None:
+    """What was sent, or why it is not taken; None where whoever sends it has left."""
+    found = bytearray()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                found += message.get("body", b"")
+                if len(found) > LONGEST_BODY:
+                    return _TOO_LONG
+                if not message.get("more_body", False):
+                    return bytes(found)
+    except TimeoutError:
+        return 408, f"what is sent took longer than {PATIENCE:g} seconds; load the page again."
+
+
+def _already(body: bytes, receive: Receive) -> Receive:
+    """Gives what was received already, then what comes."""
+    given = False
+
+    async def first() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return first
+
+
+def _refused_body(headers: Headers, scheme: str) -> Refusal | None:
     """Why what was sent is not looked at."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         return 415, "the app takes application/json only."
-    if headers.get("origin", "").partition("://")[2].lower() != headers["host"].lower():
+    if headers.get("origin", "").lower() != f"{scheme}://{headers['host']}".lower():
         return 403, "another site has sent this; open the address that the terminal shows."
     length = headers.get("content-length", "")
-    if not length.isdecimal():
+    if "transfer-encoding" in headers or not length.isdecimal():
         return 411, "the length of what is sent is missing."
     if int(length) > LONGEST_BODY:
-        return 413, f"what is sent is longer than {LONGEST_BODY} bytes; shorten the text."
+        return _TOO_LONG
     return None
 
 

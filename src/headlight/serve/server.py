@@ -15,10 +15,13 @@ from headlight.capture import CapturedModel
 from headlight.errors import UsageError
 from headlight.files import reason
 from headlight.serve.app import LONGEST, make_app
+from headlight.serve.connections import MOST, LimitedConnection
 from headlight.serve.guard import host_name
 from headlight.serve.work import Work
 
 HERE = "127.0.0.1"
+AT_ONCE = 16
+"""Connections that are taken before those are looked at that are there already."""
 
 
 def serve(
@@ -75,6 +78,8 @@ def serve(
             server_header=False,
             proxy_headers=False,
             ws="none",
+            http=_limited(),
+            backlog=AT_ONCE,
             timeout_graceful_shutdown=2,
         )
         # A page that is closed in the middle of an answer is no news.
@@ -83,6 +88,22 @@ def serve(
             webbrowser.open(address)  # waits until there is an answer
         with suppress(KeyboardInterrupt):
             _Server(config, work).run(sockets=[listener])
+
+
+def _limited() -> type[LimitedConnection]:
+    """Connections that leave some of the files that a process may have open for everything else."""
+    most = MOST
+    with suppress(ImportError):  # Windows has no such limit
+        import resource
+
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = MOST if files == resource.RLIM_INFINITY else max(1, min(MOST, files // 4))
+
+    class Connection(LimitedConnection):
+        pass
+
+    Connection.most = most
+    return Connection
 
 
 class _Server(uvicorn.Server):

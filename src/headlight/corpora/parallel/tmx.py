@@ -8,6 +8,11 @@ from headlight.corpora.lines import DOCUMENT_LIMIT, Lines
 from headlight.corpora.parallel.translation_pair import Column, TranslationPair
 from headlight.errors import CorpusError
 
+WORK = 10**9
+"""Characters that may be looked at for one tag or comment: with each of its lines the parser begins
+it anew. One of half a million characters in short lines costs as much."""
+LANGUAGES = 10
+"""So many are named where none of them is what was asked for."""
 CODES = ("bpt", "ept", "it", "ph", "ut")
 """Elements within a text that hold codes of the program that it is from, and no text."""
 
@@ -45,7 +50,7 @@ def memory_pairs(
         wanted = " and ".join(map(repr, languages or ()))
         raise CorpusError(
             f"{lines.name} has no unit in both {wanted}; name two of the languages that there "
-            f"are: {', '.join(seen)}."
+            f"are: {_named(list(seen))}."
         )
 
 
@@ -53,10 +58,15 @@ def _two_languages(available: list[str], source: str | None, place: str) -> tupl
     if len(available) != 2:
         raise CorpusError(
             f"{place}: the first unit has {len(available)} languages "
-            f"({', '.join(available) or 'none'}), and not two; name those of source and target."
+            f"({_named(available) or 'none'}), and not two; name those of source and target."
         )
     first = _language(available, source or available[0]) or available[0]
     return first, next(language for language in available if language != first)
+
+
+def _named(languages: list[str]) -> str:
+    more = len(languages) - LANGUAGES
+    return ", ".join(languages[:LANGUAGES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _language(available: Iterable[str], wanted: str) -> str | None:
@@ -89,10 +99,16 @@ class _Reader:
         self._text: list[str] | None = None
         self._size = 0
         self._codes = 0
+        self._waiting = self._work = 0
         self._parser = expat.ParserCreate()
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters
+        self._parser.XmlDeclHandler = self._went_on
+        self._parser.StartDoctypeDeclHandler = self._went_on
+        self._parser.EndDoctypeDeclHandler = self._went_on
+        self._parser.CommentHandler = self._went_on
+        self._parser.ProcessingInstructionHandler = self._went_on
         self._parser.EntityDeclHandler = self._refuse_entities
         self._parser.SkippedEntityHandler = self._refuse_entities
 
@@ -103,6 +119,14 @@ class _Reader:
         yield from self._fed("", end=True)
 
     def _fed(self, line: str, end: bool = False) -> Iterator[tuple[str, dict[str, str]]]:
+        if self._waiting or line.strip():
+            self._waiting += len(line)
+            self._work += self._waiting
+        if self._work > WORK:
+            raise CorpusError(
+                f"{self._lines.place}: a tag or a comment goes on for {self._waiting:,} "
+                "characters; the file is damaged, or no TMX."
+            )
         try:
             self._parser.Parse(line, end)
         except expat.ExpatError as error:
@@ -113,7 +137,12 @@ class _Reader:
         yield from self._ready
         self._ready.clear()
 
+    def _went_on(self, *_: object) -> None:
+        """The parser is through with what it was given before."""
+        self._waiting = self._work = 0
+
     def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._went_on()
         if name == "header":
             self.source = attributes.get("srclang")
         elif name == "tu":
@@ -126,6 +155,7 @@ class _Reader:
             self._codes += 1
 
     def _end(self, name: str) -> None:
+        self._went_on()
         if name == "tu" and self._unit is not None:
             self._ready.append((self._place, self._unit))
             self._unit = None
@@ -144,6 +174,7 @@ class _Reader:
         self._unit.setdefault(self._language, text)
 
     def _characters(self, text: str) -> None:
+        self._went_on()
         if self._text is None or self._codes:
             return
         self._size += len(text)

@@ -1,0 +1,72 @@
+"""How many connections the app keeps, and how long it waits for what they send."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+PATIENCE = 10.0
+"""Seconds that the headers of a request, and what is sent with it, may take."""
+MOST = 100
+"""Connections at once; when there are more, who has waited longest without a request has to go."""
+
+
+class LimitedConnection(H11Protocol):
+    """A connection that is closed if it sends no whole headers in time, or others need its place.
+
+    So connections that say nothing keep nobody out, neither by their number nor by the files that
+    a process may have open.
+    """
+
+    patience: float = PATIENCE
+    most: int = MOST
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Make room if there are too many, and begin to wait for headers."""
+        super().connection_made(transport)
+        self._wait()
+        others = [each for each in self.connections if isinstance(each, LimitedConnection)]
+        if len(others) > self.most:
+            waiting = [each for each in others if each._timer is not None]
+            # Which began to wait first; when all others are at work, this one.
+            min(waiting, key=lambda each: each._timer.when() if each._timer else 0.0)._give_up()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for headers no longer once they are there, and again for those that come next."""
+        super().data_received(data)
+        if self.at_work:
+            self._rest()
+        elif self._timer is None:
+            self._wait()
+
+    def on_response_complete(self) -> None:
+        """Wait for the headers of the next request, if there is one."""
+        super().on_response_complete()
+        if self.at_work:
+            self._rest()
+        elif self._timer is None and not self.transport.is_closing():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._rest()
+        super().connection_lost(exc)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a request is being answered."""
+        cycle: Any = self.cycle
+        return cycle is not None and not cycle.response_complete
+
+    def _wait(self) -> None:
+        self._timer = self.loop.call_later(self.patience, self._give_up)
+
+    def _rest(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        self._rest()
+        self.transport.abort()

@@ -1,0 +1,64 @@
+"""A server whose connections are many, silent and slow, in a process that may open few files."""
+
+import resource
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+SERVER = """
+import sys, types
+import headlight.serve.server as server
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+async def health(request):
+    return PlainTextResponse("well")
+
+server.make_app = lambda *_, **__: Starlette(routes=[Route("/health", health)])
+server.LimitedConnection.patience = float(sys.argv[1])
+model = types.SimpleNamespace(name="a model")
+server.serve(lambda: (model, None), say=lambda line: print(line, flush=True))
+"""
+
+
+@contextmanager
+def served(patience):
+    """Port of a server that may have 200 files open, and what it said in the end."""
+    complaints = []
+    limits = (200, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(patience)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits),
+    ) as running:
+        try:
+            port = int(running.stdout.readline().partition("127.0.0.1:")[2].partition("/")[0])
+            health(port)
+            yield port, complaints
+        finally:
+            running.terminate()
+            complaints.append(running.communicate(timeout=30)[1])
+
+
+def health(port):
+    """What the server says of itself; it may take a second to come round."""
+    address = f"http://127.0.0.1:{port}/health"
+    with urllib.request.urlopen(address, timeout=40) as answer:
+        return answer.read()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: 127"])
+def test_300_clients_that_say_nothing_keep_nobody_out(sent):
+    with served(600) as (port, complaints), ExitStack() as stack:
+        for _ in range(300):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+            client.sendall(sent)
+        assert health(port) == b"well"
+    assert complaints == [""]
