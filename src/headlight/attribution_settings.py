@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings
+from headlight.settings import AtLeast1, Range, Settings
 from headlight.vocabulary import Embeddings, MatrixPrecision
 
 
@@ -33,4 +33,4 @@ class AttributionSettings(Settings):
     seed: int = 0
     embeddings: Embeddings = "sum"
     precision: MatrixPrecision = "highest"
-    memory: Annotated[AtLeast1, NO_EFFECT] = 2**30
+    memory: AtLeast1 = 2**30

@@ -58,7 +58,10 @@ AtLeast1 = Annotated[int, Range(minimum=1)]
 
 @dataclass(frozen=True)
 class NoEffect:
-    """The result does not depend on a field, such as the size of a batch."""
+    """No bit of the result depends on a field, such as the number of processes.
+
+    It is no part of the signature of a run, of its plan or of its configuration.
+    """
 
 
 NO_EFFECT = NoEffect()

@@ -7,7 +7,6 @@ from headlight.attribution_settings import AttributionSettings
 from headlight.errors import UsageError
 from headlight.settings import (
     CHOSEN,
-    NO_EFFECT,
     AtLeast0,
     AtLeast1,
     StudySettings,
@@ -59,12 +58,12 @@ class ModelSettings(StudySettings):
         kind: which attention; by default the first of encoder, decoder and cross-attention that the
             model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
     """
 
     kind: Kinds | None = None
     layers: tuple[int, ...] | None = None
-    batch_tokens: Annotated[AtLeast1, NO_EFFECT] = BATCH_TOKENS
+    batch_tokens: AtLeast1 = BATCH_TOKENS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +150,7 @@ class QueryBlockSettings(StudySettings):
             With gradients or contributions all queries are one block.
     """
 
-    query_block: Annotated[AtLeast0 | None, CHOSEN, NO_EFFECT] = None
+    query_block: Annotated[AtLeast0 | None, CHOSEN] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
 
 from headlight.errors import UsageError
-from headlight.settings import CHOSEN, NO_EFFECT, AtLeast0, AtLeast1, Range, Settings
+from headlight.settings import CHOSEN, AtLeast0, AtLeast1, Range, Settings
 from headlight.vocabulary import NormPooling
 
 Step = Literal["input", "output"]
@@ -148,7 +148,7 @@ class AlignerSettings(LinkSettings):
     inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
     prefix: str = ""
     max_length: AtLeast1 | None = None
-    batch_tokens: Annotated[AtLeast1, NO_EFFECT] = 2048
+    batch_tokens: AtLeast1 = 2048
 
     def __post_init__(self) -> None:
         super().__post_init__()

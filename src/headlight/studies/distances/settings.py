@@ -6,7 +6,7 @@ from typing import Annotated
 from headlight.analysis.settings import MeasureSettings, TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import NO_EFFECT, AtLeast1, Range
+from headlight.settings import AtLeast1, Range
 from headlight.vocabulary import measure
 
 
@@ -21,7 +21,7 @@ class DistanceSettings(MeasureSettings, TextSettings):
     """
 
     smoothing: Annotated[float, Range(minimum=0, below=1)] = 0.001
-    batch_tokens: Annotated[AtLeast1, NO_EFFECT] = 512
+    batch_tokens: AtLeast1 = 512
 
     def __post_init__(self) -> None:
         super().__post_init__()

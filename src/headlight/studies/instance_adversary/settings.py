@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import ClassifierSettings, Rows, Scope
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import CHOSEN, NO_EFFECT, AtLeast1, Range, require_distinct
+from headlight.settings import CHOSEN, AtLeast1, Range, require_distinct
 
 Positive = Annotated[float, Range(above=0)]
 Distance = Annotated[float, Range(above=0, maximum=1)]
@@ -51,7 +51,7 @@ class InstanceAdversarySettings(ClassifierSettings):
     exact: Exact = "corner"
     sample: AtLeast1 = 2_000
     max_examples: AtLeast1 | None = 40
-    batch_tokens: Annotated[AtLeast1, NO_EFFECT] = 512
+    batch_tokens: AtLeast1 = 512
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,0 +1,90 @@
+"""A run is measured with the same settings by all its processes, and after interruptions."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import pytest
+import yaml
+
+from headlight.catalogue import studies
+from headlight.errors import HeadlightError
+from headlight.settings import NO_EFFECT, Range, Settings
+
+WITHOUT_BITS = {"processes", "pages", "memory"}
+"""Settings that no number depends on: how many work, pages beside the result, what is on disk."""
+
+
+def others(hint: Any, value: Any) -> Iterator[Any]:
+    """Values that a setting of this type may have instead."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        ranges = [each for each in inner[1:] if isinstance(each, Range)]
+        found = others(inner[0], value)
+        yield from (each for each in found if all(_within(each, one) for one in ranges))
+    elif origin is Literal:
+        yield from (each for each in inner if each != value)
+    elif origin is tuple:
+        yield from ((each,) for each in others(inner[0], None))
+    elif inner:
+        yield from (found for each in inner for found in others(each, value))
+    else:
+        yield from _plain(hint, value)
+
+
+def _plain(hint: Any, value: Any) -> Iterator[Any]:
+    if isinstance(hint, type) and issubclass(hint, Settings):
+        yield from variations(value if isinstance(value, hint) else hint())
+    known = {bool: (not value,), int: (3, 7), float: (0.3, 3.0), str: ("other",)}
+    yield from (each for each in known.get(hint, ()) if each != value)
+
+
+def _within(value: Any, allowed: Range) -> bool:
+    return not isinstance(value, int | float) or allowed.holds(value)
+
+
+def variations(settings: Settings) -> Iterator[Settings]:
+    """The same settings with another value of one field, for each field that can have one."""
+    for name, hint in type(settings).hints().items():
+        for value in others(hint, getattr(settings, name)):
+            try:
+                made = settings.replace(**{name: value})
+            except HeadlightError:  # the two do not go together
+                continue
+            if made != settings:
+                yield made
+                break
+
+
+def different(one: Settings, other: Settings) -> str:
+    """The one field in which they differ."""
+    (name,) = (each for each in type(one).hints() if getattr(one, each) != getattr(other, each))
+    return name
+
+
+def without_effect(kind: type[Settings]) -> set[str]:
+    """Fields that are no part of a signature, in nested settings as well."""
+    found = set()
+    for name, hint in kind.hints().items():
+        found |= {name} if NO_EFFECT in get_args(hint) else set()
+        for each in (hint, *get_args(hint)):
+            if isinstance(each, type) and issubclass(each, Settings):
+                found |= without_effect(each)
+    return found
+
+
+@pytest.mark.parametrize("name", studies())
+def test_a_run_says_everything_that_its_bits_depend_on(name: str) -> None:
+    """So each worker, who knows its configuration alone, measures with the same settings."""
+    kind = studies()[name].settings
+    assert without_effect(kind) <= WITHOUT_BITS
+    values: dict[str, Any] = {"lambdas": (0.5,)} if "lambdas" in kind.hints() else {}
+    varied = 0
+    for settings in variations(kind(**values)):
+        said = yaml.safe_load(yaml.safe_dump(settings.signature()))
+        again = kind.from_mapping(said)
+        unsaid = {
+            each: getattr(settings, each) for each in without_effect(kind) & set(kind.hints())
+        }
+        assert again.replace(**unsaid) == settings
+        varied += 1
+    assert varied >= 0.6 * len(kind.hints())
