@@ -20,11 +20,12 @@ from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import RELEASED
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.yang2020 import LAMBDAS
-from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig
+from headlight.papers.yang2020.jobs import Job, TaggerTrainer
 from headlight.papers.yang2020.tagging_data import prepare_data
 from headlight.run.processes import usable_cores
 from headlight.training import run_all
 from headlight.training.adversarial import AdversarialObjective
+from headlight.training.teacher import TrainingConfig
 
 SENTENCES, LENGTH = 8936, 23.7
 """Those of CoNLL-2000 for training, and how long they are."""

@@ -17,7 +17,7 @@ from headlight.papers.folder import RESULTS
 from headlight.papers.jain2019 import claims, published
 from headlight.papers.jain2019.figures import _histogram, gain
 from headlight.papers.jain2019.results import MODELS, PAIRS
-from headlight.papers.text_classifiers.data import BATCH, TextBatch, drawn_from
+from headlight.papers.text_classifiers.data import BATCH, drawn_from
 from headlight.papers.text_classifiers.importance import (
     adversaries,
     gradient_importance,
@@ -25,8 +25,8 @@ from headlight.papers.text_classifiers.importance import (
     permuted,
 )
 from headlight.papers.text_classifiers.jobs import ClassifierTrainer
-from headlight.papers.text_classifiers.models import ENCODERS, TextClassifier
 from headlight.result import load
+from headlight.training.text_classifier import ENCODERS, TextBatch, TextClassifier
 from papers.material import reproduced
 
 EXHIBITS = find_paper("jain2019").exhibits
@@ -160,7 +160,7 @@ def batch_of(*lengths: int, seed: int = 0) -> TextBatch:
 
 def model_of(encoder: str, seed: int = 0) -> TextClassifier:
     torch.manual_seed(seed)
-    model = TextClassifier(encoder, 20, 2)  # type: ignore[arg-type]
+    model = TextClassifier.of(encoder, 20, 2)  # type: ignore[arg-type]
     with torch.no_grad():
         model.embedding.weight.mul_(10)
         model.output.weight.mul_(10)

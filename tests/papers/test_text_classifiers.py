@@ -8,33 +8,32 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.papers.text_classifiers.data import TextBatch, TextData
+from headlight.papers.text_classifiers.data import TextData
 from headlight.papers.text_classifiers.evaluation import (
-    Outputs,
     difference,
     distances,
-    outputs_of,
     quality,
-    uniform_attention,
 )
 from headlight.papers.text_classifiers.jobs import (
+    PATIENCE,
     ClassifierJob,
     ClassifierTrainer,
-    TrainingConfig,
-)
-from headlight.papers.text_classifiers.models import ENCODERS, HIDDEN, TextClassifier
-from headlight.papers.text_classifiers.training import (
-    TrainingBatch,
-    TrainingTask,
-    adversary_loss,
-    loss_of,
-    train,
 )
 from headlight.training import run_all
 from headlight.training.adversarial import AdversarialObjective
+from headlight.training.outputs import Outputs, outputs_of
+from headlight.training.teacher import TrainingConfig
+from headlight.training.text_classifier import (
+    ENCODERS,
+    HIDDEN,
+    TextBatch,
+    TextClassifier,
+    uniform_attention,
+)
+from headlight.training.trainer import TrainingBatch, TrainingTask, loss_of
 
 TYPES = 12
-CONFIG = TrainingConfig(3, AdversarialObjective("tvd"))
+CONFIG = TrainingConfig(3, AdversarialObjective("tvd"), patience=PATIENCE)
 BASE = ClassifierJob("base", "average", 0)
 
 
@@ -71,7 +70,7 @@ def trainer(data, tmp_path_factory):
 
 def new(encoder, seed=0, vectors=None):
     torch.manual_seed(seed)
-    return TextClassifier(encoder, TYPES, 2, vectors).eval()
+    return TextClassifier.of(encoder, TYPES, 2, vectors).eval()
 
 
 # Models
@@ -166,17 +165,17 @@ def test_given_vectors_come_first():
 def test_the_loss_of_an_adversary_by_loops(prediction, distance):
     model, other, batch = new("average", 1), new("average", 2), batch_of([2, 3, 5])
     taught = outputs_of(other, [batch])[0]
-    training_batch = TrainingBatch(batch, taught.probability, taught.attention)
+    training_batch = TrainingBatch(batch, taught)
     logits, weight = model(batch.words, batch.real)
     total = 0.0
     for row, length in enumerate([2, 3, 5]):
         p = logits[row].double().softmax(-1).tolist()
         q = taught.probability[row].double().tolist()
         near = abs(p[0] - q[0]) if prediction == "tvd" else -math.log(p[int(q[1] > q[0])])
-        a, b = weight[row, :length].tolist(), taught.attention[row, :length].tolist()
+        a, b = weight[row, :length].tolist(), taught.attention[row, 0, 0, :length].tolist()
         total += near - 0.3 * naive_distance(a, b, distance)
-    goal = AdversarialObjective(prediction, distance)
-    found = adversary_loss((logits, weight), training_batch, 0.3, goal)
+    task = TrainingTask((0,), AdversarialObjective(prediction, distance), 0.3)
+    found = loss_of(model.run(batch), training_batch, task)
     assert found.item() == pytest.approx(total / 3, rel=1e-4)
 
 
@@ -190,12 +189,11 @@ def naive_distance(a, b, distance):
 def test_a_loss_with_exact_zeros_has_a_gradient():
     """A base that looks at one word only."""
     model, batch = new("average"), batch_of([3, 4])
-    one_word = torch.zeros(2, 4)
-    one_word[:, 1] = 1
-    training_batch = TrainingBatch(batch, torch.tensor([[1.0, 0.0], [0.0, 1.0]]), one_word)
-    loss = adversary_loss(
-        model(batch.words, batch.real), training_batch, 1.0, AdversarialObjective("tvd")
-    )
+    one_word = torch.zeros(2, 1, 1, 4)
+    one_word[..., 1] = 1
+    teacher = Outputs(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), one_word)
+    task = TrainingTask((0,), AdversarialObjective("tvd"), 1.0)
+    loss = loss_of(model.run(batch), TrainingBatch(batch, teacher), task)
     gradients = torch.autograd.grad(loss, [model.embedding.weight, model.attention.weight])
     assert torch.isfinite(loss)
     assert all(torch.isfinite(each).all() for each in gradients)
@@ -204,16 +202,21 @@ def test_a_loss_with_exact_zeros_has_a_gradient():
 # Training
 
 
-def test_given_attention_is_frozen():
+def trained(model, training_batch, epochs, folder, data):
+    """A model that has seen one batch so many times."""
+    trainer = ClassifierTrainer(data, CONFIG, folder)
+    for _ in trainer.epochs(model, TrainingTask((0,)), epochs, lambda _: [training_batch]):
+        pass
+
+
+def test_given_attention_is_frozen(data, tmp_path):
     """Neither does a model's own attention matter, nor does training touch it."""
     model, batch = new("lstm"), batch_of([3, 5, 6, 6])
     uniform = uniform_attention(batch)
-    logits, weight = model(batch.words, batch.real, uniform)
+    logits, weight = model.run(batch, uniform)
     assert torch.equal(weight, uniform)
     before = {name: each.clone() for name, each in model.state_dict().items()}
-    task = TrainingTask((0,), CONFIG.goal, guided=True)
-    for _ in train(model, [TrainingBatch(batch, None, uniform)], task, 2):
-        pass
+    trained(model, TrainingBatch(batch, None, uniform), 2, tmp_path, data)
     after = model.state_dict()
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert not any("attention" in name for name in changed)
@@ -221,17 +224,16 @@ def test_given_attention_is_frozen():
     with torch.no_grad():
         for module in (model.before_attention, model.attention):
             module.weight.add_(1)
-    assert torch.equal(model(batch.words, batch.real, uniform)[1], uniform)
-    assert not torch.equal(model(batch.words, batch.real, uniform)[0], logits)  # it did learn
+    assert torch.equal(model.run(batch, uniform)[1], uniform)
+    assert not torch.equal(model.run(batch, uniform)[0], logits)  # it did learn
 
 
-def test_weight_decay_spares_attention():
+def test_weight_decay_spares_attention(data, tmp_path):
     """With a loss that depends on nothing but the bias of the output."""
     model, batch = new("average"), batch_of([3, 3])
-    nothing = TrainingBatch(batch, None, torch.zeros(2, 3))
+    nothing = TrainingBatch(batch, None, torch.zeros(2, 1, 1, 3))
     before = model.state_dict()["attention.weight"].clone()
-    for _ in train(model, [nothing], TrainingTask((0,), CONFIG.goal, guided=True), 1):
-        pass
+    trained(model, nothing, 1, tmp_path, data)
     assert torch.equal(model.state_dict()["attention.weight"], before)
 
 
@@ -243,7 +245,7 @@ def test_the_loss_is_that_of_gold_labels():
     model, batch = new("average"), batch_of([3, 4])
     logits, _ = model(batch.words, batch.real)
     chosen = logits.log_softmax(-1)[torch.arange(2), batch.labels]
-    found = loss_of(model, TrainingBatch(batch), TrainingTask((0,), CONFIG.goal))
+    found = loss_of(model.run(batch), TrainingBatch(batch), TrainingTask((0,)))
     torch.testing.assert_close(found, -chosen.mean())
 
 
@@ -299,7 +301,7 @@ def test_a_model_is_guided_by_one_with_another_encoder(trainer):
 def test_training_stops_when_nothing_gets_better(data, tmp_path, monkeypatch):
     impatient = ClassifierTrainer(data, replace(CONFIG, epochs=9, patience=2), tmp_path)
     scores = iter([0.5, 0.7, 0.7, 0.6, 0.9])
-    monkeypatch.setattr(ClassifierTrainer, "_score", lambda *_: next(scores))
+    monkeypatch.setattr(ClassifierTrainer, "score", lambda *_: next(scores))
     impatient.run(BASE)
     assert len(impatient.measured(BASE)["curve"]["auc"]) == 4
 
@@ -320,7 +322,7 @@ def test_quality_by_hand():
     real = torch.ones(5, 1, dtype=torch.bool)
     batch = TextBatch(real.long(), real, labels, torch.arange(5))
     positive = torch.tensor([0.9, 0.4, 0.6, 0.2, 0.7])
-    outputs = [Outputs(torch.stack([1 - positive, positive], -1), real.float())]
+    outputs = [Outputs(torch.stack([1 - positive, positive], -1), real.float()[:, None, None])]
     found = quality([batch], outputs)
     assert found["f1"] == pytest.approx(2 / 3)  # two of three found, and two of three are right
     assert found["accuracy"] == pytest.approx(3 / 5)
@@ -339,7 +341,7 @@ def test_distances_by_loops(data):
     for batch, a, b in zip(batches, one, other, strict=True):
         for row, length in enumerate(batch.real.sum(-1).tolist()):
             p, q = (each.probability[row].double().tolist() for each in (a, b))
-            x, y = (each.attention[row, :length].double().tolist() for each in (a, b))
+            x, y = (each.attention[row, 0, 0, :length].double().tolist() for each in (a, b))
             assert found["tvd"][text] == pytest.approx(abs(p[1] - q[1]), abs=1e-6)
             for name in ("kl", "jsd"):
                 assert found[name][text] == pytest.approx(naive_distance(x, y, name), abs=1e-6)

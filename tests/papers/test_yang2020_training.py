@@ -3,30 +3,28 @@
 import math
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch.func import grad, stack_module_state, vmap
+from torch.func import functional_call, grad, stack_module_state, vmap
 
 from definitions import adversarial_loss, attention_distance
 from headlight.corpora import TaggedSentence, WordVectors
-from headlight.papers.timing import timing_signal
-from headlight.papers.yang2020 import jobs, training
-from headlight.papers.yang2020.evaluation import Outputs, difference, outputs_of, quality
+from headlight.papers.yang2020 import jobs
+from headlight.papers.yang2020.evaluation import difference, quality
 from headlight.papers.yang2020.guides import plain_attention
-from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig
+from headlight.papers.yang2020.jobs import BETAS, PEAK, Job, TaggerTrainer
 from headlight.papers.yang2020.tagger import Dropout, Tagger
 from headlight.papers.yang2020.tagging_data import UNKNOWN, normal, prepare_data
-from headlight.papers.yang2020.training import (
-    TrainingBatch,
-    TrainingTask,
-    loss_of,
-    train,
-)
 from headlight.training import run_all
 from headlight.training.adversarial import AdversarialObjective
+from headlight.training.outputs import Outputs, outputs_of
 from headlight.training.schedule import rate
+from headlight.training.teacher import TrainingConfig
+from headlight.training.timing import timing_signal
+from headlight.training.trainer import TrainingBatch, TrainingTask, loss_of
 
 WORDS = ["the", "Old", "mill", "grinds", "grain", "for", "42", "villages"]
 TAGS = ["B-NP", "I-NP", "I-NP", "B-VP", "B-NP", "B-PP", "B-NP", "I-NP"]
@@ -130,6 +128,18 @@ def test_attention_is_handed_out_before_dropout(data):
     torch.testing.assert_close(weight.sum(-1), torch.ones(weight.shape[:-1]))
 
 
+def trained(model, batches, task, epochs, data):
+    """The model itself, having seen these batches so many times."""
+    trainer = TaggerTrainer(data, replace(CONFIG, epochs=epochs), Path())
+
+    def shuffled(orders):
+        return [batches[number] for number in orders.permutation(len(batches))]
+
+    for _ in trainer.epochs(model, task, epochs, shuffled):
+        pass
+    return model
+
+
 def test_attention_that_is_given_is_frozen(data):
     """Training moves neither what was given nor queries and keys, and these change nothing."""
     model = new(data)
@@ -137,9 +147,7 @@ def test_attention_that_is_given_is_frozen(data):
     given = plain_attention(batch, "uniform")
     kept, query = given.clone(), model.query.weight.detach().clone()
     other = model.value.weight.detach().clone()
-    task = TrainingTask((0, 2), None, AdversarialObjective(), guided=True)
-    for _ in train(model, lambda _: TrainingBatch(batch, None, given), 1, task, 3):
-        pass
+    trained(model, [TrainingBatch(batch, None, given)], TrainingTask((0, 2)), 3, data)
     assert torch.equal(given, kept)
     assert torch.equal(model.query.weight, query)
     assert not torch.equal(model.value.weight, other)
@@ -193,11 +201,11 @@ def test_the_loss_of_an_adversary(data, prediction, distance):
     batch = data.parts["train"][0]
     model, base = (new(data, seed).double().eval() for seed in (1, 2))
     with torch.no_grad():
-        outputs, (taught, attention) = (each(batch.words, batch.real) for each in (model, base))
+        outputs, (taught, attention) = (each.run(batch) for each in (model, base))
     taught = taught.softmax(-1)
-    task = TrainingTask((0,), 0.3, goal)
-    taught_batch = TrainingBatch(batch, taught, attention)
-    found = loss_of(model, dict(model.named_parameters()), taught_batch, task)
+    task = TrainingTask((0,), goal, 0.3)
+    taught_batch = TrainingBatch(batch, Outputs(taught, attention))
+    found = loss_of(outputs, taught_batch, task)
     lengths = batch.real.sum(-1).tolist()
     numbers = [each.numpy() for each in (*outputs, taught, attention)]
     expected = adversarial_loss(*numbers, lengths, 0.3, goal)
@@ -244,9 +252,9 @@ def test_a_loss_with_exact_zeros_has_a_gradient(data):
     itself = plain_attention(batch, "identity")
     taught = torch.nn.functional.one_hot(batch.tags, len(data.tags)).float()
     for distance in ("kl", "jsd"):
-        training_batch = TrainingBatch(batch, taught, itself)
-        task = TrainingTask((0,), 1.0, AdversarialObjective("labels", distance))
-        loss = loss_of(model, dict(model.named_parameters()), training_batch, task)
+        training_batch = TrainingBatch(batch, Outputs(taught, itself))
+        task = TrainingTask((0,), AdversarialObjective("labels", distance), 1.0)
+        loss = loss_of(model.run(batch), training_batch, task)
         gradients = torch.autograd.grad(loss, list(model.parameters()))
         assert torch.isfinite(loss)
         assert all(torch.isfinite(each).all() for each in gradients)
@@ -272,31 +280,24 @@ def test_stacked_training_equals_the_loop(data):
     base = new(data, 5).double()
     batches = data.parts["train"]
     training_batches = [
-        TrainingBatch(batch, each.probability, each.attention)
+        TrainingBatch(batch, each)
         for batch, each in zip(batches, outputs_of(base, batches), strict=True)
     ]
-    task = TrainingTask((0, 1), 0.0, AdversarialObjective())
+    task = TrainingTask((0, 1))
     alone = []
     for weight in weights:
         model = new(data, 7).double()
-        for _ in train(
-            model,
-            training_batches.__getitem__,
-            len(training_batches),
-            replace(task, weight=weight),
-            3,
-        ):
-            pass
-        alone.append(model)
+        alone.append(trained(model, training_batches, replace(task, weight=weight), 3, data))
     template = new(data, 7).double().train()
     stacked, _ = stack_module_state([new(data, 7).double() for _ in weights])
     stacked = {name: each.detach().requires_grad_() for name, each in stacked.items()}
-    optimizer = torch.optim.Adam(stacked.values(), lr=0, betas=training.BETAS, fused=True)
+    optimizer = torch.optim.Adam(stacked.values(), lr=0, betas=BETAS, fused=True)
     steps = 3 * len(training_batches)
-    for epoch, order in enumerate(training._orders(len(training_batches), 3, task.seed)):
-        for place, number in enumerate(order):
+    orders = np.random.default_rng(list(task.seed))
+    for epoch in range(3):
+        for place, number in enumerate(orders.permutation(len(training_batches))):
             at = epoch * len(training_batches) + place
-            optimizer.param_groups[0]["lr"] = training.PEAK * rate(at, steps)
+            optimizer.param_groups[0]["lr"] = PEAK * rate(at, steps)
             slope = grad(partial(_loss, template, training_batches[number], task))
             found = vmap(slope, randomness="different")(stacked, torch.tensor(weights).double())
             for name, each in stacked.items():
@@ -309,7 +310,9 @@ def test_stacked_training_equals_the_loop(data):
 
 
 def _loss(template, training_batch, task, parameters, weight):
-    return loss_of(template, parameters, training_batch, task, weight)
+    batch = training_batch.batch
+    outputs = functional_call(template, parameters, (batch.words, batch.real))
+    return loss_of(outputs, training_batch, replace(task, weight=weight))
 
 
 def test_the_same_seed_gives_the_same_bits(data, trainer, tmp_path):

@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 import headlight
 from definitions import attention_distance
 from example_data import SOURCES, tiny_classifier, tiny_model, write
+from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifier_scores import macro_f1, span_f1
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import find_study
 from headlight.cli import app
 from headlight.errors import CorpusError, HeadlightError, MissingHeadError, ModelError, UsageError
-from headlight.studies.adversary.sight import chosen_rows
 from headlight.studies.adversary.students import StudentTrainer
 from headlight.views.studies.adversary import growth
 from studies.models import model, texts, tokenizer
@@ -169,9 +169,10 @@ def test_f1_of_spans() -> None:
 
 def test_rows_of_texts_of_different_lengths() -> None:
     real = torch.tensor([[True, True, True], [True, True, False]])
-    assert chosen_rows(real, "all").equal(real)
-    assert chosen_rows(real, "first").int().tolist() == [[1, 0, 0], [1, 0, 0]]
-    assert chosen_rows(real, "last").int().tolist() == [[0, 0, 1], [0, 1, 0]]
+    read = Texts(real, torch.zeros(2, 3).long(), np.zeros((2, 3), dtype=np.int64), (1, 2))
+    assert read.rows("all").equal(real)
+    assert read.rows("first").int().tolist() == [[1, 0, 0], [1, 0, 0]]
+    assert read.rows("last").int().tolist() == [[0, 0, 1], [0, 1, 0]]
 
 
 def test_the_base_is_itself_and_uniform_attention_is_uniform() -> None:
@@ -277,12 +278,12 @@ def test_students_begin_where_they_are_told_to(tmp_path: Path) -> None:
     kept = BertForMaskedLM.from_pretrained(before).bert.state_dict()
     begun = []
 
-    def noted(trainer: StudentTrainer, student: CapturedModel, _: object) -> list[float]:
+    def noted(trainer: StudentTrainer, student: CapturedModel, *_: object) -> list[float]:
         begun.append({n: each.clone() for n, each in student.transformer.state_dict().items()})
-        return [0.0] * trainer.sight.settings.epochs
+        return [0.0] * trainer.selection.settings.epochs
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StudentTrainer, "_learn", noted)
+        patch.setattr(StudentTrainer, "epochs", noted)
         write(tmp_path)
         headlight.adversary(
             tmp_path / SOURCES["labelled"], model=place,

@@ -16,10 +16,10 @@ from headlight.studies.guided.models import (
     GuidedText,
     GuidedTrainer,
     Job,
-    TokenBatch,
-    TokenClassifier,
+    collate,
+    token_classifier,
 )
-from headlight.studies.guided.result import Judge
+from headlight.studies.guided.result import Evaluation
 from headlight.studies.guided.settings import GuidedSettings
 from studies.models import model
 from studies.test_permutation import classifier, labelled, tagged
@@ -49,49 +49,48 @@ def test_attention_that_is_given_is_frozen() -> None:
     """Training changes neither it nor what scores; what scores changes nothing."""
     texts = made_texts()
     kept = [text.weights["weight"].copy() for text in texts]
-    batch = TokenBatch.of(texts, "weight")
+    batch = collate(texts, "weight")
     torch.manual_seed(0)
-    network = TokenClassifier(12, 8, 2)
+    network = token_classifier(12, 8, 2)
     before = {name: each.clone() for name, each in network.state_dict().items()}
     assert batch.given is not None
-    batch.given.requires_grad_(True)
+    given = batch.given.clone()
     optimiser = torch.optim.Adam(network.parameters(), lr=0.1)
     for _ in range(3):
-        loss = network(batch).square().sum()
+        loss = network.run(batch.batch, batch.given)[0].square().sum()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    assert batch.given.grad is None
+    assert torch.equal(batch.given, given)
     for text, weight in zip(texts, kept, strict=True):
         assert np.array_equal(text.weights["weight"], weight)
     for name, each in network.state_dict().items():
-        scores = name.startswith(("hidden", "score"))
+        scores = "attention" in name
         assert torch.equal(each, before[name]) == scores
-    logits = network(batch)
+    logits = network.run(batch.batch, batch.given)[0]
     with torch.no_grad():
-        network.score.weight.normal_()
-        network.hidden.weight.normal_()
-    assert torch.equal(network(batch), logits)
+        network.attention.weight.normal_()
+        network.before_attention.weight.normal_()
+    assert torch.equal(network.run(batch.batch, batch.given)[0], logits)
 
 
 def test_a_model_is_its_definition() -> None:
     texts = made_texts(3)
-    network = TokenClassifier(12, 4, 2).double()
+    network = token_classifier(12, 4, 2).double()
     weights = {name: each.numpy() for name, each in network.state_dict().items()}
     for guide in ("random", "own"):
-        batch = TokenBatch.of(texts, guide)
-        if batch.given is not None:
-            batch = TokenBatch(batch.ids, batch.real, batch.labels, batch.given.double())
-        found = network(batch).detach().numpy()
+        batch = collate(texts, guide)
+        given = None if batch.given is None else batch.given.double()
+        found = network.run(batch.batch, given)[0].detach().numpy()
         for row, text in enumerate(texts):
             states = []
             scores = []
             for token in text.ids:
                 vector = weights["embedding.weight"][token]
-                state = np.tanh(weights["affine.weight"] @ vector + weights["affine.bias"])
-                hidden = np.tanh(weights["hidden.weight"] @ state + weights["hidden.bias"])
+                state = np.tanh(_affine(weights, "encoder.map", vector))
+                hidden = np.tanh(_affine(weights, "before_attention", state))
                 states.append(state)
-                scores.append(float(weights["score.weight"][0] @ hidden))
+                scores.append(float(weights["attention.weight"][0] @ hidden))
             learnt = np.exp(scores) / np.exp(scores).sum()
             chosen = learnt if guide == "own" else text.weights[guide]
             whole = sum(one * state for one, state in zip(chosen, states, strict=True))
@@ -99,13 +98,20 @@ def test_a_model_is_its_definition() -> None:
             np.testing.assert_allclose(found[row], expected, rtol=1e-6)
 
 
+def _affine(weights: dict[str, np.ndarray], name: str, vector: np.ndarray) -> np.ndarray:
+    found: np.ndarray = weights[f"{name}.weight"] @ vector + weights[f"{name}.bias"]
+    return found
+
+
 def test_padding_is_nothing() -> None:
     texts = made_texts(2)
     short = GuidedText(texts[0].ids[:2], 0, 9, {"uniform": share([1, 1])})
-    network = TokenClassifier(12, 4, 2)
+    network = token_classifier(12, 4, 2)
     for guide in ("uniform", "own"):
-        alone = network(TokenBatch.of([short], guide))
-        beside = network(TokenBatch.of([texts[1], short], guide))
+        alone, beside = (
+            network.run(each.batch, each.given)[0]
+            for each in (collate([short], guide), collate([texts[1], short], guide))
+        )
         torch.testing.assert_close(beside[1:], alone)
 
 
@@ -129,9 +135,9 @@ def test_shares() -> None:
 
 def test_numbers_of_answers() -> None:
     settings = GuidedSettings(bootstrap=2)
-    judge = Judge(np.array([0, 1, 1]), np.arange(3), settings)
+    evaluation = Evaluation(np.array([0, 1, 1]), np.arange(3), settings)
     probability = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
-    found = judge.numbers(probability)
+    found = evaluation.numbers(probability)
     assert found["accuracy"][0] == pytest.approx(2 / 3)
     assert found["nll"][0] == pytest.approx(-np.log([0.9, 0.8, 0.4]).mean())
     assert found["f1"][0] == pytest.approx((2 / 3 + 2 / 3) / 2)

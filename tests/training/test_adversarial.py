@@ -8,11 +8,10 @@ from hypothesis import given, settings, strategies as st
 from definitions import adversarial_loss as naive_loss
 from headlight.training.adversarial import (
     AdversarialObjective,
-    Counted,
-    Taught,
     adversarial_loss,
     attention_distance,
 )
+from headlight.training.outputs import Outputs, ValidMask
 
 GOALS = [AdversarialObjective(one, two) for one in ("labels", "tvd") for two in ("kl", "jsd")]
 
@@ -34,8 +33,8 @@ def test_the_loss_is_its_definition(goal, lengths, weight, seed):
     one[0, 0, 0, 0] = 0
     found = adversarial_loss(
         (torch.tensor(logits), torch.tensor(one)),
-        Taught(torch.tensor(taught), torch.tensor(other)),
-        Counted(real, real, real),
+        Outputs(torch.tensor(taught), torch.tensor(other)),
+        ValidMask(real, real, real),
         weight,
         goal,
     )
@@ -50,16 +49,16 @@ def test_answers_of_texts_and_rows_of_tokens_are_averaged_apart(goal):
     one, other = (torch.randn(2, 4, 5, 5).softmax(-1) for _ in range(2))
     rows = torch.zeros(2, 5, dtype=torch.bool)
     rows[:, 0] = True
-    counted = Counted(torch.ones(2).bool(), rows, torch.ones(2, 5).bool())
-    found = adversarial_loss((logits, one), Taught(taught, other), counted, 0.5, goal)
+    valid = ValidMask(torch.ones(2).bool(), rows, torch.ones(2, 5).bool())
+    found = adversarial_loss((logits, one), Outputs(taught, other), valid, 0.5, goal)
     answers, expected = (each[:, None].double().numpy() for each in (logits, taught))
     none = np.ones((2, 1, 1, 1))
     near = naive_loss(answers, none, expected, none, [1, 1], 0.0, goal)
-    far = attention_distance(one, other, counted, goal.distance).mean()
+    far = attention_distance(one, other, valid, goal.distance).mean()
     assert float(found) == pytest.approx(near - 0.5 * float(far), rel=1e-5)
-    alone = Counted(torch.ones(2).bool(), torch.ones(2, 1).bool(), torch.ones(2, 5).bool())
+    alone = ValidMask(torch.ones(2).bool(), torch.ones(2, 1).bool(), torch.ones(2, 5).bool())
     first = attention_distance(one[:, :, :1], other[:, :, :1], alone, goal.distance)
-    torch.testing.assert_close(attention_distance(one, other, counted, goal.distance), first)
+    torch.testing.assert_close(attention_distance(one, other, valid, goal.distance), first)
 
 
 @pytest.mark.parametrize("goal", GOALS, ids=str)
@@ -68,9 +67,9 @@ def test_gradients_are_finite_where_weights_are_zero(goal):
     other = torch.tensor([[[[0.0, 1.0], [1.0, 0.0]]]])
     logits = torch.zeros(1, 2, 2, requires_grad=True)
     real = torch.ones(1, 2, dtype=torch.bool)
-    taught = Taught(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), other)
+    taught = Outputs(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]), other)
     loss = adversarial_loss(
-        (logits, scores.softmax(-1)), taught, Counted(real, real, real), 1.0, goal
+        (logits, scores.softmax(-1)), taught, ValidMask(real, real, real), 1.0, goal
     )
     loss.backward()
     assert torch.isfinite(loss)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from headlight.errors import RunError
-from headlight.training import KeptModels, one_thread, run_all, run_stages
+from headlight.training import ModelStore, one_thread, run_all, run_stages
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Counter(KeptModels[Job]):
+class Counter(ModelStore[Job]):
     folder: Path
 
     def run(self, job):

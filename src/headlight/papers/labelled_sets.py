@@ -8,17 +8,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Literal
 
 import numpy as np
 
 from headlight.corpora import SentencePair, open_sentence_pairs
 from headlight.corpora.files import files, is_companion
 from headlight.corpora.hub import PREFIX, HubSource, hub_splits
+from headlight.corpora.parts import PARTS, Part
 from headlight.errors import CorpusError, UsageError
 
-Part = Literal["train", "dev", "test"]
-PARTS: tuple[Part, ...] = ("train", "dev", "test")
 PART_NAMES: dict[Part, tuple[str, ...]] = {
     "train": ("train",),
     "dev": ("dev", "valid"),

@@ -1,12 +1,12 @@
 """Training many models: one by one or in processes, each kept in a file when it is finished."""
 
-from headlight.training.jobs import Trainer, one_thread, run_all, run_stages
-from headlight.training.kept import KeptModels, NamedJob, begin_folder
+from headlight.training.jobs import JobRunner, one_thread, run_all, run_stages
+from headlight.training.store import ModelStore, NamedJob, begin_folder
 
 __all__ = [
-    "KeptModels",
+    "JobRunner",
+    "ModelStore",
     "NamedJob",
-    "Trainer",
     "begin_folder",
     "one_thread",
     "run_all",

@@ -20,7 +20,7 @@ Asked = TypeVar("Asked", contravariant=True)
 
 
 @runtime_checkable
-class Trainer(Protocol[Asked]):
+class JobRunner(Protocol[Asked]):
     """Trains models, and keeps each when it is finished.
 
     It is sent to other processes whole, by pickle; so are the jobs.
@@ -34,7 +34,7 @@ class Trainer(Protocol[Asked]):
 
 
 def run_stages(
-    trainer: Trainer[Job], stages: Sequence[Sequence[Job]], processes: int | None, *, show: bool
+    trainer: JobRunner[Job], stages: Sequence[Sequence[Job]], processes: int | None, *, show: bool
 ) -> None:
     """Train all models that are not there yet, stage after stage, with progress.
 
@@ -71,7 +71,7 @@ def _shown(jobs: int, show: bool) -> Iterator[Progress | None]:
 
 
 def run_all(
-    trainer: Trainer[Job], jobs: Sequence[Job], processes: int, done: Callable[[Job], object]
+    trainer: JobRunner[Job], jobs: Sequence[Job], processes: int, done: Callable[[Job], object]
 ) -> None:
     """Train all models of the list that are not there yet; none may need another of the list.
 
@@ -143,11 +143,11 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-_trainer: Trainer[Any] | None = None
+_trainer: JobRunner[Any] | None = None
 """In a process of its own: what was handed over when it began."""
 
 
-def _enter(trainer: Trainer[Any]) -> None:
+def _enter(trainer: JobRunner[Any]) -> None:
     global _trainer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process is told, and ends the others
     torch.set_num_threads(1)

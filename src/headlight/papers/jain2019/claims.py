@@ -7,8 +7,8 @@ import pandas
 from headlight.papers.claims import Claim
 from headlight.papers.jain2019 import published
 from headlight.papers.jain2019.figures import between, gain
-from headlight.papers.text_classifiers.models import Encoder
 from headlight.reduce.intervals import MeanInterval, mean_interval
+from headlight.training.text_classifier import Encoder
 
 MODEST = 0.5
 """A mean τ below this is no strong agreement."""

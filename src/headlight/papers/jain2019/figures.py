@@ -20,9 +20,9 @@ from headlight.papers.jain2019.tables import (
     notes_of,
 )
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.text_classifiers.models import Encoder
 from headlight.papers.writer import ExhibitWriter
 from headlight.reduce.intervals import mean_interval
+from headlight.training.text_classifier import Encoder
 from headlight.views.pictures import (
     BarRow,
     Box,

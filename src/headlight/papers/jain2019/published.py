@@ -7,7 +7,7 @@ here they are named by what they hold.
 
 from dataclasses import dataclass
 
-from headlight.papers.text_classifiers.models import Encoder
+from headlight.training.text_classifier import Encoder
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,17 @@ import pandas
 import torch
 import xarray
 
+from headlight.corpora.parts import PARTS
 from headlight.measures.agreement import kendall
 from headlight.papers.folder import RESULTS
-from headlight.papers.labelled_sets import PARTS, named_sets
+from headlight.papers.labelled_sets import named_sets
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight.papers.text_classifiers.data import (
-    TextBatch,
     TextData,
     data_key,
     drawn_from,
     open_data,
 )
-from headlight.papers.text_classifiers.evaluation import outputs_of
 from headlight.papers.text_classifiers.importance import (
     adversaries,
     encoded,
@@ -30,11 +29,13 @@ from headlight.papers.text_classifiers.importance import (
     leave_one_out,
     permuted,
 )
-from headlight.papers.text_classifiers.jobs import ClassifierJob, ClassifierTrainer, TrainingConfig
-from headlight.papers.text_classifiers.models import Encoder, TextClassifier
+from headlight.papers.text_classifiers.jobs import PATIENCE, ClassifierJob, ClassifierTrainer
 from headlight.result import describe
 from headlight.training import one_thread, run_stages
 from headlight.training.adversarial import AdversarialObjective
+from headlight.training.outputs import outputs_of
+from headlight.training.teacher import TrainingConfig
+from headlight.training.text_classifier import Encoder, TextBatch, TextClassifier
 
 TRIED: tuple[Encoder, ...] = ("lstm", "average", "transformer")
 """Two of the paper's encoders, and ours."""
@@ -108,7 +109,9 @@ def load_result(reproduction: Reproduction, title: str, encoder: Encoder) -> xar
         folder = begun_folder(
             reproduction.folder / RESULTS / MODELS / name, signature_of(None, trained)
         )
-        config = TrainingConfig(settings.epochs, AdversarialObjective(), settings.selection)
+        config = TrainingConfig(
+            settings.epochs, AdversarialObjective(), settings.selection, PATIENCE
+        )
         data = open_data(reproduction, source)
         trainer = ClassifierTrainer(data, config, folder)
         jobs = [ClassifierJob("base", each, settings.seed) for each in TRIED]

@@ -9,8 +9,8 @@ from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.jain2019 import published
 from headlight.papers.jain2019.results import frame_of, load_all
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.text_classifiers.models import Encoder
 from headlight.papers.writer import ExhibitWriter
+from headlight.training.text_classifier import Encoder
 from headlight.views.exhibits import Comparison
 
 SOURCE = "Jain and Wallace (2019)"

@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float32, Int64
+from jaxtyping import Float32, Int64
 from torch import Tensor
 
 from headlight.corpora import WordVectors, read_word_vectors
+from headlight.corpora.parts import Part
 from headlight.corpora.state import source_state
 from headlight.papers.labelled_sets import (
     LabelledSet,
     LabelledText,
-    Part,
     read_labelled,
     task_of,
 )
 from headlight.papers.reproduction import Reproduction
+from headlight.training.text_classifier import TextBatch
 
 BATCH = 32
 """Texts in a batch, of nearly the same length."""
@@ -27,23 +28,6 @@ PADDING = 0
 UNKNOWN = 1
 NO_WORDS = ("", "[unknown]")
 """What the first two entries of a vocabulary are called."""
-
-
-@dataclass(frozen=True, eq=False)
-class TextBatch:
-    """Texts of nearly the same length.
-
-    Attributes:
-        words: by their number in the vocabulary.
-        real: what is no padding.
-        labels: the number of the class of each text.
-        numbers: which texts of their part these are.
-    """
-
-    words: Int64[Tensor, "text position"]
-    real: Bool[Tensor, "text position"]
-    labels: Int64[Tensor, " text"]
-    numbers: Int64[Tensor, " text"]
 
 
 @dataclass(frozen=True, eq=False)

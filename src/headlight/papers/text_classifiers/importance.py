@@ -6,8 +6,7 @@ from torch import Tensor
 
 from headlight.measures import total_variation
 from headlight.measures.adversaries import RELEASED, Adversaries, AdversarySearch, most_different
-from headlight.papers.text_classifiers.data import TextBatch
-from headlight.papers.text_classifiers.models import Attention, States, TextClassifier
+from headlight.training.text_classifier import States, TextBatch, TextClassifier, Weights
 
 PERMUTATIONS = 100
 CANDIDATES = 5
@@ -97,7 +96,7 @@ def adversaries(
     return most_different(moved, weight[:, None], batch.real[:, None], start, search or RELEASED)
 
 
-def encoded(model: TextClassifier, batch: TextBatch) -> tuple[States, Attention]:
+def encoded(model: TextClassifier, batch: TextBatch) -> tuple[States, Weights]:
     """The states of the words of texts, and the weights that the model gives them."""
     states = model.encode(model.embedding(batch.words), batch.real)
     return states, model.attend(states, batch.real)

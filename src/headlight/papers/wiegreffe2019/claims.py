@@ -6,9 +6,9 @@ from math import isnan
 import pandas
 
 from headlight.papers.claims import Claim
-from headlight.papers.text_classifiers.models import Encoder
 from headlight.papers.wiegreffe2019.published import QUOTED, UNCHECKED, Quoted
 from headlight.reduce.intervals import mean_interval
+from headlight.training.text_classifier import Encoder
 
 AS_GOOD = 0.02
 """F1 within which models count as equally good."""

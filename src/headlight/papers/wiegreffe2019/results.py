@@ -10,30 +10,30 @@ import pandas
 import torch
 import xarray
 
+from headlight.corpora.parts import PARTS, Part
 from headlight.papers.folder import RESULTS
-from headlight.papers.labelled_sets import PARTS, Part, named_sets
+from headlight.papers.labelled_sets import named_sets
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight.papers.settings import ReproductionSettings
 from headlight.papers.text_classifiers.data import data_key, drawn_from, open_data
 from headlight.papers.text_classifiers.evaluation import (
-    Outputs,
     difference,
     distances,
-    outputs_of,
     quality,
-    uniform_attention,
 )
 from headlight.papers.text_classifiers.importance import adversaries
 from headlight.papers.text_classifiers.jobs import (
+    PATIENCE,
     ClassifierJob,
     ClassifierTrainer,
     Guide,
-    TrainingConfig,
 )
-from headlight.papers.text_classifiers.models import Encoder
 from headlight.result import describe
 from headlight.training import one_thread, run_stages
 from headlight.training.adversarial import AdversarialObjective
+from headlight.training.outputs import Outputs, outputs_of
+from headlight.training.teacher import TrainingConfig
+from headlight.training.text_classifier import Encoder, uniform_attention
 
 MODELS = "classifiers"
 """The folder of trained models, among the results."""
@@ -112,8 +112,8 @@ def load_result(reproduction: Reproduction, title: str) -> xarray.Dataset:
         folder = begun_folder(
             reproduction.folder / RESULTS / MODELS / name, signature_of(None, trained)
         )
-        goal = AdversarialObjective(prediction, settings.distance)
-        config = TrainingConfig(settings.epochs, goal, settings.selection)
+        objective = AdversarialObjective(prediction, settings.distance)
+        config = TrainingConfig(settings.epochs, objective, settings.selection, PATIENCE)
         trainer = ClassifierTrainer(open_data(reproduction, source), config, folder)
         run_stages(trainer, stages, settings.processes, show=reproduction.progress)
         with one_thread():
@@ -215,7 +215,7 @@ def _texts_of(
     count = trainer.data.count("test")
     seeds = [far(other) for other in _other_seeds(encoder, settings)]
     found = {
-        "largest": torch.cat([each.attention.amax(-1) for each in base]).double().numpy(),
+        "largest": torch.cat([each.attention[:, 0, 0].amax(-1) for each in base]).double().numpy(),
         "seed_jsd": np.median(seeds, 0) if seeds else np.full(count, np.nan),
         "adversary_jsd": np.stack(
             [far(ClassifierJob("adversary", encoder, 0, one)) for one in weights]

@@ -5,7 +5,7 @@ import pandas
 
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.text_classifiers.training import PATIENCE
+from headlight.papers.text_classifiers.jobs import PATIENCE
 from headlight.papers.wiegreffe2019.published import QUOTED, UNCHECKED
 from headlight.papers.wiegreffe2019.results import IN_CONTEXT, frames_of, load_all
 from headlight.papers.writer import ExhibitWriter

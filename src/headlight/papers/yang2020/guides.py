@@ -3,10 +3,10 @@
 from typing import Literal
 
 import torch
-from torch import Tensor
 
-from headlight.papers.yang2020.tagger import HEADS, Attention
-from headlight.papers.yang2020.tagging_data import Part, TagBatch, TaggingData
+from headlight.papers.yang2020.tagger import HEADS
+from headlight.papers.yang2020.tagging_data import TagBatch
+from headlight.training.outputs import Attention
 
 Plain = Literal["uniform", "identity"]
 Guide = Literal["base", "adversary", "uniform", "identity"]
@@ -21,11 +21,3 @@ def plain_attention(batch: TagBatch, guide: Plain) -> Attention:
     else:
         weight = (batch.real / batch.real.sum(-1, keepdim=True))[:, None].expand(-1, length, -1)
     return weight[:, None].expand(-1, HEADS, -1, -1)
-
-
-def guiding_attention(data: TaggingData, guide: Plain) -> dict[Part, list[Tensor]]:
-    """For all batches of all parts."""
-    return {
-        part: [plain_attention(batch, guide) for batch in batches]
-        for part, batches in data.parts.items()
-    }

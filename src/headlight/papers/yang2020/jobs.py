@@ -1,36 +1,23 @@
 """The models that the paper trains."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass, replace
 
-import numpy as np
-import torch
-from torch import Tensor
+from torch.optim import Adam
+from torch.optim.lr_scheduler import LRScheduler
 
-from headlight.papers.yang2020.evaluation import (
-    Numbers,
-    Outputs,
-    difference,
-    mean,
-    outputs_of,
-    quality,
-)
-from headlight.papers.yang2020.guides import Guide, guiding_attention
+from headlight.papers.yang2020.evaluation import Numbers, difference, quality
+from headlight.papers.yang2020.guides import Guide, plain_attention
 from headlight.papers.yang2020.tagger import Tagger
-from headlight.papers.yang2020.tagging_data import PARTS, Part, TaggingData
-from headlight.papers.yang2020.training import (
-    TrainingBatch,
-    TrainingTask,
-    train,
-)
-from headlight.training import KeptModels
-from headlight.training.adversarial import AdversarialObjective
+from headlight.papers.yang2020.tagging_data import TagBatch
+from headlight.training.outputs import Attention, Outputs
+from headlight.training.schedule import rise_and_fall
+from headlight.training.teacher import KINDS, Kind, TeacherTrainer
+from headlight.training.trainer import TrainingTask
 
-Kind = Literal["base", "adversary", "guided"]
-STREAMS: tuple[Kind, ...] = ("base", "adversary", "guided")
-"""Models of one seed begin differently if they are of different kinds, and alike if not."""
+PEAK = 4e-3
+"""The learning rate at its highest."""
+BETAS = (0.9, 0.98)
 
 
 @dataclass(frozen=True)
@@ -55,141 +42,52 @@ class Job:
         parts = (self.kind, self.seed, self.weight, self.guide)
         return "-".join(str(part) for part in parts if part is not None)
 
-    def task(self, goal: AdversarialObjective) -> TrainingTask:
-        """What it is trained for."""
-        weight = self.weight if self.kind == "adversary" else None
-        return TrainingTask(
-            (self.seed, STREAMS.index(self.kind)), weight, goal, self.kind == "guided"
-        )
+    @property
+    def seed_of_model(self) -> tuple[int, ...]:
+        """Another for each kind."""
+        return (self.seed, KINDS.index(self.kind))
+
+    @property
+    def base(self) -> "Job":
+        """The model that it is compared with, and taught by if it is an adversary."""
+        return Job("base", self.seed)
+
+    @property
+    def source(self) -> "Job | str":
+        """The model whose attention a guided one is given, or ``uniform`` or ``identity``."""
+        if self.guide == "uniform" or self.guide == "identity":
+            return self.guide
+        return self.base if self.weight is None else Job("adversary", self.seed, self.weight)
 
 
-@dataclass(frozen=True)
-class TrainingConfig:
-    """What all models have in common.
+class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
+    """Trains taggers on the same sentences."""
 
-    Attributes:
-        epochs: passes over the training part.
-        goal: of adversaries.
-        selection: the part on which the best epoch is chosen: by its F1, and of an adversary on
-            the development part by its loss.
-    """
+    def begin(self, job: Job) -> Tagger:
+        """A new tagger for the tags of the data."""
+        return Tagger.of(self.data)
 
-    epochs: int
-    goal: AdversarialObjective
-    selection: Part = "dev"
+    def optimizer(self, model: Tagger) -> tuple[Adam, LRScheduler]:
+        """Adam with a rate that rises and falls."""
+        steps = self.config.epochs * len(self.data.parts["train"])
+        adam = Adam(model.parameters(), lr=PEAK, betas=BETAS, fused=True)
+        return adam, rise_and_fall(adam, steps)
 
+    def score(self, found: Numbers, task: TrainingTask) -> float:
+        """As the released code has it, the test part selects by F1 whatever a model is."""
+        selected = replace(task, weight=None) if self.config.selection == "test" else task
+        return super().score(found, selected)
 
-@dataclass(frozen=True, eq=False)
-class TaggerTrainer(KeptModels[Job]):
-    """Trains models on the same data, and keeps each in a file of its own.
+    def plain(self, batch: TagBatch, guide: str) -> Attention:
+        """See `headlight.papers.yang2020.guides`."""
+        return plain_attention(batch, "identity" if guide == "identity" else "uniform")
 
-    Attributes:
-        data: what is learnt.
-        config: how.
-        folder: of the files.
-    """
+    def quality(self, batches: Sequence[TagBatch], outputs: Sequence[Outputs]) -> Numbers:
+        """See `headlight.papers.yang2020.evaluation.quality`."""
+        return quality(self.data, batches, outputs)
 
-    data: TaggingData
-    config: TrainingConfig
-    folder: Path
-
-    def model(self, job: Job) -> Tagger:
-        """A finished model."""
-        with torch.random.fork_rng(devices=()):  # what it begins with is of no interest
-            model = Tagger.of(self.data)
-        model.load_state_dict(self.parameters(job))
-        return model
-
-    def outputs(self, job: Job, parts: Sequence[Part] = PARTS) -> dict[Part, list[Outputs]]:
-        """What a finished model does."""
-        model = self.model(job)
-        return {part: outputs_of(model, self.data.parts[part]) for part in parts}
-
-    def run(self, job: Job) -> None:
-        """Train a model, evaluate it, and write its file; what it is taught by must be there."""
-        base = None if job.kind == "base" else self.outputs(Job("base", job.seed))
-        given = None if job.guide is None else self._given(job)
-        task = job.task(self.config.goal)
-        with torch.random.fork_rng(devices=()):
-            torch.manual_seed(int(np.random.SeedSequence(task.seed).generate_state(1)[0]))
-            model = Tagger.of(self.data)
-            training_batches = self._training_batches(task, base, given)
-            curve, best = self._learn(model, training_batches, task, base, given)
-        model.load_state_dict(best)
-        header: dict[str, Any] = {"curve": curve}
-        for part in ("dev", "test"):
-            header[part] = self._evaluate(model, part, base, given)
-        self.save(job, model.state_dict(), header)
-
-    def _given(self, job: Job) -> dict[Part, list[Tensor]]:
-        """The attention that a guided model gets."""
-        assert job.guide is not None  # noqa: S101
-        if job.guide == "uniform" or job.guide == "identity":
-            return guiding_attention(self.data, job.guide)
-        source = Job("base", job.seed)
-        if job.weight is not None:
-            source = Job("adversary", job.seed, job.weight)
-        return {
-            part: [output.attention for output in outputs]
-            for part, outputs in self.outputs(source).items()
-        }
-
-    def _training_batches(
-        self,
-        task: TrainingTask,
-        base: dict[Part, list[Outputs]] | None,
-        given: dict[Part, list[Tensor]] | None,
-    ) -> list[TrainingBatch]:
-        batches = self.data.parts["train"]
-        if given is not None:
-            return [
-                TrainingBatch(batch, None, weight)
-                for batch, weight in zip(batches, given["train"], strict=True)
-            ]
-        if task.weight is None or base is None:
-            return [TrainingBatch(batch) for batch in batches]
-        return [
-            TrainingBatch(batch, taught.probability, taught.attention)
-            for batch, taught in zip(batches, base["train"], strict=True)
-        ]
-
-    def _learn(
-        self,
-        model: Tagger,
-        training_batches: list[TrainingBatch],
-        task: TrainingTask,
-        base: dict[Part, list[Outputs]] | None,
-        given: dict[Part, list[Tensor]] | None,
-    ) -> tuple[dict[str, list[Any]], dict[str, torch.Tensor]]:
-        """Train; what was measured after each epoch, and the parameters of the best one."""
-        part = self.config.selection
-        curve: list[Numbers] = []
-        best: tuple[float, dict[str, torch.Tensor]] = (-np.inf, {})
-        for _ in train(
-            model, training_batches.__getitem__, len(training_batches), task, self.config.epochs
-        ):
-            found = self._evaluate(model, part, base, given)
-            score = self._score(found, task)
-            curve.append(found)
-            if not best[1] or score > best[0]:
-                best = score, {name: each.clone() for name, each in model.state_dict().items()}
-        return {name: [each[name] for each in curve] for name in curve[0]}, best[1]
-
-    def _score(self, found: Numbers, task: TrainingTask) -> float:
-        """By which an epoch is chosen; the larger the better."""
-        if task.weight is None or self.config.selection == "test":
-            return mean(found["f1"])
-        near = found["tvd" if task.goal.prediction == "tvd" else "taught_nll"]
-        return task.weight * mean(found[task.goal.distance]) - mean(near)
-
-    def _evaluate(
-        self,
-        model: Tagger,
-        part: Part,
-        base: dict[Part, list[Outputs]] | None,
-        given: dict[Part, list[Tensor]] | None,
+    def difference(
+        self, batches: Sequence[TagBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
     ) -> Numbers:
-        batches = self.data.parts[part]
-        found = outputs_of(model, batches, None if given is None else given[part])
-        numbers = quality(self.data, batches, found)
-        return numbers if base is None else numbers | difference(batches, found, base[part])
+        """The means over words."""
+        return difference(batches, outputs, teacher)

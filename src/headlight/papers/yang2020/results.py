@@ -14,13 +14,15 @@ from headlight.corpora.state import source_state
 from headlight.errors import CorpusError
 from headlight.papers.folder import RESULTS
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight.papers.yang2020.evaluation import difference, outputs_of, quality
+from headlight.papers.yang2020.evaluation import difference, quality
 from headlight.papers.yang2020.guides import Guide, plain_attention
-from headlight.papers.yang2020.jobs import Job, Kind, TaggerTrainer, TrainingConfig
+from headlight.papers.yang2020.jobs import Job, TaggerTrainer
 from headlight.papers.yang2020.tagging_data import TaggingData, prepare_data
 from headlight.result import describe
 from headlight.training import run_stages
 from headlight.training.adversarial import AdversarialObjective
+from headlight.training.outputs import outputs_of
+from headlight.training.teacher import Kind, TrainingConfig
 
 MODELS = "taggers"
 """The folder of trained models, among the results."""

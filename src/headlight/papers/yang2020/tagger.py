@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
-from headlight.papers.timing import timing_signal
-from headlight.papers.yang2020.tagging_data import SUFFIXES, TaggingData, WordTypes
+from headlight.papers.yang2020.tagging_data import SUFFIXES, TagBatch, TaggingData, WordTypes
+from headlight.training.outputs import Attention, AttentionModel, Logits
+from headlight.training.timing import timing_signal
 
 HEADS = 4
 WIDTH = 128
@@ -16,9 +17,6 @@ WORD, SUFFIX = 32, 32
 """Lengths of the trained vectors of words and of suffixes; the latter are summed."""
 SMALL = 0.2
 """The standard deviation of these at first: with 1, positions are hard to see beside words."""
-
-Attention = Float[Tensor, "batch head query key"]
-Logits = Float[Tensor, "batch word tag"]
 
 
 class Dropout(nn.Module):
@@ -46,7 +44,7 @@ class Dropout(nn.Module):
         return state * ((drawn >= self._out_of_256) * (256 / (256 - self._out_of_256)))
 
 
-class Tagger(nn.Module):
+class Tagger(AttentionModel[TagBatch]):
     """Words to logits of tags, in one layer with normalisation before each part.
 
     As the paper's: dropout on the input, a linear map without bias to the width, a timing signal,
@@ -121,6 +119,11 @@ class Tagger(nn.Module):
         fed = self.dropout(self.first(self.before_feeding(state)).relu())
         state = self.dropout(state + self.dropout(self.second(fed).relu()))
         return self.tags(self.last(state)), weight
+
+    def run(self, batch: TagBatch, given: Attention | None = None) -> tuple[Logits, Attention]:
+        """The same of a batch."""
+        found: tuple[Logits, Attention] = self(batch.words, batch.real, given)
+        return found
 
     def _embedded(self, words: Int64[Tensor, "batch word"]) -> Float[Tensor, "batch word input"]:
         parts = [self.words(self.rows[words]), self.suffixes(self.ends[words]).sum(-2)]

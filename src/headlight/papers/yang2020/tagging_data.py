@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -11,9 +10,8 @@ from jaxtyping import Bool, Float32, Int64
 from torch import Tensor
 
 from headlight.corpora import TaggedSentence, WordVectors
-
-Part = Literal["train", "dev", "test"]
-PARTS: tuple[Part, ...] = ("train", "dev", "test")
+from headlight.corpora.parts import PARTS, Part
+from headlight.training.outputs import ValidMask
 
 BATCH = 32
 """Sentences in a batch, of nearly the same length; the released code has 100."""
@@ -37,6 +35,19 @@ class TagBatch:
     words: Int64[Tensor, "sentence word"]
     tags: Int64[Tensor, "sentence word"]
     real: Bool[Tensor, "sentence word"]
+
+    @property
+    def labels(self) -> Int64[Tensor, "sentence word"]:
+        """The gold tags."""
+        return self.tags
+
+    @property
+    def valid(self) -> ValidMask:
+        """All words, as answers, rows and keys."""
+        return ValidMask(self.real, self.real, self.real)
+
+    def __len__(self) -> int:
+        return len(self.words)
 
 
 @dataclass(frozen=True, eq=False)

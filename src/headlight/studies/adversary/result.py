@@ -13,9 +13,9 @@ from headlight.capture import Classes
 from headlight.reduce.bootstrap import resampled
 from headlight.reduce.intervals import with_interval
 from headlight.result import describe
+from headlight.studies.adversary.evaluation import MEANS, Tables
 from headlight.studies.adversary.instances import Instances
-from headlight.studies.adversary.outcome import MEANS, Tables
-from headlight.studies.adversary.sight import Sight
+from headlight.studies.adversary.selection import AttentionSelection
 
 MEANINGS = {
     "accuracy": ("share of answers that are right", "1"),
@@ -72,10 +72,13 @@ class Run:
 
 
 def dataset(
-    runs: Sequence[Run], classes: Classes, sight: Sight, instances: Instances | None = None
+    runs: Sequence[Run],
+    classes: Classes,
+    selection: AttentionSelection,
+    instances: Instances | None = None,
 ) -> xarray.Dataset:
     """Named arrays of all runs, with intervals by resampling texts; and single texts beside."""
-    settings = sight.settings
+    settings = selection.settings
     streams = runs[0].tables["streams"].numpy()
     taken = resampled(streams, settings.bootstrap, settings.seed).astype(np.float64)
     found = [_numbers(run.tables, taken, classes) for run in runs]
@@ -88,7 +91,7 @@ def dataset(
             else:
                 variables[f"{name}{bound}"] = (
                     ("run", "layer", "head"),
-                    _by_head(cells[:, at], sight),
+                    _by_head(cells[:, at], selection),
                 )
     losses = np.full((len(runs), settings.epochs), np.nan)
     for row, run in zip(losses, runs, strict=True):
@@ -103,8 +106,8 @@ def dataset(
             "kind": ("run", [run.kind for run in runs]),
             "weight": ("run", [np.nan if run.weight is None else run.weight for run in runs]),
             "seed": ("run", [-1 if run.seed is None else run.seed for run in runs]),
-            "layer": sight.layers,
-            "head": sorted({head for _, head in sight.places}),
+            "layer": selection.layers,
+            "head": sorted({head for _, head in selection.places}),
             "epoch": list(range(1, settings.epochs + 1)),
         },
     )
@@ -136,11 +139,11 @@ def _numbers(
 
 
 def _by_head(
-    cells: Float64[np.ndarray, "run place"], sight: Sight
+    cells: Float64[np.ndarray, "run place"], selection: AttentionSelection
 ) -> Float64[np.ndarray, "run layer head"]:
     """Cells of places as a table; NaN where a layer has no such head."""
-    heads = sorted({head for _, head in sight.places})
-    found = np.full((len(cells), len(sight.layers), len(heads)), np.nan)
-    for at, (layer, head) in enumerate(sight.places):
-        found[:, sight.layers.index(layer), heads.index(head)] = cells[:, at]
+    heads = sorted({head for _, head in selection.places})
+    found = np.full((len(cells), len(selection.layers), len(heads)), np.nan)
+    for at, (layer, head) in enumerate(selection.places):
+        found[:, selection.layers.index(layer), heads.index(head)] = cells[:, at]
     return found

@@ -2,36 +2,36 @@
 
 import copy
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from torch import nn
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.analysis.classifier_plan import Classified
 from headlight.capture import CapturedModel, Classes
 from headlight.capture.loading import load_start, quiet
 from headlight.capture.precision import own_precision
 from headlight.errors import CaptureError
-from headlight.studies.adversary.outcome import judge
-from headlight.studies.adversary.sight import ReadBatch, Seen, Sight, watching
-from headlight.training import KeptModels
-from headlight.training.adversarial import (
-    AdversarialObjective,
-    Taught,
-    adversarial_loss,
-    cross_entropy,
+from headlight.studies.adversary.evaluation import evaluate
+from headlight.studies.adversary.selection import (
+    AttentionSelection,
+    ReadBatch,
+    record_outputs,
 )
-from headlight.training.schedule import rate
+from headlight.training.adversarial import AdversarialObjective
+from headlight.training.outputs import Attention, Logits, Outputs
+from headlight.training.schedule import rise_and_fall
+from headlight.training.trainer import Trainer, TrainingBatch, TrainingTask, seeded
 
 Kind = Literal["adversary", "seed"]
 SCRATCH, BASE = "scratch", "base"
 """Random weights, and the teacher's own, in the place of a checkpoint."""
-LONGEST_GRADIENT = 1.0
 POOLED = 20
 """Batches whose texts are put in the order of their lengths."""
 
@@ -57,14 +57,14 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class StudentTrainer(KeptModels[Job]):
+class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
     """Trains students, and keeps what was measured of each.
 
     Attributes:
         teacher: the classifier that they are beside, which is never changed.
         start: where they begin; see `AdversarySettings`.
         classes: what it tells apart.
-        sight: which attention is compared.
+        selection: which attention is compared.
         training: texts to learn from.
         held_out: texts on which everything is measured.
         folder: of the files of numbers, one for each student.
@@ -74,11 +74,12 @@ class StudentTrainer(KeptModels[Job]):
     teacher: CapturedModel
     start: str
     classes: Classes
-    sight: Sight
+    selection: AttentionSelection
     training: Sequence[Classified]
     held_out: Sequence[Classified]
     folder: Path
     models: Path | None = None
+    longest_gradient = 1.0
 
     def is_done(self, job: Job) -> bool:
         """Whether its numbers are there, and it itself where it is to be kept."""
@@ -87,19 +88,29 @@ class StudentTrainer(KeptModels[Job]):
 
     def run(self, job: Job) -> None:
         """Train a student, measure it, and write its file."""
-        device = self.teacher.transformer.device
-        seed = np.random.SeedSequence((self.sight.settings.seed, job.seed)).generate_state(1)
-        devices = [device] if device.type == "cuda" else []
-        with own_precision(device), torch.random.fork_rng(devices=devices):
-            torch.manual_seed(int(seed[0]))
-            student = self.begin()
-            losses = self._learn(student, job)
-            found = judge(student, self.teacher, self.held_out, self.sight, self.classes)
+        device, settings = self.teacher.transformer.device, self.selection.settings
+        task = self.task(job)
+        with own_precision(device), seeded(task.seed, device):
+            student = self.begin(job)
+            losses = [
+                self._finite(loss, job)
+                for loss in self.epochs(
+                    student, task, settings.epochs, lambda orders: self._batches(orders, job)
+                )
+            ]
+            found = evaluate(student, self.teacher, self.held_out, self.selection, self.classes)
         if self.models is not None:
             self._save_model(student, job)
         self.save(job, found, {"loss": losses})
 
-    def begin(self) -> CapturedModel:
+    def task(self, job: Job) -> TrainingTask:
+        """What a student is trained for."""
+        settings = self.selection.settings
+        objective = AdversarialObjective(settings.predictions, settings.distance)
+        weight = job.weight if job.kind == "adversary" else None
+        return TrainingTask((settings.seed, job.seed), objective, weight)
+
+    def begin(self, job: Job) -> CapturedModel:
         """A student as it is before training; its random weights are those of torch's seed."""
         teacher = self.teacher.transformer
         if self.start == BASE:
@@ -109,35 +120,33 @@ class StudentTrainer(KeptModels[Job]):
         else:
             network = load_start(self.start, self.teacher)
         network.eval().requires_grad_(True)
-        return CapturedModel(network, self.teacher.tokenizer, f"a student of {self.teacher.name}")
+        name = f"a student of {self.teacher.name}"
+        student = CapturedModel(network, self.teacher.tokenizer, name)
+        student.sites  # noqa: B018 - found before training, and refused if they do not fit
+        return student
 
-    def _learn(self, student: CapturedModel, job: Job) -> list[float]:
-        """Train in place; the mean loss of each epoch."""
-        settings, network = self.sight.settings, student.transformer
-        optimiser = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate)
-        count = -(-len(self.training) // settings.batch_size)
-        orders = np.random.default_rng((settings.seed, job.seed))
-        losses, steps = [], settings.epochs * count
-        with watching(student, self.sight) as see, watching(self.teacher, self.sight) as taught:
-            for epoch in range(settings.epochs):
-                network.train()
-                total = 0.0
-                for place, batch in enumerate(self._batches(orders)):
-                    share = rate(epoch * count + place, steps)
-                    optimiser.param_groups[0]["lr"] = settings.learning_rate * share
-                    loss = self._loss(see, taught, batch, job)
-                    optimiser.zero_grad()
-                    loss.backward()  # type: ignore[no-untyped-call]
-                    torch.nn.utils.clip_grad_norm_(network.parameters(), LONGEST_GRADIENT)
-                    optimiser.step()
-                    total += float(loss.detach()) * len(batch.streams)
-                losses.append(self._finite(total / len(self.training), job))
-        network.eval()
-        return losses
+    def network(self, model: CapturedModel) -> nn.Module:
+        """All of it is trained."""
+        network: nn.Module = model.transformer
+        return network
 
-    def _batches(self, orders: np.random.Generator) -> Iterator[ReadBatch]:
+    def optimizer(self, model: CapturedModel) -> tuple[AdamW, LRScheduler]:
+        """AdamW with a rate that rises and falls."""
+        settings = self.selection.settings
+        adam = AdamW(model.transformer.parameters(), lr=settings.learning_rate)
+        steps = settings.epochs * -(-len(self.training) // settings.batch_size)
+        return adam, rise_and_fall(adam, steps)
+
+    def forward(
+        self, model: CapturedModel, batch: ReadBatch, given: Attention | None
+    ) -> tuple[Logits, Attention]:
+        """Attention is never given."""
+        found = record_outputs(model, self.selection, batch)
+        return found.logits, found.attention
+
+    def _batches(self, orders: np.random.Generator, job: Job) -> Iterator[TrainingBatch[ReadBatch]]:
         """All texts at random, but those of similar length together, so that little is padding."""
-        size, order = self.sight.settings.batch_size, orders.permutation(len(self.training))
+        size, order = self.selection.settings.batch_size, orders.permutation(len(self.training))
         found = []
         for start in range(0, len(order), size * POOLED):
             pool = sorted(
@@ -146,29 +155,13 @@ class StudentTrainer(KeptModels[Job]):
             )
             found += [pool[at : at + size] for at in range(0, len(pool), size)]
         for number in orders.permutation(len(found)):
-            yield self.sight.read(self.teacher, [self.training[at] for at in found[number]])
+            batch = self.selection.read(self.teacher, [self.training[at] for at in found[number]])
+            yield TrainingBatch(batch, self._taught(batch) if job.kind == "adversary" else None)
 
-    def _loss(
-        self,
-        see: Callable[[ReadBatch], Seen],
-        taught: Callable[[ReadBatch], Seen],
-        batch: ReadBatch,
-        job: Job,
-    ) -> Float[Tensor, ""]:
-        own = see(batch)
-        if job.kind == "seed":
-            gold = torch.tensor(batch.readout.labels, device=own.logits.device)
-            return cross_entropy(own.logits, gold).mean()
-        with torch.no_grad():
-            other = taught(batch)
-        goal = AdversarialObjective(self.sight.settings.predictions, self.sight.settings.distance)
-        return adversarial_loss(
-            (own.logits, own.attention),
-            Taught(other.logits.softmax(-1), other.attention),
-            batch.counted,
-            job.weight,
-            goal,
-        )
+    @torch.no_grad()
+    def _taught(self, batch: ReadBatch) -> Outputs:
+        found = record_outputs(self.teacher, self.selection, batch)
+        return Outputs(found.logits.softmax(-1), found.attention)
 
     def _finite(self, loss: float, job: Job) -> float:
         if not np.isfinite(loss):

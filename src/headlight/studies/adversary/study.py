@@ -18,11 +18,11 @@ from headlight.analysis.runner import Origin, keep_result
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import RunError, UsageError
 from headlight.files import Location, make_folder
+from headlight.studies.adversary.evaluation import evaluate
 from headlight.studies.adversary.instances import read_instances
-from headlight.studies.adversary.outcome import judge
 from headlight.studies.adversary.result import Run, dataset
+from headlight.studies.adversary.selection import AttentionSelection
 from headlight.studies.adversary.settings import AdversarySettings
-from headlight.studies.adversary.sight import Sight
 from headlight.studies.adversary.students import Job, StudentTrainer
 from headlight.training import begin_folder, run_stages
 
@@ -83,7 +83,7 @@ def run(
     instances = settings.instances and read_instances(settings.instances, model, plan.layers)
     training, held_out = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)
-    sight = Sight.of(plan.sites, settings)
+    selection = AttentionSelection.of(plan.sites, settings)
 
     def compute(place: Location | None) -> xarray.Dataset:
         with ExitStack() as stack:
@@ -96,16 +96,16 @@ def run(
                 model,
                 start,
                 classes,
-                sight,
+                selection,
                 training,
                 held_out,
                 begin_folder(scratch / RUNS, _about(plan, digest)),
                 make_folder(scratch / MODELS, error=RunError) if settings.keep_models else None,
             )
             with torch.random.fork_rng(devices=[]):
-                trainer.begin().sites  # noqa: B018 - refuses what does not fit before the work
+                trainer.begin(Job("seed", 0))  # refuses what does not fit before the work
             runs = _runs(trainer, settings, progress)
-            found = dataset(runs, classes, sight, instances or None)
+            found = dataset(runs, classes, selection, instances or None)
         return found.assign_attrs(
             corpus_digest=digest, examples=len(training), held_out=len(held_out)
         )
@@ -125,7 +125,7 @@ def _runs(trainer: StudentTrainer, settings: AdversarySettings, progress: bool) 
     processes = settings.processes or (None if on_cpu else 1)
     run_stages(trainer, [jobs], processes, show=progress)
     itself, even = (
-        judge(student, trainer.teacher, trainer.held_out, trainer.sight, trainer.classes)
+        evaluate(student, trainer.teacher, trainer.held_out, trainer.selection, trainer.classes)
         for student in (trainer.teacher, None)
     )
     return [

@@ -41,8 +41,8 @@ Probabilities = Float64[np.ndarray, "text label"]
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
-    """Judges answers to the held-out texts.
+class Evaluation:
+    """Measures predictions for the held-out texts.
 
     Attributes:
         labels: gold classes.
@@ -74,17 +74,17 @@ class Judge:
 def dataset(
     found: Sequence[Sequence[tuple[Probabilities, Sequence[float]]]],
     own: Probabilities,
-    judge: Judge,
+    evaluation: Evaluation,
 ) -> xarray.Dataset:
     """Named arrays of all models.
 
     Args:
         found: by guide and seed, the answers and the losses of the epochs.
         own: the answers of the model itself.
-        judge: see `Judge`.
+        evaluation: see `Evaluation`.
     """
-    values = [[judge.numbers(probability) for probability, _ in seeds] for seeds in found]
-    itself = judge.numbers(own)
+    values = [[evaluation.numbers(probability) for probability, _ in seeds] for seeds in found]
+    itself = evaluation.numbers(own)
     variables: dict[str, Any] = {}
     for name in MEANINGS:
         cells = np.array([[each[name] for each in seeds] for seeds in values])
@@ -97,7 +97,7 @@ def dataset(
         ("guide", "seed", "epoch"),
         np.array([[losses for _, losses in seeds] for seeds in found]),
     )
-    settings = judge.settings
+    settings = evaluation.settings
     made = xarray.Dataset(
         {name: variables[name] for name in VARIABLES},
         coords={

@@ -26,7 +26,7 @@ from headlight.errors import UsageError
 from headlight.files import Location
 from headlight.studies.guided.guides import guided_texts
 from headlight.studies.guided.models import GuidedTrainer, Job
-from headlight.studies.guided.result import Judge, Probabilities, dataset
+from headlight.studies.guided.result import Evaluation, Probabilities, dataset
 from headlight.studies.guided.settings import GuidedSettings
 from headlight.training import begin_folder, run_stages
 
@@ -131,12 +131,12 @@ def _trained(
         ]
         for seeds in jobs
     ]
-    judge = Judge(
+    evaluation = Evaluation(
         np.array([text.label for text in trainer.held_out]),
         np.array([text.stream for text in trainer.held_out], dtype=np.int64),
         settings,
     )
-    return dataset(found, _answers(model, held_out, settings), judge)
+    return dataset(found, _answers(model, held_out, settings), evaluation)
 
 
 def _answers(

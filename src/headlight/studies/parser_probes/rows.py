@@ -15,7 +15,7 @@ from headlight.studies.parser_probes.result import Row
 from headlight.studies.parser_probes.settings import RANDOM, ParserProbeSettings
 from headlight.studies.parser_probes.training import TrainingHistory, train
 from headlight.studies.word_maps.store import Index, WordMaps
-from headlight.training import KeptModels
+from headlight.training import ModelStore
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class ProbeJob:
 
 
 @dataclass(frozen=True, eq=False)
-class ProbeTrainer(KeptModels[ProbeJob]):
+class ProbeTrainer(ModelStore[ProbeJob]):
     """Trains probes, lets them parse, and keeps what they got right.
 
     Attributes:

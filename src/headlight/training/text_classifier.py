@@ -1,12 +1,14 @@
-"""The classifiers: words are encoded, one attention weighs them, and their sum is classified."""
+"""Classifiers of texts: words are encoded, one attention weighs them, their sum is classified."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Float32, Int64
 from torch import Tensor, nn
 
-from headlight.papers.timing import timing_signal
+from headlight.training.outputs import Attention, AttentionModel, Logits, ValidMask
+from headlight.training.timing import timing_signal
 
 Encoder = Literal["lstm", "average", "transformer"]
 """What words become before they are weighed: states of an LSTM in both directions, of words alone
@@ -22,45 +24,85 @@ HEADS = 4
 
 Embedded = Float[Tensor, "text position embedding"]
 States = Float[Tensor, "text position state"]
-Attention = Float[Tensor, "text position"]
-Logits = Float[Tensor, "text class"]
+Weights = Float[Tensor, "text position"]
 Real = Bool[Tensor, "text position"]
 
 
-class TextClassifier(nn.Module):
+@dataclass(frozen=True, eq=False)
+class TextBatch:
+    """Texts of one batch.
+
+    Attributes:
+        words: by their number in the vocabulary.
+        real: what is no padding.
+        labels: the number of the class of each text.
+        numbers: which texts of their part these are.
+    """
+
+    words: Int64[Tensor, "text position"]
+    real: Real
+    labels: Int64[Tensor, " text"]
+    numbers: Int64[Tensor, " text"]
+
+    @property
+    def valid(self) -> ValidMask:
+        """One answer for each text, and all of its words as keys."""
+        return ValidMask.of_texts(self.real)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+class TextClassifier(AttentionModel[TextBatch]):
     """Words to logits of classes, by attention over the words of a text.
 
     The weights are the softmax of v·tanh(W h + b) over the words h of a text (Jain and Wallace
-    2019, after Bahdanau et al. 2015).  What is padding gets none, and changes nothing.  There are
-    no marks before and behind a text, as the released codes have, where encoders read them and
-    attention passes over them, so that every word can be attended to.
+    2019, after Bahdanau et al. 2015).  Padding is masked.  There are no marks before and behind a
+    text, as the released codes have, where encoders read them and attention passes over them, so
+    that every word can be attended to.
 
     Args:
-        encoder: see `Encoder`.
-        words: how many types there are.
+        embedding: vectors of words.
+        encoder: what makes states of them, and of what is real.
+        width: the length of a state.
+        hidden: width of the map before attention.
         classes: how many are told apart.
-        vectors: what word vectors begin with, if they are short in their first columns; zeros for
-            words without one.
     """
 
     def __init__(
-        self,
+        self, embedding: nn.Embedding, encoder: nn.Module, width: int, hidden: int, classes: int
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.encoder = encoder
+        self.before_attention = nn.Linear(width, hidden)
+        self.attention = nn.Linear(hidden, 1, bias=False)
+        self.output = nn.Linear(width, classes)
+
+    @classmethod
+    def of(
+        cls,
         encoder: Encoder,
         words: int,
         classes: int,
         vectors: Float32[Tensor, "type dimension"] | None = None,
-    ) -> None:
-        super().__init__()
-        self.embedding = _embedding(words, vectors)
-        self.encoder = ENCODERS[encoder](self.embedding.embedding_dim)
-        width = WIDTHS[encoder]
-        self.before_attention = nn.Linear(width, HIDDEN)
-        self.attention = nn.Linear(HIDDEN, 1, bias=False)
-        self.output = nn.Linear(width, classes)
+    ) -> "TextClassifier":
+        """One of the classifiers of Jain and Wallace, or with an encoder of ours.
+
+        Args:
+            encoder: see `Encoder`.
+            words: how many types there are.
+            classes: how many are told apart.
+            vectors: what word vectors begin with, if they are short in their first columns; zeros
+                for words without one.
+        """
+        embedding = _embedding(words, vectors)
+        made = ENCODERS[encoder](embedding.embedding_dim)
+        return cls(embedding, made, WIDTHS[encoder], HIDDEN, classes)
 
     def forward(
-        self, words: Int64[Tensor, "text position"], real: Real, given: Attention | None = None
-    ) -> tuple[Logits, Attention]:
+        self, words: Int64[Tensor, "text position"], real: Real, given: Weights | None = None
+    ) -> tuple[Logits, Weights]:
         """Logits, and the weights that were used.
 
         Args:
@@ -72,12 +114,17 @@ class TextClassifier(nn.Module):
         weight = self.attend(states, real) if given is None else given
         return self.classify(states, weight), weight
 
+    def run(self, batch: TextBatch, given: Attention | None = None) -> tuple[Logits, Attention]:
+        """The same of a batch; attention has one head and one query, of what is given as well."""
+        logits, weight = self(batch.words, batch.real, None if given is None else given[:, 0, 0])
+        return logits, weight[:, None, None]
+
     def encode(self, embedded: Embedded, real: Real) -> States:
         """States of words from their vectors."""
         found: Tensor = self.encoder(embedded, real)
         return found
 
-    def attend(self, states: States, real: Real) -> Attention:
+    def attend(self, states: States, real: Real) -> Weights:
         """The model's own weights."""
         scores: Tensor = self.attention(self.before_attention(states).tanh()).squeeze(-1)
         return scores.masked_fill(~real, -torch.inf).softmax(-1)
@@ -111,11 +158,14 @@ class LSTMEncoder(nn.Module):
 
 
 class AverageEncoder(nn.Module):
-    """Each word by itself, as in the ``average`` encoder of Jain and Wallace."""
+    """Each word by itself, as in the ``average`` encoder of Jain and Wallace.
 
-    def __init__(self, embedded: int) -> None:
+    It is also the MLP of Wiegreffe and Pinter (2019), Section 3.4.
+    """
+
+    def __init__(self, embedded: int, width: int = 2 * HIDDEN) -> None:
         super().__init__()
-        self.map = nn.Linear(embedded, 2 * HIDDEN)
+        self.map = nn.Linear(embedded, width)
 
     def forward(self, embedded: Embedded, real: Real) -> States:
         """States that know nothing of other words."""
@@ -162,3 +212,8 @@ def _reversed(real: Real) -> Int64[Tensor, "text position"]:
     """For each place the one that stands there when the words are turned round; padding stays."""
     places = torch.arange(real.shape[1]).expand_as(real)
     return torch.where(real, real.sum(-1, keepdim=True) - 1 - places, places)
+
+
+def uniform_attention(batch: TextBatch) -> Attention:
+    """The same weight for every word of a text; none for padding."""
+    return (batch.real / batch.real.sum(-1, keepdim=True))[:, None, None]

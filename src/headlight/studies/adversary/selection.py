@@ -1,11 +1,10 @@
 """Where the attention of two models is compared, and what they give for a batch."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
@@ -16,7 +15,7 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.shapes import Visible
 from headlight.studies.adversary.settings import AdversarySettings
-from headlight.training.adversarial import Attention, Counted
+from headlight.training.outputs import Attention, ValidMask
 from headlight.vocabulary import Kind
 
 
@@ -27,18 +26,26 @@ class ReadBatch:
     Attributes:
         batch: their tokens.
         readout: where the answers are.
-        counted: which answers, rows and keys count.
+        valid: which answers, rows and keys count.
         streams: a number of its own for each text.
     """
 
     batch: Batch
     readout: Readout
-    counted: Counted
+    valid: ValidMask
     streams: tuple[int, ...]
+
+    @property
+    def labels(self) -> Int64[Tensor, " answer"]:
+        """The gold class of each answer."""
+        return torch.tensor(self.readout.labels, device=self.valid.answers.device)
+
+    def __len__(self) -> int:
+        return len(self.streams)
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class ModelOutputs:
     """What a model does with a batch.
 
     Attributes:
@@ -53,7 +60,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Sight:
+class AttentionSelection:
     """Which attention is looked at.
 
     Attributes:
@@ -67,7 +74,9 @@ class Sight:
     settings: AdversarySettings
 
     @classmethod
-    def of(cls, sites: Sequence[AttentionSite], settings: AdversarySettings) -> "Sight":
+    def of(
+        cls, sites: Sequence[AttentionSite], settings: AdversarySettings
+    ) -> "AttentionSelection":
         """All heads of these sites, or those that are asked for.
 
         Raises:
@@ -100,8 +109,8 @@ class Sight:
         if self.settings.keep_special:
             keys = keys & (batch.word >= 0)
         answers = torch.ones(len(readout.labels), dtype=torch.bool, device=device)
-        counted = Counted(answers, chosen_rows(texts.queries, self.settings.rows), keys)
-        return ReadBatch(batch, readout, counted, texts.streams)
+        valid = ValidMask(answers, texts.rows(self.settings.rows), keys)
+        return ReadBatch(batch, readout, valid, texts.streams)
 
     def attention(
         self, records: Mapping[AttentionSite, LayerRecord], keys: Bool[Tensor, "batch key"]
@@ -115,23 +124,12 @@ class Sight:
         return kept / kept.sum(-1, keepdim=True).clamp_min(torch.finfo(kept.dtype).tiny)
 
 
-def chosen_rows(real: Bool[Tensor, "batch query"], rows: str) -> Bool[Tensor, "batch query"]:
-    """Those of all real tokens, of the first or of the last of each text."""
-    if rows == "all":
-        return real
-    numbers = real.cumsum(-1) * real
-    return numbers == (1 if rows == "first" else numbers.amax(-1, keepdim=True))
-
-
-@contextmanager
-def watching(model: CapturedModel, sight: Sight) -> Iterator[Callable[[ReadBatch], Seen]]:
-    """Within the block a model runs with its attention and its graph, in whatever mode it is in."""
-    with attention_with_graph(model, model.sites_of(sight.kind, sight.layers)) as records:
-
-        def see(read: ReadBatch) -> Seen:
-            logits = model.transformer(**model.inputs(read.batch)).logits
-            attention = sight.attention(records, read.counted.keys)
-            visible = {site.layer: record.visible for site, record in records.items()}
-            return Seen(read.readout.answers(logits), attention, visible)
-
-        yield see
+def record_outputs(
+    model: CapturedModel, selection: AttentionSelection, read: ReadBatch
+) -> ModelOutputs:
+    """Run a model with its attention and its graph, in whatever mode it is in."""
+    with attention_with_graph(model, model.sites_of(selection.kind, selection.layers)) as records:
+        logits = model.transformer(**model.inputs(read.batch)).logits
+        attention = selection.attention(records, read.valid.keys)
+        visible = {site.layer: record.visible for site, record in records.items()}
+        return ModelOutputs(read.readout.answers(logits), attention, visible)

@@ -1,22 +1,26 @@
-"""What a student is worth, and how far it is from its teacher: numbers of every held-out text."""
+"""Metrics of a student, and how far it is from its teacher: numbers of every held-out text."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 from torch import Tensor
 
 from headlight.analysis.classifier_plan import Classified
 from headlight.analysis.other_attention import uniform
 from headlight.capture import AttentionSite, CapturedModel, Classes, attention_replaced
 from headlight.encode import length_batches
-from headlight.measures import jensen_shannon, kullback_leibler, total_variation
 from headlight.reduce.spans import span_score
 from headlight.shapes import Visible
-from headlight.studies.adversary.sight import ReadBatch, Seen, Sight, watching
-from headlight.training.adversarial import cross_entropy
+from headlight.studies.adversary.selection import (
+    AttentionSelection,
+    ModelOutputs,
+    ReadBatch,
+    record_outputs,
+)
+from headlight.training.outputs import Outputs, compare, cross_entropy
 
 MEANS = ("accuracy", "nll", "taught_nll", "agreement", "tvd")
 """Of each text: the mean over its answers."""
@@ -26,11 +30,11 @@ Tables = dict[str, Tensor]
 
 
 @torch.no_grad()
-def judge(
+def evaluate(
     student: CapturedModel | None,
     teacher: CapturedModel,
     examples: Sequence[Classified],
-    sight: Sight,
+    selection: AttentionSelection,
     classes: Classes,
 ) -> Tables:
     """A student beside its teacher; None is the teacher itself with uniform attention.
@@ -39,14 +43,13 @@ def judge(
         ``means``, see `MEANS`; ``kl`` and ``jsd`` of the attention of each place, as means over
         rows; ``counts``, see `counts`; ``streams``, a number of its own for each text.
     """
-    chosen = length_batches(examples, sight.settings.batch_tokens)
-    reads = (sight.read(teacher, [examples[at] for at in batch]) for batch in chosen)
+    chosen = length_batches(examples, selection.settings.batch_tokens)
+    reads = (selection.read(teacher, [examples[at] for at in batch]) for batch in chosen)
     parts = []
-    for read, one, other in _pairs(student, teacher, reads, sight):
+    for read, one, other in _pairs(student, teacher, reads, selection):
         parts.append(
             {
-                "means": _means(read, one, other),
-                **_distances(read, one, other),
+                **_compared(read, one, other),
                 "counts": counts(read, one, classes),
                 "streams": torch.tensor(read.streams),
             }
@@ -58,25 +61,25 @@ def _pairs(
     student: CapturedModel | None,
     teacher: CapturedModel,
     reads: Iterator[ReadBatch],
-    sight: Sight,
-) -> Iterator[tuple[ReadBatch, Seen, Seen]]:
+    selection: AttentionSelection,
+) -> Iterator[tuple[ReadBatch, ModelOutputs, ModelOutputs]]:
     """What both do with every batch."""
     for read in reads:
-        with watching(teacher, sight) as see:
-            taught = see(read)
+        other = record_outputs(teacher, selection, read)
         if student is None:
-            yield read, _uniform(teacher, read, taught, sight), taught
+            yield read, _uniform(teacher, read, other, selection), other
         else:
-            with watching(student, sight) as see:
-                yield read, see(read), taught
+            yield read, record_outputs(student, selection, read), other
 
 
-def _uniform(teacher: CapturedModel, read: ReadBatch, own: Seen, sight: Sight) -> Seen:
+def _uniform(
+    teacher: CapturedModel, read: ReadBatch, own: ModelOutputs, selection: AttentionSelection
+) -> ModelOutputs:
     """The teacher with the same weight on all keys, in the places that are looked at."""
-    counted = read.counted
+    valid = read.valid
     keys = {
-        layer: _visible(counted.keys, own.visible[layer]) & counted.rows[:, None, :, None]
-        for layer in sight.layers
+        layer: _visible(valid.keys, own.visible[layer]) & valid.rows[:, None, :, None]
+        for layer in selection.layers
     }
 
     def replaced(weight: Tensor, site: AttentionSite, *, whole: bool) -> Tensor:
@@ -84,14 +87,14 @@ def _uniform(teacher: CapturedModel, read: ReadBatch, own: Seen, sight: Sight) -
             return uniform(weight, keys[site.layer])
         return uniform(weight[:, None], keys[site.layer])[:, 0]
 
-    whole = sight.settings.heads is None
-    chosen: Iterable[int | tuple[int, int]] = sight.layers if whole else sight.places
+    whole = selection.settings.heads is None
+    chosen: Iterable[int | tuple[int, int]] = selection.layers if whole else selection.places
     replacements = dict.fromkeys(chosen, partial(replaced, whole=whole))
-    with attention_replaced(teacher, replacements, kind=sight.kind):
+    with attention_replaced(teacher, replacements, kind=selection.kind):
         logits = teacher.transformer(**teacher.inputs(read.batch)).logits
-    layers = [layer for layer, _ in sight.places]
+    layers = [layer for layer, _ in selection.places]
     rows = torch.cat([keys[layer] for layer in layers], 1)
-    return Seen(read.readout.answers(logits), uniform(own.attention, rows), own.visible)
+    return ModelOutputs(read.readout.answers(logits), uniform(own.attention, rows), own.visible)
 
 
 def _visible(
@@ -101,36 +104,28 @@ def _visible(
     return every if visible is None else every & visible[:, None]
 
 
-def _means(read: ReadBatch, one: Seen, other: Seen) -> Float64[Tensor, "text statistic"]:
+def _compared(read: ReadBatch, one: ModelOutputs, other: ModelOutputs) -> Tables:
+    """Of each text the means over its answers, and of each component those over its rows."""
     log = one.logits.double().log_softmax(-1)
-    gold = torch.tensor(read.readout.labels, device=log.device)
-    answers, taught = log.argmax(-1), other.logits.argmax(-1)
-    found = torch.stack(
-        [
-            (answers == gold).double(),
-            cross_entropy(log, gold),
-            cross_entropy(log, taught),
-            (answers == taught).double(),
-            total_variation(log.exp(), other.logits.double().softmax(-1)),
-        ],
-        -1,
-    )
-    return torch.from_numpy(read.readout.by_text(found.cpu().numpy()))
+    gold = read.labels
+    own = Outputs(log.exp(), one.attention.double())
+    teacher = Outputs(other.logits.double().softmax(-1), other.attention.double())
+    found = compare(own, teacher, read.valid, log.log_softmax(-1))
+    found["accuracy"] = (log.argmax(-1) == gold).double()
+    found["nll"] = cross_entropy(log, gold)
+    means = torch.stack([found[name] for name in MEANS], -1)
+    rows = read.valid.rows
+    distances = {
+        name: torch.where(rows[:, None], found[name], 0).sum(-1) / rows.sum(-1, keepdim=True)
+        for name in ("kl", "jsd")
+    }
+    return {
+        "means": torch.from_numpy(read.readout.by_text(means.cpu().numpy())),
+        **{name: values.cpu() for name, values in distances.items()},
+    }
 
 
-def _distances(read: ReadBatch, one: Seen, other: Seen) -> Tables:
-    """Of the attention of each text and place."""
-    counted = read.counted
-    first, second = one.attention.double(), other.attention.double()
-    found = {}
-    for name, measure in (("kl", kullback_leibler), ("jsd", jensen_shannon)):
-        rows = measure(first, second, counted.keys[:, None, None])
-        total = torch.where(counted.rows[:, None], rows, 0).sum(-1)
-        found[name] = (total / counted.rows.sum(-1, keepdim=True)).cpu()
-    return found
-
-
-def counts(read: ReadBatch, seen: Seen, classes: Classes) -> Tensor:
+def counts(read: ReadBatch, seen: ModelOutputs, classes: Classes) -> Tensor:
     """What F1 is made of, by text: for texts (gold class, answer), for sentences spans.
 
     Of spans there are three: those found with their exact place and type, those found, those that

@@ -26,7 +26,7 @@ class NamedJob(Protocol):
 Job = TypeVar("Job", bound=NamedJob)
 
 
-class KeptModels(Generic[Job]):
+class ModelStore(Generic[Job]):
     """What a trainer does with files: each model has one in its folder, whole or not at all."""
 
     folder: Path
