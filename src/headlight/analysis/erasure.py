@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.analysis.predictor import Answered, Words
 from headlight.analysis.settings import Removal
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
@@ -14,14 +15,7 @@ from headlight.encode.assembly import Assembly
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 
-Words = frozenset[int]
-"""The numbers of the words of a text that are taken away."""
-
 Probabilities = Float64[np.ndarray, " class"]
-Answered = Float64[np.ndarray, "answer class"]
-"""Of a text the probabilities of its one answer; of a sentence of a tagger those of each word."""
-Importance = Float64[np.ndarray, " _"]
-"""Of each word of a text; texts differ in length."""
 Order = Int64[np.ndarray, " _"]
 """The words of a text, the most important first."""
 

@@ -1,7 +1,6 @@
 """How important each word of a text is to an answer, by each measure."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -10,11 +9,11 @@ from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifier_plan import Classified, Readout
-from headlight.analysis.erasure import Answers, Importance
+from headlight.analysis.erasure import Answers
 from headlight.analysis.positions import array
+from headlight.analysis.predictor import CapturedPredictor, Importance, lost_words
 from headlight.analysis.settings import OF_ATTENTION, WordImportanceSettings
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
-from headlight.capture.input_gradient import input_times_gradient
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
 
@@ -82,12 +81,8 @@ def token_importance(
             model.run(batch)
         found = seen.found()
     if "gradient_input" in settings.measures:
-
-        def probability(output: Any) -> Float[Tensor, " batch"]:
-            chosen = readout.answers(output.logits).softmax(-1).amax(-1)
-            return readout.mean_by_text(chosen[None])[0]
-
-        found["gradient_input"] = input_times_gradient(model, batch, probability)
+        predictor = CapturedPredictor(model, batch, readout, sites)
+        found["gradient_input"] = predictor.gradient_input()
     if "attribution" in settings.measures:
         given = attribute(model, batch, settings.attribution, kind=sites[0].kind)
         rows = texts.rows(settings.rows)
@@ -114,18 +109,4 @@ def random_source(seed: int, stream: int) -> np.random.Generator:
 
 def left_out(answers: Answers, examples: Sequence[Classified]) -> list[Importance]:
     """What the probability of the chosen class loses without each word; of a tagger the mean."""
-    numbers = [max(example.words) + 1 for example in examples]
-    alone = [
-        (text, frozenset({word})) for text, number in enumerate(numbers) for word in range(number)
-    ]
-    answers.ask([*((text, frozenset()) for text in range(len(examples))), *alone])
-    found = []
-    for text, number in enumerate(numbers):
-        whole = answers.without(text, frozenset())
-        chosen = np.arange(len(whole)), whole.argmax(-1)
-        lost = [
-            (whole[chosen] - answers.without(text, frozenset({word}))[chosen]).mean()
-            for word in range(number)
-        ]
-        found.append(np.array(lost))
-    return found
+    return lost_words(answers, [max(example.words) + 1 for example in examples])

@@ -11,6 +11,7 @@ import pandas
 import torch
 import xarray
 
+from headlight.analysis.predictor import lost_words
 from headlight.corpora.parts import PARTS
 from headlight.measures.agreement import kendall
 from headlight.papers.folder import RESULTS
@@ -22,14 +23,12 @@ from headlight.papers.text_classifiers.data import (
     drawn_from,
     open_data,
 )
-from headlight.papers.text_classifiers.importance import (
-    adversaries,
-    encoded,
-    gradient_importance,
-    leave_one_out,
-    permuted,
-)
 from headlight.papers.text_classifiers.jobs import PATIENCE, ClassifierJob, ClassifierTrainer
+from headlight.papers.text_classifiers.predictor import (
+    TextPredictor,
+    adversaries,
+    permuted_change,
+)
 from headlight.result import describe
 from headlight.training import one_thread, run_stages
 from headlight.training.adversarial import AdversarialObjective
@@ -153,26 +152,32 @@ def _measured(
     batches = drawn_from(data.test, settings.max_explained, settings.seed)
     others = drawn_from(batches, settings.max_adversaries, settings.seed, AT_ONCE)
     generator = torch.Generator().manual_seed(settings.seed)
-    rows = list(chain.from_iterable(_compared(model, batch) for batch in batches))
+    predictors = [TextPredictor(model, batch) for batch in batches]
+    rows = list(chain.from_iterable(map(_compared, predictors)))
     found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    moved = [permuted(model, batch, generator) for batch in batches]
-    found["permuted"] = torch.cat(moved).numpy()
+    moved = [permuted_change(predictor, generator) for predictor in predictors]
+    found["permuted"] = np.concatenate(moved)
     found |= _adversarial(model, others, found["number"], generator)
     return found
 
 
-def _compared(model: TextClassifier, batch: TextBatch) -> Iterator[dict[str, Any]]:
-    """Of each text how measures agree, and what the model makes of it."""
-    with torch.no_grad():
-        _, weight = encoded(model, batch)
-        (output,) = outputs_of(model, [batch])
-    measures = {
-        ATTENTION: weight.double(),
-        GRADIENT: gradient_importance(model, batch),
-        LEFT_OUT: leave_one_out(model, batch),
-    }
-    for row, length in enumerate(batch.real.sum(-1).tolist()):
-        values = {name: each[row, :length].numpy() for name, each in measures.items()}
+def _compared(predictor: TextPredictor) -> Iterator[dict[str, Any]]:
+    """Of each text how measures agree, and what the model makes of it.
+
+    The gradient is that of the second class (of either, but for the sign), with the weights of
+    attention held fixed: Jain and Wallace (2019), Algorithm 1.
+    """
+    batch, weight = predictor.batch, predictor.weight
+    lengths = batch.real.sum(-1).tolist()
+    gradient = predictor.gradient_input(1, attention_fixed=True).abs().double().numpy()
+    left_out = lost_words(predictor, lengths, "tvd")
+    (output,) = outputs_of(predictor.model, [batch])
+    for row, length in enumerate(lengths):
+        values = {
+            ATTENTION: weight[row, :length].double().numpy(),
+            GRADIENT: gradient[row, :length],
+            LEFT_OUT: left_out[row],
+        }
         found = [kendall(values[one], values[other]) for one, other in PAIRS.values()]
         yield {
             "number": int(batch.numbers[row]),
@@ -195,7 +200,7 @@ def _adversarial(
     found = {name: np.full(len(numbers), np.nan) for name in ("jsd", "moved")}
     for batch in batches:
         places = [at[number] for number in batch.numbers.tolist()]
-        other = adversaries(model, batch, generator)
+        other = adversaries(TextPredictor(model, batch), generator)
         found["jsd"][places] = other.jsd.numpy()
         found["moved"][places] = other.moved.numpy()
     return found

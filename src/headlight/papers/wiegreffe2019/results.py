@@ -21,13 +21,13 @@ from headlight.papers.text_classifiers.evaluation import (
     distances,
     quality,
 )
-from headlight.papers.text_classifiers.importance import adversaries
 from headlight.papers.text_classifiers.jobs import (
     PATIENCE,
     ClassifierJob,
     ClassifierTrainer,
     Guide,
 )
+from headlight.papers.text_classifiers.predictor import TextPredictor, adversaries
 from headlight.result import describe
 from headlight.training import one_thread, run_stages
 from headlight.training.adversarial import AdversarialObjective
@@ -236,7 +236,7 @@ def _instances(
     found = {name: np.full(len(at), np.nan) for name in ("instance_jsd", "instance_tvd")}
     model, generator = trainer.model(job), torch.Generator().manual_seed(settings.seed)
     for batch in drawn_from(batches, settings.max_adversaries, settings.seed):
-        other = adversaries(model, batch, generator)
+        other = adversaries(TextPredictor(model, batch), generator)
         places = [at[number] for number in batch.numbers.tolist()]
         found["instance_jsd"][places] = other.jsd.numpy()
         found["instance_tvd"][places] = other.moved.numpy()

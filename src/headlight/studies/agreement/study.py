@@ -10,8 +10,9 @@ from jaxtyping import Float64, Int64
 
 from headlight.analysis.classifier_plan import Classified, by_answer
 from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
-from headlight.analysis.erasure import Answers, Importance, check_removals
+from headlight.analysis.erasure import Answers, check_removals
 from headlight.analysis.importance import by_word, left_out, random_source, token_importance
+from headlight.analysis.predictor import Importance
 from headlight.analysis.settings import RANDOM
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.encode.batch import Batch

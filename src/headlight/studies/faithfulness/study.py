@@ -11,13 +11,12 @@ from headlight.analysis.classifier_plan import Classified
 from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.erasure import (
     Answers,
-    Importance,
     Order,
     Probabilities,
-    Words,
     check_removals,
 )
 from headlight.analysis.importance import by_word, left_out, random_source, token_importance
+from headlight.analysis.predictor import Importance, Words
 from headlight.analysis.settings import RANDOM
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.encode.batch import Batch

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headlight.analysis.classifier_plan import Outputs, Readout
-from headlight.capture import AttentionSite, CapturedModel, Replacements, attention_replaced
-from headlight.capture.backward import frozen
+from headlight.analysis.predictor import CapturedPredictor, search_attention
+from headlight.capture import AttentionSite, CapturedModel
 from headlight.encode.batch import Batch
-from headlight.measures import total_variation
-from headlight.measures.adversaries import Adversaries, AdversarySearch, Candidates, most_different
+from headlight.measures.adversaries import Adversaries, AdversarySearch
 from headlight.shapes import Weight
 
 
@@ -46,16 +44,6 @@ class Free:
             head=head,
         )
 
-    @property
-    def key(self) -> int | tuple[int, int]:
-        """By which it is replaced."""
-        return self.site.layer if self.head is None else (self.site.layer, self.head)
-
-    def shaped(self, rows: Float[Tensor, "copy row key"]) -> Tensor:
-        """Rows of heads and queries as the attention that replaces it."""
-        queries = self.weight.shape[2]
-        return rows if self.head is not None else rows.unflatten(1, (-1, queries))  # type: ignore[no-untyped-call]
-
 
 class InstanceSearch:
     """Looks for the most different attention of the texts of a batch.
@@ -84,45 +72,21 @@ class InstanceSearch:
 
     def run(self, parts: Sequence[Free]) -> Adversaries:
         """What is found where all of these may change at once."""
-        network: Any = self._model.transformer
-        inputs = self._copies(len(parts[0].start))
-        before = _like_answers(self._before, network.device)
-        sizes = [part.weight.shape[1] * part.weight.shape[2] for part in parts]
-        current: dict[int, Tensor] = {}
-
-        def moved(candidates: Candidates) -> Float[Tensor, "candidate text"]:
-            split = torch.split_with_sizes(candidates.flatten(0, 1), sizes, 1)
-            for part, rows in zip(parts, split, strict=True):
-                current[part.site.layer] = part.shaped(rows)
-            logits = network(**inputs).logits.chunk(len(candidates))
-            answers = torch.stack([self._readout.answers(copy) for copy in logits])
-            after = answers.to(before.dtype).softmax(-1)
-            distance = total_variation(after, before.expand_as(after))
-            return self._readout.mean_by_text(distance).to(candidates.dtype)
-
-        replaced: Replacements = {part.key: lambda _, site: current[site.layer] for part in parts}
-        with (
-            attention_replaced(self._model, replaced, kind=parts[0].site.kind),
-            self._model.running(self._batch.names),
-            frozen(network),
-            torch.inference_mode(mode=False),
-        ):
-            return most_different(
-                moved,
-                torch.cat([part.weight.flatten(1, 2) for part in parts], 1),
-                torch.cat([part.keys.flatten(1, 2) for part in parts], 1),
-                torch.cat([part.start.flatten(2, 3) for part in parts], 2),
-                self._search,
-            )
-
-    def _copies(self, number: int) -> dict[str, Any]:
-        """What the model takes, for copies of the batch one after the other."""
-        return {
-            name: value.repeat(number, *[1] * (value.ndim - 1))
-            if isinstance(value, Tensor)
-            else value
-            for name, value in self._model.inputs(self._batch).items()
-        }
+        head = parts[0].head
+        predictor = CapturedPredictor(
+            self._model,
+            self._batch,
+            self._readout,
+            [part.site for part in parts],
+            (None, None) if head is None else (parts[0].site.layer, head),
+        )
+        attention = (
+            torch.cat([part.weight.flatten(1, 2) for part in parts], 1),
+            torch.cat([part.keys.flatten(1, 2) for part in parts], 1),
+            torch.cat([part.start.flatten(2, 3) for part in parts], 2),
+        )
+        before = _like_answers(self._before, self._model.transformer.device)
+        return search_attention(predictor, before, attention, self._search)
 
 
 def _like_answers(before: Outputs, device: torch.device) -> Tensor:

@@ -1,6 +1,6 @@
 """Effect of other attention on predictions (Jain and Wallace 2019, Section 4.2.1)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,11 +23,12 @@ from headlight.analysis.places import (
     places_of,
     taking_part,
 )
+from headlight.analysis.predictor import CapturedPredictor, median_change
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
-from headlight.capture import AttentionSite, LayerRecord, attention_replaced
+from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch
-from headlight.measures import total_variation
 from headlight.reduce import Sample, Tally
+from headlight.shapes import Weight
 from headlight.studies.permutation.settings import Change, PermutationSettings
 
 STATISTICS = ("tvd", "agreement", "accuracy")
@@ -138,6 +139,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
     ) -> None:
         super().__init__(study, batch, examples)
         self._seen: dict[int, Seen] = {}
+        self._heads = {site.layer: site.heads for site in self._sites}
 
     def tally(self) -> Tally:
         """Statistics of each text, and a sample of texts."""
@@ -188,54 +190,39 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         self, before: Outputs, after: Float64[Tensor, "draw output class"]
     ) -> Float64[np.ndarray, "output statistic"]:
         """The median distance over the draws; for answers the mean."""
-        distance = total_variation(after, before.expand(after.shape))
-        median = np.median(distance.numpy(), axis=0)
         answers = after.argmax(-1).numpy()
         same = (answers == before.argmax(-1).numpy()).mean(0)
         right = (answers == self._readout.labels).mean(0)
-        return np.stack([median, same, right], -1)
+        return np.stack([median_change(before, after), same, right], -1)
 
     def _run(self, place: Place, change: Change, draw: int) -> Outputs:
         """The answers with other attention."""
-        layer, head = place
-        replace = partial(self._replaced, change=change, draw=draw, head=head)
-        keys: list[int | tuple[int, int]]
-        if layer is None:
-            keys = [site.layer for site in self._sites]
-        else:
-            keys = [layer if head is None else (layer, head)]
-        replacements: Mapping[int | tuple[int, int], Callable[..., Tensor]] = dict.fromkeys(
-            keys, replace
+        predictor = CapturedPredictor(self._model, self._batch, self._readout, self._sites, place)
+        return predictor.with_attention(
+            partial(self._replaced, change=change, draw=draw, head=place[1])
         )
-        with attention_replaced(self._model, replacements, kind=self._sites[0].kind):
-            return self._readout.probabilities(self._model, self._batch)
 
     def _replaced(
-        self, weight: Tensor, site: AttentionSite, *, change: Change, draw: int, head: int | None
-    ) -> Tensor:
+        self, own: Weight, layer: int, *, change: Change, draw: int, head: int | None
+    ) -> Weight:
         """The new weights of a layer, or of one head."""
-        own = weight if head is None else weight[:, None]
-        keys = self._seen[site.layer].keys
+        keys = self._seen[layer].keys
         if change == "uniform":
-            new = uniform(own, keys)
-        elif change == "largest":
-            new = on_one(own, keys, own)
-        else:
-            noise = self._noise(site, draw).to(own.device)
-            noise = noise if head is None else noise[:, head, None]
-            new = (permuted if change == "permuted" else on_one)(own, keys, noise)
-        return new if head is None else new[:, 0]
+            return uniform(own, keys)
+        if change == "largest":
+            return on_one(own, keys, own)
+        noise = self._noise(self._heads[layer], layer, draw).to(own.device)
+        noise = noise if head is None else noise[:, head, None]
+        return (permuted if change == "permuted" else on_one)(own, keys, noise)
 
-    def _noise(self, site: AttentionSite, draw: int) -> Float[Tensor, "batch head query key"]:
+    def _noise(self, heads: int, layer: int, draw: int) -> Float[Tensor, "batch head query key"]:
         """Random numbers for each row of each head; those of a text depend on nothing but it."""
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
-        size = (len(queries), site.heads, self._texts.queries.shape[1], self._texts.keys.shape[1])
+        size = (len(queries), heads, self._texts.queries.shape[1], self._texts.keys.shape[1])
         found = np.zeros(size, dtype=np.float32)
         for row, stream in enumerate(self._texts.streams):
             key = np.array([self._settings.seed, stream], dtype=np.uint64)
-            random = np.random.Generator(
-                np.random.Philox(key=key, counter=[0, 0, site.layer, draw])
-            )
-            shape = (site.heads, int(queries[row]), int(keys[row]))
+            random = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, layer, draw]))
+            shape = (heads, int(queries[row]), int(keys[row]))
             found[row, :, : shape[1], : shape[2]] = random.random(shape, dtype=np.float32)
         return torch.from_numpy(found)
