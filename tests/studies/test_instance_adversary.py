@@ -66,10 +66,12 @@ def test_what_is_found_has_nearly_the_same_answer(tokens: bool, head: int | None
     rows = torch.split_with_sizes(
         found.weight, [part.weight.shape[1] * part.weight.shape[2] for part in parts], 1
     )
-    replaced = {
-        part.key: part.shaped(each) if head is None else each
-        for part, each in zip(parts, rows, strict=True)
-    }
+    replaced: dict[Any, torch.Tensor] = {}
+    for part, each in zip(parts, rows, strict=True):
+        layer = part.site.layer
+        replaced[layer if head is None else (layer, head)] = (
+            each.unflatten(1, part.weight.shape[1:3]) if head is None else each
+        )
     with attention_replaced(made, replaced):
         after = readout.probabilities(made, batch)
     moved = readout.by_text((after - before).abs().sum(-1).numpy() / 2)

@@ -42,7 +42,7 @@ Given = Callable[[Candidates], Float[Tensor, "candidate output class"]]
 differentiated; of several candidates at once."""
 
 LossOfWord = Literal["chosen", "tvd"]
-"""What is lost without a word: probability of the ``chosen`` class, which may also be gained, or the
+"""What is lost without a word: the probability of the ``chosen`` class, which may be gained, or the
 total variation distance of predictions (``tvd``); of two classes its size is the same.
 """
 

@@ -1,0 +1,122 @@
+"""One protocol for captured models and small classifiers: what both are asked, and answer alike."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.analysis.erasure import Answers
+from headlight.analysis.predictor import (
+    CapturedPredictor,
+    Predictor,
+    WordRemoval,
+    lost_words,
+    median_change,
+)
+from headlight.capture import attention_replaced
+from headlight.capture.input_gradient import input_times_gradient
+from headlight.papers.text_classifiers.predictor import TextPredictor
+from headlight.studies.agreement.settings import AgreementSettings
+from headlight.studies.agreement.study import AgreementStudy
+from headlight.training.text_classifier import TextBatch, TextClassifier
+from studies.test_permutation import classifier, labelled
+
+
+@pytest.fixture
+def captured() -> tuple[CapturedPredictor, list[Classified]]:
+    made = classifier()
+    plan = AgreementStudy(labelled(5), made, AgreementSettings(bootstrap=0)).plan
+    examples: list[Classified] = list(plan.examples)
+    batch, readout = made.collate(examples), Readout(examples, "cpu")
+    return CapturedPredictor(made, batch, readout, plan.sites), examples
+
+
+def small(encoder: Any = "lstm") -> TextPredictor:
+    torch.manual_seed(1)
+    model = TextClassifier.of(encoder, 20, 2).eval()
+    real = torch.arange(5) < torch.tensor([[5], [3]])
+    words = torch.randint(2, 20, (2, 5)) * real
+    return TextPredictor(model, TextBatch(words, real, torch.tensor([0, 1]), torch.arange(2)))
+
+
+def test_both_are_predictors(captured: Any) -> None:
+    predictor, examples = captured
+    assert isinstance(predictor, Predictor)
+    assert isinstance(small(), Predictor)
+    assert isinstance(Answers(predictor.model, examples, "delete", 200), WordRemoval)
+    assert isinstance(small(), WordRemoval)
+
+
+def test_with_its_own_attention_a_predictor_says_what_it_says(captured: Any) -> None:
+    for predictor in (captured[0], small()):
+        before = predictor.predictions()
+        same = predictor.with_attention(lambda weight, _: weight)
+        torch.testing.assert_close(same, before)
+        other = predictor.with_attention(lambda weight, _: weight.flip(-1))
+        assert not torch.allclose(other, before)
+        assert (median_change(before, torch.stack([same, other, other])) > 0).any()
+
+
+def test_candidates_at_once_say_what_each_says_alone(captured: Any) -> None:
+    predictor = captured[0]
+    own: dict[int, torch.Tensor] = {}
+    with predictor.model.capture(predictor.sites) as recorder:
+        recorder.visit = lambda record: own.update({record.site.layer: record.weight.clone()})
+        predictor.predictions()
+    rows = torch.cat([own[site.layer].flatten(1, 2) for site in predictor.sites], 1)
+    candidates = torch.stack([rows, rows.flip(-1)])
+    with predictor.replacing() as given:
+        found = given(candidates)
+    flipped = {layer: weight.flip(-1) for layer, weight in own.items()}
+    for copy, weights in zip(found, (own, flipped), strict=True):
+        with attention_replaced(predictor.model, weights):
+            torch.testing.assert_close(copy, predictor.predictions(), atol=1e-6, rtol=1e-5)
+
+
+def test_gradients_may_leave_attention_out(captured: Any) -> None:
+    """Then they are those of a model in which attention is what it was, whatever it reads."""
+    predictor = captured[0]
+    own: dict[int, torch.Tensor] = {}
+    with predictor.model.capture(predictor.sites) as recorder:
+        recorder.visit = lambda record: own.update({record.site.layer: record.weight.clone()})
+        predictor.predictions()
+
+    def second(output: Any) -> torch.Tensor:
+        found: torch.Tensor = output.logits.softmax(-1)[:, 1]
+        return found
+
+    with attention_replaced(predictor.model, {layer: each.clone() for layer, each in own.items()}):
+        expected = input_times_gradient(predictor.model, predictor.batch, second)
+    found = predictor.gradient_input(1, attention_fixed=True)
+    torch.testing.assert_close(found, expected)
+    assert not torch.allclose(found, predictor.gradient_input(1))
+    text = small()
+    assert not torch.allclose(text.gradient_input(1, attention_fixed=True), text.gradient_input(1))
+
+
+@pytest.mark.parametrize("kind", ["captured", "lstm", "average"])
+def test_of_two_classes_the_distance_is_the_size_of_what_the_chosen_one_loses(
+    captured: Any, kind: str
+) -> None:
+    if kind == "captured":
+        predictor, examples = captured
+        removal: WordRemoval = Answers(predictor.model, examples, "delete", 200)
+        words = [max(example.words) + 1 for example in examples]
+    else:
+        removal, words = small(kind), [5, 3]
+    chosen, moved = lost_words(removal, words), lost_words(removal, words, "tvd")
+    for one, other in zip(chosen, moved, strict=True):
+        np.testing.assert_allclose(np.abs(one), other, atol=1e-12)
+
+
+def test_without_several_words_a_text_is_read_as_the_rest() -> None:
+    predictor = small()
+    gone, every = frozenset({0, 3}), frozenset({0, 1, 2})
+    predictor.ask([(0, gone), (1, every)])
+    rest = predictor.batch.words[0][[1, 2, 4]][None]
+    with torch.no_grad():
+        expected = predictor.model(rest, torch.ones(1, 3).bool())[0].double().softmax(-1)
+    np.testing.assert_allclose(predictor.without(0, gone), expected.numpy(), rtol=1e-6)
+    assert np.isnan(predictor.without(1, every)).all()  # of an empty text nothing can be said
