@@ -1,10 +1,10 @@
 """Bases, adversaries that are taught by them, and models that are given the attention of either."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import torch
@@ -27,33 +27,51 @@ KINDS: tuple[Kind, ...] = ("base", "adversary", "guided")
 """Models of one seed begin differently if they are of different kinds."""
 
 
-@runtime_checkable
-class TeacherJob(Protocol):
-    """One model that is trained on labels, against a base, or on labels with attention given."""
+class TeacherJob:
+    """One model that is trained on labels, against a base, or on labels with attention given.
+
+    A job is a dataclass with these fields, and with others that tell models apart.
+
+    Attributes:
+        kind: which of the three.
+        seed: of the model, and of the base that it belongs to.
+        weight: λ of an adversary, or of that which guides.
+        guide: where the attention of a guided model comes from: the ``base``, the ``adversary`` of
+            this weight, or no model.
+    """
+
+    kind: Kind
+    seed: int
+    weight: float | None
+    guide: str | None
 
     @property
     def name(self) -> str:
         """Of its file."""
-
-    @property
-    def kind(self) -> Kind:
-        """Which of the three."""
-
-    @property
-    def weight(self) -> float | None:
-        """λ of an adversary, or of that which guides."""
+        fields = vars(self).values()
+        return "-".join(str(field) for field in fields if field is not None)
 
     @property
     def seed_of_model(self) -> tuple[int, ...]:
-        """Of its initial weights, of dropout and of the order of batches."""
+        """Of its initial weights, of dropout and of the order of batches; another for each kind."""
+        return (self.seed, KINDS.index(self.kind))
 
     @property
-    def base(self) -> Any:
-        """The job of the model that it is compared with, and taught by if it is an adversary."""
+    def base(self) -> Self:
+        """The model that it is compared with, and taught by if it is an adversary."""
+        return self._alike(kind="base", weight=None, guide=None)
 
     @property
-    def source(self) -> Any:
-        """The job of the model whose attention a guided one is given, or the name of plain ones."""
+    def source(self) -> Self | str:
+        """The model whose attention a guided one is given, or the name of what comes from none."""
+        if self.guide == "adversary":
+            return self._alike(kind="adversary", guide=None)
+        return self.base if self.guide in (None, "base") else str(self.guide)
+
+    def _alike(self, **changes: Any) -> Self:
+        """Another job for the same data and seed."""
+        found: Self = replace(self, **changes)  # type: ignore[type-var]
+        return found
 
 
 Job = TypeVar("Job", bound=TeacherJob)

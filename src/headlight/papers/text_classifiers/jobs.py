@@ -8,7 +8,7 @@ from torch.optim import Adam
 
 from headlight.papers.text_classifiers.evaluation import Numbers, difference, quality
 from headlight.training.outputs import Attention, Outputs
-from headlight.training.teacher import KINDS, Kind, TeacherTrainer
+from headlight.training.teacher import Kind, TeacherJob, TeacherTrainer
 from headlight.training.text_classifier import (
     ENCODERS,
     Encoder,
@@ -27,16 +27,12 @@ PATIENCE = 3
 
 
 @dataclass(frozen=True)
-class ClassifierJob:
-    """One model that is trained.
+class ClassifierJob(TeacherJob):
+    """One classifier; see `TeacherJob`.
 
     Attributes:
-        kind: on gold labels, against a base, or on gold labels with attention given.
         encoder: see `headlight.training.text_classifier.Encoder`.
-        seed: of the model, and of the base that it belongs to.
-        weight: λ of an adversary, or of that which guides.
-        guide: where the attention of a guided model comes from.
-        of: the encoder of the model that guides; by default the same.
+        of: the encoder of the model that it is compared with or guided by; by default the same.
     """
 
     kind: Kind
@@ -47,27 +43,12 @@ class ClassifierJob:
     of: Encoder | None = None
 
     @property
-    def name(self) -> str:
-        """Of its file."""
-        parts = (self.kind, self.encoder, self.seed, self.weight, self.guide, self.of)
-        return "-".join(str(part) for part in parts if part is not None)
-
-    @property
     def seed_of_model(self) -> tuple[int, ...]:
         """Another for each kind and encoder."""
-        return (self.seed, KINDS.index(self.kind), list(ENCODERS).index(self.encoder))
+        return (*super().seed_of_model, list(ENCODERS).index(self.encoder))
 
-    @property
-    def base(self) -> "ClassifierJob":
-        """The model that it is compared with, and taught by if it is an adversary."""
-        return ClassifierJob("base", self.of or self.encoder, self.seed)
-
-    @property
-    def source(self) -> "ClassifierJob | str":
-        """The model whose attention a guided one is given, or ``uniform``."""
-        if self.guide == "adversary":
-            return ClassifierJob("adversary", self.of or self.encoder, self.seed, self.weight)
-        return "uniform" if self.guide == "uniform" else self.base
+    def _alike(self, **changes: Any) -> "ClassifierJob":
+        return super()._alike(encoder=self.of or self.encoder, of=None, **changes)
 
 
 class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]):

@@ -12,7 +12,7 @@ from headlight.papers.yang2020.tagger import Tagger
 from headlight.papers.yang2020.tagging_data import TagBatch
 from headlight.training.outputs import Attention, Outputs
 from headlight.training.schedule import rise_and_fall
-from headlight.training.teacher import KINDS, Kind, TeacherTrainer
+from headlight.training.teacher import Kind, TeacherJob, TeacherTrainer
 from headlight.training.trainer import TrainingTask
 
 PEAK = 4e-3
@@ -21,43 +21,13 @@ BETAS = (0.9, 0.98)
 
 
 @dataclass(frozen=True)
-class Job:
-    """One model that is trained.
-
-    Attributes:
-        kind: on gold tags, against a base, or on gold tags with attention given.
-        seed: of the model, and of the base that it belongs to.
-        weight: λ of an adversary, or of that which guides.
-        guide: where the attention of a guided model comes from.
-    """
+class Job(TeacherJob):
+    """One tagger; see `TeacherJob`."""
 
     kind: Kind
     seed: int
     weight: float | None = None
     guide: Guide | None = None
-
-    @property
-    def name(self) -> str:
-        """Of its file."""
-        parts = (self.kind, self.seed, self.weight, self.guide)
-        return "-".join(str(part) for part in parts if part is not None)
-
-    @property
-    def seed_of_model(self) -> tuple[int, ...]:
-        """Another for each kind."""
-        return (self.seed, KINDS.index(self.kind))
-
-    @property
-    def base(self) -> "Job":
-        """The model that it is compared with, and taught by if it is an adversary."""
-        return Job("base", self.seed)
-
-    @property
-    def source(self) -> "Job | str":
-        """The model whose attention a guided one is given, or ``uniform`` or ``identity``."""
-        if self.guide == "uniform" or self.guide == "identity":
-            return self.guide
-        return self.base if self.weight is None else Job("adversary", self.seed, self.weight)
 
 
 class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
