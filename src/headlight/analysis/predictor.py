@@ -155,7 +155,7 @@ class CapturedPredictor:
         batch: what it reads.
         readout: where its answers are.
         sites: the layers that are looked at.
-        component: a layer, a head of it, or all of the layers.
+        component: a layer or None for all of them, and a head of it or None for all of them.
     """
 
     model: CapturedModel

@@ -72,14 +72,8 @@ class InstanceSearch:
 
     def run(self, parts: Sequence[Free]) -> Adversaries:
         """What is found where all of these may change at once."""
-        head = parts[0].head
-        predictor = CapturedPredictor(
-            self._model,
-            self._batch,
-            self._readout,
-            [part.site for part in parts],
-            (None, None) if head is None else (parts[0].site.layer, head),
-        )
+        sites, head = [part.site for part in parts], parts[0].head
+        predictor = CapturedPredictor(self._model, self._batch, self._readout, sites, (None, head))
         attention = (
             torch.cat([part.weight.flatten(1, 2) for part in parts], 1),
             torch.cat([part.keys.flatten(1, 2) for part in parts], 1),
