@@ -22,7 +22,6 @@ from headlight.papers import find_paper
 from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.reproduce import reproduce
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 
@@ -58,8 +57,8 @@ def main() -> None:
         else:
             missing.append(spec)
 
-    sources = Sources.found_in(arguments.data)
-    settings = paper.resolve(ReproductionSettings())
+    sources = Sources.found_in(arguments.data, reads=paper.settings.reads)
+    settings = paper.settings()
     with reproduction_folder(arguments.out, resume=True).opened():
         reproduction = paper.open(
             None,

@@ -34,6 +34,9 @@ NormPooling = Literal["norms", "vectors"]
 QueryPooling = Literal["mean", "first", "max"]
 """How the pieces of the attending word are joined."""
 
+RANKS_WITHOUT_FILE = ("corpus", "ids")
+"""Frequency ranks that are in no file: counted in the corpus, or the order of the vocabulary."""
+
 Embeddings = Literal["sum", "output"]
 """What an input token is: the sum of its embeddings, or what the first block is given."""
 

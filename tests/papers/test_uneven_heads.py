@@ -9,7 +9,6 @@ import pytest
 from headlight.capture import CapturedModel, load_model
 from headlight.papers import find_paper
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from papers.material import saved_model
 
@@ -37,12 +36,12 @@ def uneven(tmp_path_factory) -> CapturedModel:
 def test_names_are_those_of_heads_that_there_are(name, uneven, data: Path, tmp_path: Path):
     paper = find_paper(name)
     treebank = str(data / "ud_ours" / "ours-dev.conllu")
-    settings = ReproductionSettings(max_length=40, max_examples=4, measures=("weight", "norm"))
+    few = {"measures": ("weight", "norm")} if name == "clark2019" else {}
     made = Reproduction(
         uneven,
         None,
         Sources(text=str(data / "text"), dependency=(treebank,)),
-        paper.resolve(settings),
+        paper.settings(max_length=40, max_examples=4, **few),
         tmp_path,
         progress=False,
     )

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import xarray
+from typing_extensions import TypeVar
 
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, Kind, load_model
@@ -16,7 +17,7 @@ from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
 from headlight.papers.folder import RESULTS, RUNS
-from headlight.papers.settings import ReproductionSettings
+from headlight.papers.settings import PaperSettings, TextPaperSettings
 from headlight.papers.sources import Sources
 from headlight.result import calculated_with, load, save
 from headlight.settings import Settings
@@ -25,16 +26,19 @@ from headlight.word_alignment.aligner import check_translates
 
 SIGNATURE = "signature.json"
 
+S = TypeVar("S", bound=PaperSettings, default=Any, covariant=True)
+"""The settings of the paper; any where it does not matter which paper it is."""
+
 
 @dataclass(eq=False)
-class Reproduction:
+class Reproduction(Generic[S]):
     """A model at work on the data of a paper; every result is made once and kept.
 
     Attributes:
         loaded: the model without a head; None for a paper that trains models of its own.
         language_model: the same weights with their language-model head; None if it has none.
         sources: what is read.
-        settings: see `ReproductionSettings`.
+        settings: of the paper.
         folder: where results are kept; an interrupted reproduction goes on from them.  Its lock is
             the caller's, see `headlight.papers.folder`.
         progress: show bars on standard error.
@@ -46,7 +50,7 @@ class Reproduction:
     loaded: CapturedModel | None
     language_model: CapturedModel | None
     sources: Sources
-    settings: ReproductionSettings
+    settings: S
     folder: Path
     progress: bool = True
     compared: CapturedModel | None = None
@@ -62,13 +66,15 @@ class Reproduction:
     @property
     def kind(self) -> Kind:
         """The attention that is looked at."""
-        return self.settings.kind or self.model.kinds[0]
+        chosen: Kind | None = getattr(self.settings, "kind", None)
+        return chosen or self.model.kinds[0]
 
     @property
     def max_length(self) -> int:
         """Tokens in an example at most."""
-        longest = self.model.longest
-        return min(self.settings.max_length, longest or self.settings.max_length)
+        settings, longest = self.settings, self.model.longest
+        assert isinstance(settings, TextPaperSettings)  # noqa: S101 - or there are no examples
+        return min(settings.max_length, longest or settings.max_length)
 
     @property
     def tokenizer(self) -> Any:
@@ -76,14 +82,20 @@ class Reproduction:
         return self.model.tokenizer
 
     @property
+    def measures(self) -> tuple[str, ...]:
+        """What the questions of the paper are asked of, if it asks them of several measures."""
+        measures: tuple[str, ...] = getattr(self.settings, "measures", ())
+        return measures
+
+    @property
     def forward_measures(self) -> tuple[str, ...]:
         """The measures that one forward pass gives."""
-        return tuple(name for name in self.settings.measures if name != GRADIENT)
+        return tuple(name for name in self.measures if name != GRADIENT)
 
     @property
     def wants_gradient(self) -> bool:
         """Whether the gradient is asked for, and there is a loss to take it of."""
-        return GRADIENT in self.settings.measures and self.language_model is not None
+        return GRADIENT in self.measures and self.language_model is not None
 
     @property
     def results(self) -> Mapping[str, xarray.Dataset]:
@@ -201,7 +213,7 @@ def _load_kept(path: Path, stage: str, signature: str) -> xarray.Dataset | None:
 def open_reproduction(
     model: str | Path | None,
     sources: Sources,
-    settings: ReproductionSettings,
+    settings: PaperSettings,
     folder: Path,
     *,
     compared: str | Path | None = None,
@@ -214,7 +226,7 @@ def open_reproduction(
     Args:
         model: name or folder; None for the embedded model.
         sources: what is read.
-        settings: see `ReproductionSettings`.
+        settings: of the paper.
         folder: where results are kept.
         compared: name or folder of a second model, such as the first one after fine-tuning.
         translator: name or folder of a translation model; by default the model itself if it is one,
@@ -228,7 +240,7 @@ def open_reproduction(
             does not translate.
     """
     language_model = None
-    if GRADIENT in settings.measures:
+    if GRADIENT in getattr(settings, "measures", ()):
         try:
             language_model = load_model(model, head="language_model", **loading)
         except MissingHeadError:
@@ -238,7 +250,7 @@ def open_reproduction(
     translating = None
     if translates:
         translating = _load_translator(translator, model, language_model or captured, loading)
-    if captured.has_decoder_inputs and settings.kind in (None, "encoder"):
+    if captured.has_decoder_inputs and getattr(settings, "kind", None) in (None, "encoder"):
         captured, language_model = captured.encoder(), None
     twin = None if compared is None else _load_compared(compared, captured, loading)
     return Reproduction(

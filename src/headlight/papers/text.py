@@ -9,27 +9,24 @@ from headlight.analysis.settings import TextSettings
 from headlight.analysis.text_plan import SAMPLE_NAME
 from headlight.corpora import SAMPLE_TEXT
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.settings import SegmentIds
+from headlight.papers.settings import TextPaperSettings
 
 S = TypeVar("S", bound=TextSettings)
 
 
-def text_settings(reproduction: Reproduction, settings: type[S], **more: Any) -> S:
+def text_settings(
+    reproduction: Reproduction[TextPaperSettings], settings: type[S], **more: Any
+) -> S:
     """How text becomes examples: two adjacent paragraphs, as in the paper (Section 3)."""
     common = {
         "pairs": True,
         "max_length": reproduction.max_length,
-        "segment_ids": segment_ids(reproduction),
+        "segment_ids": reproduction.settings.segment_ids,
         "max_examples": reproduction.settings.max_examples,
         "seed": reproduction.settings.seed,
         "kind": reproduction.kind,
     }
     return settings(**{**common, **more})
-
-
-def segment_ids(reproduction: Reproduction) -> SegmentIds:
-    """Of pairs of paragraphs."""
-    return reproduction.settings.segment_ids or "pair"
 
 
 def text_source(reproduction: Reproduction) -> str:
@@ -57,14 +54,14 @@ def model_note(reproduction: Reproduction) -> str:
     )
 
 
-def text_notes(reproduction: Reproduction, dataset: xarray.Dataset) -> list[str]:
+def text_notes(reproduction: Reproduction[TextPaperSettings], dataset: xarray.Dataset) -> list[str]:
     """Where model and text differ from the paper's."""
     read = (
         f"The text is {dataset.attrs['examples']} segments of at most {reproduction.max_length} "
         f"tokens from {text_name(reproduction)}; the paper's is 1,000 segments of Wikipedia (992 "
         "in the released data)."
     )
-    ids = segment_ids(reproduction)
+    ids = reproduction.settings.segment_ids
     released = (
         "as in the released maps of Clark et al.; Kobayashi et al. have 0 and 1."
         if ids == "zeros"

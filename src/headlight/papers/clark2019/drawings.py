@@ -21,6 +21,7 @@ from headlight.papers.clark2019.results import (
     load_survey,
     stem,
 )
+from headlight.papers.clark2019.settings import Clark2019Settings
 from headlight.papers.clark2019.word_maps import END, START, piece_map, word_map
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import head_name
@@ -61,7 +62,7 @@ Map = Float[np.ndarray, "query key"]
 
 
 @exhibit("figure-1", "Examples of heads", "Clark et al. (2019), Figure 1")
-def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_1(reproduction: Reproduction[Clark2019Settings], writer: ExhibitWriter) -> Content:
     """The broadest head, and those that look most at the next token, [SEP] and punctuation."""
     survey = load_survey(reproduction)
     measure = reproduction.settings.measures[0]
@@ -157,7 +158,7 @@ def what_it_does(pattern: str, one: ExampleHead) -> str:
     return f"{(LEADS if one.note else TITLES)[pattern]}: {value}"
 
 
-def _measure(reproduction: Reproduction) -> str:
+def _measure(reproduction: Reproduction[Clark2019Settings]) -> str:
     """What single heads are drawn by."""
     return (
         reproduction.forward_measures[0]
@@ -221,7 +222,9 @@ def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[Lin
     yield LinkDrawing(link.title, words, words, weights, [note], highlighted=attending, faint=faint)
 
 
-def _short(reproduction: Reproduction, source: str, relation: str) -> Iterator[EncodedSentence]:
+def _short(
+    reproduction: Reproduction[Clark2019Settings], source: str, relation: str
+) -> Iterator[EncodedSentence]:
     """Sentences that can be drawn and have the relation."""
     treebank = open_treebank(source, invalid=reproduction.settings.invalid)
     fitting = (
@@ -257,7 +260,9 @@ def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
     return 2 * sum(found) - len(found)
 
 
-def _coreferent(reproduction: Reproduction, source: str) -> Sequence[LinkDrawing]:
+def _coreferent(
+    reproduction: Reproduction[Clark2019Settings], source: str
+) -> Sequence[LinkDrawing]:
     """The beginning of a document in which the best head finds an antecedent."""
     best = systems_table(load_antecedents(reproduction, source), _measure(reproduction)).dropna(
         subset="layer"

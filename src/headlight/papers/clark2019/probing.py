@@ -9,6 +9,7 @@ from headlight.corpora import open_treebank
 from headlight.corpora.state import source_state
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import stem
+from headlight.papers.clark2019.settings import Clark2019Settings
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
@@ -63,7 +64,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
-def load_probes(reproduction: Reproduction) -> xarray.Dataset:
+def load_probes(reproduction: Reproduction[Clark2019Settings]) -> xarray.Dataset:
     """All probes on all measures of one forward pass."""
     sources, chosen = reproduction.sources, reproduction.settings
     settings = ParserProbeSettings(
@@ -88,7 +89,7 @@ def load_probes(reproduction: Reproduction) -> xarray.Dataset:
     )
 
 
-def _processes(reproduction: Reproduction) -> int:
+def _processes(reproduction: Reproduction[Clark2019Settings]) -> int:
     """How many probes are trained at a time."""
     on_cpu = reproduction.model.transformer.device.type == "cpu"
     return (reproduction.settings.processes or usable_cores()) if on_cpu else 1

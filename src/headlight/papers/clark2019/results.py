@@ -8,6 +8,7 @@ import xarray
 from headlight.analysis.settings import MeasureSettings
 from headlight.capture import default_objective
 from headlight.corpora.state import source_state
+from headlight.papers.clark2019.settings import Clark2019Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
 from headlight.result import joined
@@ -33,7 +34,7 @@ def load_distances(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def _by_all_measures(
-    reproduction: Reproduction,
+    reproduction: Reproduction[Clark2019Settings],
     study: str,
     source: Any,
     settings: MeasureSettings,
@@ -61,7 +62,7 @@ def _by_all_measures(
     return joined(parts)
 
 
-def load_dependencies(reproduction: Reproduction, source: str) -> xarray.Dataset:
+def load_dependencies(reproduction: Reproduction[Clark2019Settings], source: str) -> xarray.Dataset:
     """Heads as parsers of one treebank, by all measures asked for."""
     settings = DependencySettings(
         sentences=False,
@@ -73,7 +74,7 @@ def load_dependencies(reproduction: Reproduction, source: str) -> xarray.Dataset
     return _by_all_measures(reproduction, "dependency", source, settings, reads, name)
 
 
-def load_antecedents(reproduction: Reproduction, source: str) -> xarray.Dataset:
+def load_antecedents(reproduction: Reproduction[Clark2019Settings], source: str) -> xarray.Dataset:
     """Heads as resolvers of one corpus, by all measures asked for."""
     settings = CoreferenceSettings(
         sentences=False,
@@ -86,7 +87,7 @@ def load_antecedents(reproduction: Reproduction, source: str) -> xarray.Dataset:
     return _by_all_measures(reproduction, "coreference", source, settings, reads, name)
 
 
-def _invalid(reproduction: Reproduction) -> dict[str, Any]:
+def _invalid(reproduction: Reproduction[Clark2019Settings]) -> dict[str, Any]:
     """What becomes of annotation that is invalid, and of words that the tokenizer drops."""
     skips = reproduction.settings.invalid == "skip"
     return {

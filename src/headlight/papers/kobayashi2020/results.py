@@ -5,7 +5,8 @@ import xarray
 from headlight.corpora.state import source_state
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
-from headlight.studies.norms.settings import RANKS_WITHOUT_FILE, NormSettings
+from headlight.studies.norms.settings import NormSettings
+from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 LABELS = {
     "cls": "[CLS]",

@@ -43,7 +43,7 @@ VARIABLES = {
 
 def lambdas_of(reproduction: Reproduction) -> list[float]:
     """In order, each once, and 0 among them."""
-    return sorted({0.0, *(reproduction.settings.lambdas or ())})
+    return sorted({0.0, *reproduction.settings.lambdas})
 
 
 def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
@@ -117,7 +117,7 @@ def _kept(
     """
     shown = [job for stage in stages for job in stage if job.kind in kinds]
     settings, sources = reproduction.settings, reproduction.sources
-    prediction = settings.predictions or "labels"
+    prediction = settings.predictions
     config = TrainingConfig(
         settings.epochs,
         AdversarialObjective(prediction, settings.distance),

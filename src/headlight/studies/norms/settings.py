@@ -7,9 +7,6 @@ from headlight.analysis.settings import TextSettings
 from headlight.catalogue import Study
 from headlight.settings import AtLeast1, Range
 
-RANKS_WITHOUT_FILE = ("corpus", "ids")
-"""What `frequency_ranks` may be besides a file."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class NormSettings(TextSettings):

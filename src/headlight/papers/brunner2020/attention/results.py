@@ -11,6 +11,7 @@ import xarray
 from headlight.alternatives import AlternativeSettings, alternatives
 from headlight.corpora import Corpus, CorpusCounts, Document, open_corpus
 from headlight.corpora.state import source_state
+from headlight.papers.brunner2020.settings import Brunner2020Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
 from headlight.studies.heads.settings import SurveySettings
@@ -100,7 +101,7 @@ def _paragraphs(source: str) -> Corpus:
     return Corpus(opened.source, read)
 
 
-def load_alternatives(reproduction: Reproduction) -> xarray.Dataset:
+def load_alternatives(reproduction: Reproduction[Brunner2020Settings]) -> xarray.Dataset:
     """Other attention of the same output, of the first head of every layer, on a text of ours."""
     sites = reproduction.model.sites_of(reproduction.kind)
 
@@ -122,7 +123,9 @@ def load_alternatives(reproduction: Reproduction) -> xarray.Dataset:
     )
 
 
-def _try_alternatives(reproduction: Reproduction, layer: int, method: str) -> dict[str, Any]:
+def _try_alternatives(
+    reproduction: Reproduction[Brunner2020Settings], layer: int, method: str
+) -> dict[str, Any]:
     """One head: how many rows can be changed, by how much, and what the model says to it."""
     model, texts, place = reproduction.model, passage(reproduction), (layer, 0)
     whole = alternatives(model, *texts, place=place, kind=reproduction.kind)

@@ -10,12 +10,15 @@ from headlight.corpora.state import source_state
 from headlight.encode import sentences
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.brunner2020.settings import Brunner2020Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.studies.contributions.settings import ContributionSettings
 
 
-def load_contributions(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
+def load_contributions(
+    reproduction: Reproduction[Brunner2020Settings], pairs: PairSet
+) -> xarray.Dataset:
     """What input tokens contribute, on a set of sentence pairs; exactly as well on some of MRPC."""
     main = pairs == find_pair_set(reproduction)
     exact = reproduction.settings.exact_pairs if main else 0
@@ -25,7 +28,7 @@ def load_contributions(reproduction: Reproduction, pairs: PairSet) -> xarray.Dat
     return reproduction.run("contributions", examples, settings, reads=pairs.state, name=name)
 
 
-def load_contributions_by_tags(reproduction: Reproduction) -> xarray.Dataset:
+def load_contributions_by_tags(reproduction: Reproduction[Brunner2020Settings]) -> xarray.Dataset:
     """The same on the first sentences of the first treebank, by part of speech."""
     chosen, source = reproduction.settings, reproduction.sources.dependency[0]
     treebank = open_treebank(source, invalid="skip")
@@ -54,7 +57,9 @@ def load_contributions_by_tags(reproduction: Reproduction) -> xarray.Dataset:
     return found.assign_attrs(tags=settings.tags)
 
 
-def contribution_settings(reproduction: Reproduction, **more: Any) -> ContributionSettings:
+def contribution_settings(
+    reproduction: Reproduction[Brunner2020Settings], **more: Any
+) -> ContributionSettings:
     """How contributions are computed."""
     return ContributionSettings(
         kind=reproduction.model.kinds[0],
@@ -64,7 +69,7 @@ def contribution_settings(reproduction: Reproduction, **more: Any) -> Contributi
     )
 
 
-def attribution_settings(reproduction: Reproduction) -> AttributionSettings:
+def attribution_settings(reproduction: Reproduction[Brunner2020Settings]) -> AttributionSettings:
     """An estimate from random directions, as many as the settings say."""
     chosen = reproduction.settings
     return AttributionSettings(directions=chosen.directions, seed=chosen.seed, precision="medium")
@@ -90,7 +95,7 @@ def contribution_notes(
     return [model_note(reproduction), read, method, *agreement_notes(found)]
 
 
-def method_note(reproduction: Reproduction, found: xarray.Dataset) -> str:
+def method_note(reproduction: Reproduction[Brunner2020Settings], found: xarray.Dataset) -> str:
     """How contributions were computed."""
     own = float(found["own_mean"].sel(group="all").mean())
     error = float(found["own_estimate_error"].mean()) / own

@@ -11,6 +11,7 @@ import xarray
 from headlight.capture import CapturedModel
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.brunner2020.settings import Brunner2020Settings
 from headlight.papers.folder import RUNS
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
@@ -27,7 +28,9 @@ MAP_TITLES = {"naive": "naive", "linear": "linear", "mlp": "MLP"}
 LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
 
 
-def load_same_layer(reproduction: Reproduction, pairs: PairSet, kind: str) -> xarray.Dataset:
+def load_same_layer(
+    reproduction: Reproduction[Brunner2020Settings], pairs: PairSet, kind: str
+) -> xarray.Dataset:
     """Maps of a kind, trained and tested on the same layer; the learning rate is searched.
 
     Those of the first set are tested on all other layers as well, so that none has to be trained
@@ -39,7 +42,7 @@ def load_same_layer(reproduction: Reproduction, pairs: PairSet, kind: str) -> xa
     return _load(reproduction, pairs, f"same-{kind}", kind, folds=folds, across=across)
 
 
-def load_ridge(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
+def load_ridge(reproduction: Reproduction[Brunner2020Settings], pairs: PairSet) -> xarray.Dataset:
     """Linear maps of the same layer by ridge regression, whatever the solver is."""
     folds = reproduction.settings.folds
     return _load(reproduction, pairs, "same-ridge", "linear", folds=folds, solver=RIDGE)
@@ -126,7 +129,7 @@ def best_training(
 
 
 def _load(
-    reproduction: Reproduction,
+    reproduction: Reproduction[Brunner2020Settings],
     pairs: PairSet,
     title: str,
     kind: str,

@@ -13,6 +13,7 @@ from headlight.corpora.state import source_state
 from headlight.errors import UsageError
 from headlight.links import Aligner, LinkScore, baseline_links, open_links, score_links
 from headlight.papers.kobayashi2020.alignment.results import Rate, aligned_of
+from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.translations import link_file_name
 
@@ -55,7 +56,7 @@ class OtherAligner:
         return next(known, "") if self.is_forward else ""
 
 
-def from_files(reproduction: Reproduction) -> list[OtherAligner]:
+def from_files(reproduction: Reproduction[Kobayashi2020Settings]) -> list[OtherAligner]:
     """Those whose links were given."""
     aligned = aligned_of(reproduction)
     found = []
@@ -68,7 +69,9 @@ def from_files(reproduction: Reproduction) -> list[OtherAligner]:
     return found
 
 
-def trained_on_the_spot(reproduction: Reproduction) -> tuple[list[OtherAligner], list[str]]:
+def trained_on_the_spot(
+    reproduction: Reproduction[Kobayashi2020Settings],
+) -> tuple[list[OtherAligner], list[str]]:
     """Those that learn here from parallel text; and why some do not, in a sentence each."""
     settings, sources = reproduction.settings, reproduction.sources
     if not settings.max_parallel:
@@ -95,7 +98,9 @@ def trained_on_the_spot(reproduction: Reproduction) -> tuple[list[OtherAligner],
     return found, notes
 
 
-def _load_aligner(reproduction: Reproduction, aligner: str) -> xarray.Dataset:
+def _load_aligner(
+    reproduction: Reproduction[Kobayashi2020Settings], aligner: str
+) -> xarray.Dataset:
     """The error rates of one aligner, in both directions and with both put together.
 
     Raises:
@@ -135,7 +140,9 @@ def _load_aligner(reproduction: Reproduction, aligner: str) -> xarray.Dataset:
     )
 
 
-def _training(reproduction: Reproduction) -> Iterator[tuple[list[str], list[str]]]:
+def _training(
+    reproduction: Reproduction[Kobayashi2020Settings],
+) -> Iterator[tuple[list[str], list[str]]]:
     sources = reproduction.sources
     assert sources.parallel is not None  # noqa: S101 - it has been asked
     pairs = open_parallel(sources.parallel, sources.parallel_target)
