@@ -6,13 +6,13 @@ import pytest
 import xarray
 
 from headlight.errors import ModelError, UnknownNameError, UsageError
-from headlight.papers.brunner2020 import PAPER
 from headlight.papers.brunner2020.identity.results import (
     EPOCHS,
     load_across_layers,
     load_same_layer,
 )
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set, pair_sets
+from headlight.papers.brunner2020.paper import PAPER
 from headlight.papers.brunner2020.settings import Brunner2020Settings
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.reproduction import Reproduction, open_reproduction
