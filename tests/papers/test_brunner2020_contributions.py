@@ -5,7 +5,7 @@ import pandas
 import pytest
 import xarray
 
-from headlight.capture import load_model
+from headlight.model import load
 from headlight.papers.brunner2020.contribution.neighbours import figure_4, figure_18
 from headlight.papers.brunner2020.contribution.own import figure_3
 from headlight.papers.brunner2020.contribution.results import (
@@ -42,7 +42,7 @@ def reproduction(tmp_path_factory) -> Reproduction:
     mrpc.write_text("\n".join(rows) + "\n")
     treebank = folder / "dev.conllu"
     treebank.write_text(conllu(TREES * 3))
-    model = load_model(saved_model(folder / "model", head=False))
+    model = load(saved_model(folder / "model", head=False))
     sources = Sources(pairs=(str(mrpc),), dependency=(str(treebank),))
     settings = Brunner2020Settings(directions=4, exact_pairs=2, max_pairs=5, max_sentences=9)
     return Reproduction(model, None, sources, settings, folder, progress=False)

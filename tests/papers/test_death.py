@@ -7,7 +7,7 @@ import torch
 import xarray
 
 from deaths import needs_fork, random_kills
-from headlight.capture import load_model
+from headlight.model import load as load_model
 from headlight.papers import find_paper
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.reproduce import reproduce

@@ -10,8 +10,8 @@ import pytest
 import xarray
 
 from headlight import files
-from headlight.capture import load_model
 from headlight.errors import RunError, UnknownNameError, UsageError
+from headlight.model import Model, load
 from headlight.papers import NAMES, find_paper, find_settings
 from headlight.papers.brunner2020.contribution.results import load_contributions
 from headlight.papers.brunner2020.identity.results import load_same_layer
@@ -27,7 +27,11 @@ from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import Sources
 from papers.material import folder_of_data, saved_model
-from studies.models import model
+from studies.models import tokenizer, transformer
+
+
+def model(family: str) -> Model:
+    return load(transformer(family), tokenizer(family))
 
 
 def reproduction(folder: Path) -> Reproduction:
@@ -133,10 +137,10 @@ class Kept:
     folder: Path
 
     def load_all(self, chosen: dict[str, object], folder: Path) -> None:
-        sources, model = Sources.found_in(self.data), load_model(self.model)
-        for kind, load in LOADERS.values():
+        sources, model = Sources.found_in(self.data), load(self.model)
+        for kind, result in LOADERS.values():
             settings = kind(**{name: chosen[name] for name in kind.hints() if name in chosen})
-            load(Reproduction(model, None, sources, settings, folder, progress=False))
+            result(Reproduction(model, None, sources, settings, folder, progress=False))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas
 import pytest
 
-from headlight.capture import CapturedModel, load_model
+from headlight.model import Model, load
 from headlight.papers import find_paper
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import Sources
@@ -22,9 +22,9 @@ EXHIBITS = {
 
 
 @pytest.fixture(scope="module")
-def uneven(tmp_path_factory) -> CapturedModel:
+def uneven(tmp_path_factory) -> Model:
     """Two layers; the second has one head of twice the size."""
-    made = load_model(saved_model(tmp_path_factory.mktemp("models") / "tiny"))
+    made = load(saved_model(tmp_path_factory.mktemp("models") / "tiny"))
     attention = made.transformer.base_model.encoder.layer[1].attention.self
     attention.num_attention_heads, attention.attention_head_size = 1, 16
     attention.scaling = 16**-0.5

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,16 +12,16 @@ import xarray
 from typing_extensions import TypeVar
 
 from headlight.analysis.folder import RunFolder
-from headlight.capture import CapturedModel, Kind, load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
+from headlight.corpora import source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
+from headlight.model import Model, load as load_model
 from headlight.papers.folder import RESULTS, RUNS
 from headlight.papers.settings import PaperSettings, TextPaperSettings
 from headlight.papers.sources import Sources
 from headlight.result import calculated_with, load, save
-from headlight.settings import Settings
-from headlight.vocabulary import GRADIENT
+from headlight.vocabulary import GRADIENT, Kind
 from headlight.word_alignment.aligner import check_translates
 
 SIGNATURE = "signature.json"
@@ -47,18 +47,18 @@ class Reproduction(Generic[S]):
             are taken.
     """
 
-    loaded: CapturedModel | None
-    language_model: CapturedModel | None
+    loaded: Model | None
+    language_model: Model | None
     sources: Sources
     settings: S
     folder: Path
     progress: bool = True
-    compared: CapturedModel | None = None
-    translator: CapturedModel | None = None
+    compared: Model | None = None
+    translator: Model | None = None
     _results: dict[str, xarray.Dataset] = field(default_factory=dict, repr=False)
 
     @property
-    def model(self) -> CapturedModel:
+    def model(self) -> Model:
         """The model that was loaded."""
         assert self.loaded is not None  # noqa: S101 - a paper that loads none does not ask
         return self.loaded
@@ -115,32 +115,35 @@ class Reproduction(Generic[S]):
         self,
         study: str,
         source: Any,
-        settings: Settings,
         *,
-        reads: Any,
+        reads: Iterable[Any] = (),
         name: str = "",
-        model: CapturedModel | None = None,
-        **more: Any,
+        model: Model | None = None,
+        objects: Mapping[str, Any] | None = None,
+        **settings: Any,
     ) -> xarray.Dataset:
-        """The result of a study, kept by its own settings, its model and what it reads.
+        """The result of a study, as its function of the root gives it, kept in ``results``.
+
+        It is kept by its own settings, its model and the state of what it reads.
 
         Args:
             study: its name in `headlight.catalogue`.
             source: what it is run on.
-            settings: all of its settings.
-            reads: the state of the source, as JSON.
+            reads: names of files whose state it depends on, by default the source; and whatever
+                else it depends on, as JSON.
             name: of the file in ``results``; by default that of the study.
             model: by default that without a head.
-            more: for its function ``run``.
+            objects: what it takes besides settings, such as an objective.
+            settings: of the study, as its function takes them.
         """
-        model = model or self.model
+        asked, model = find_study(study), model or self.model
+        chosen = asked.settings.from_mapping(settings)
 
         def make(folder: Path) -> xarray.Dataset:
-            run = find_study(study).run
-            place = RunFolder(path=folder, resume=True)
-            return run(source, model, settings, folder=place, progress=self.progress, **more)
+            place, more = RunFolder(path=folder, resume=True), objects or {}
+            return asked.run(source, model, chosen, folder=place, progress=self.progress, **more)
 
-        key = {"settings": settings.signature(), "reads": reads}
+        key = {"settings": chosen.signature(), "reads": states_of(reads or [source])}
         return self.keep(name or study, study, make, model=model, **key)
 
     def keep(
@@ -149,7 +152,7 @@ class Reproduction(Generic[S]):
         stage: str,
         make: Callable[[Path], xarray.Dataset],
         *,
-        model: CapturedModel | None = None,
+        model: Model | None = None,
         **key: Any,
     ) -> xarray.Dataset:
         """A result: known already, from the folder, or made now and kept there.
@@ -180,7 +183,12 @@ class Reproduction(Generic[S]):
         return self._results[name]
 
 
-def signature_of(model: CapturedModel | None, key: dict[str, Any]) -> str:
+def states_of(reads: Iterable[Any]) -> list[Any]:
+    """The states of files that are named, and everything else but None as it is."""
+    return [source_state(one) if isinstance(one, str) else one for one in reads if one is not None]
+
+
+def signature_of(model: Model | None, key: dict[str, Any]) -> str:
     """What a result depends on, as a text; None for a paper that trains its own models."""
     return json.dumps({**(model.identity() if model else {}), **key}, sort_keys=True)
 
@@ -232,7 +240,7 @@ def open_reproduction(
         translator: name or folder of a translation model; by default the model itself if it is one,
             else the embedded translator.
         translates: whether a translation model is needed.
-        loading: see `headlight.capture.load_model`.
+        loading: see `headlight.load`.
 
     Raises:
         ModelError: there is no such model.
@@ -264,9 +272,7 @@ def open_reproduction(
     )
 
 
-def _load_compared(
-    model: str | Path, first: CapturedModel, loading: dict[str, Any]
-) -> CapturedModel:
+def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> Model:
     """The second model, which must read the same tokens as the first."""
     twin = load_model(model, **{**loading, "revision": None})
     if twin.has_decoder_inputs:
@@ -282,9 +288,9 @@ def _load_compared(
 def _load_translator(
     name: str | Path | None,
     model: str | Path | None,
-    first: CapturedModel,
+    first: Model,
     loading: dict[str, Any],
-) -> CapturedModel:
+) -> Model:
     """The model of that name; else the first one if it translates and predicts, else our own."""
     if name is None and first.has_decoder_inputs:
         if first.transformer.get_output_embeddings() is not None:
@@ -298,7 +304,7 @@ def _load_translator(
     return found
 
 
-def _vocabulary(captured: CapturedModel) -> dict[str, int]:
+def _vocabulary(captured: Model) -> dict[str, int]:
     tokenizer: Any = captured.tokenizer
     found: dict[str, int] = tokenizer.get_vocab()
     return found

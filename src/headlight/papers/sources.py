@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args
 
 from headlight.corpora import (
     Corpus,
+    is_companion,
     open_coreference,
     open_corpus,
     open_parallel,
@@ -19,11 +20,10 @@ from headlight.corpora import (
     open_tagged,
     open_treebank,
     pair_task,
+    source_state,
+    suffixes,
+    task_of,
 )
-from headlight.corpora.compression import suffixes
-from headlight.corpora.files import COMPANIONS
-from headlight.corpora.pairs.pair_corpus import task_of
-from headlight.corpora.state import source_state
 from headlight.errors import CorpusError
 from headlight.links import open_links
 from headlight.papers.labelled_sets import labelled_in, named_sets
@@ -90,9 +90,7 @@ class Source:
         return [
             file
             for file in files
-            if file.is_file()
-            and file.name.split(".")[0].lower() not in COMPANIONS
-            and suffixes(file)[0] in self.suffixes
+            if file.is_file() and not is_companion(file.name) and suffixes(file)[0] in self.suffixes
         ]
 
 

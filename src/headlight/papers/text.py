@@ -1,24 +1,19 @@
 """Text as the papers read it: adjacent paragraphs of Wikipedia, and what to say of other text."""
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import xarray
 
-from headlight.analysis.settings import TextSettings
-from headlight.analysis.text_plan import SAMPLE_NAME
 from headlight.corpora import SAMPLE_TEXT
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.settings import TextPaperSettings
+from headlight.papers.sources import Sources
 
-S = TypeVar("S", bound=TextSettings)
 
-
-def text_settings(
-    reproduction: Reproduction[TextPaperSettings], settings: type[S], **more: Any
-) -> S:
-    """How text becomes examples: two adjacent paragraphs, as in the paper (Section 3)."""
-    common = {
+def text_settings(reproduction: Reproduction[TextPaperSettings]) -> dict[str, Any]:
+    """How text becomes examples: two adjacent paragraphs, as in Section 3 of Clark et al."""
+    return {
         "pairs": True,
         "max_length": reproduction.max_length,
         "segment_ids": reproduction.settings.segment_ids,
@@ -26,7 +21,6 @@ def text_settings(
         "seed": reproduction.settings.seed,
         "kind": reproduction.kind,
     }
-    return settings(**{**common, **more})
 
 
 def text_source(reproduction: Reproduction) -> str:
@@ -36,7 +30,8 @@ def text_source(reproduction: Reproduction) -> str:
 
 def text_name(reproduction: Reproduction) -> str:
     """What it is called."""
-    return Path(reproduction.sources.text).name if reproduction.sources.text else SAMPLE_NAME
+    text = reproduction.sources.text
+    return Path(text).name if text else Sources.rows()["text"].otherwise
 
 
 def model_name(name: str) -> str:

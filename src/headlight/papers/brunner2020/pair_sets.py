@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from headlight.corpora import open_sentence_pairs
-from headlight.corpora.state import source_state
 from headlight.encode import Examples, sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.brunner2020 import published
@@ -44,9 +43,9 @@ class PairSet:
         return f"{title} ({number})" if number else title
 
     @property
-    def state(self) -> list[Any]:
+    def reads(self) -> list[Any]:
         """What a result of these examples depends on."""
-        return [*source_state(self.source), self.limit, self.length]
+        return [self.source, [self.limit, self.length]]
 
     def examples(self, tokenizer: Any) -> Examples:
         """The pairs as examples."""

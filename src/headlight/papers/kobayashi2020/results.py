@@ -2,10 +2,8 @@
 
 import xarray
 
-from headlight.corpora.state import source_state
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
-from headlight.studies.norms.settings import NormSettings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 LABELS = {
@@ -20,9 +18,9 @@ LABELS = {
 def load_norms(reproduction: Reproduction) -> xarray.Dataset:
     """Weights and norms of the text, in one pass."""
     text, ranks = text_source(reproduction), reproduction.sources.frequency_ranks or "corpus"
-    settings = text_settings(reproduction, NormSettings, frequency_ranks=ranks)
-    reads = [source_state(text), ranks if ranks in RANKS_WITHOUT_FILE else source_state(ranks)]
-    return reproduction.run("norms", text, settings, reads=reads)
+    reads = (text, [ranks] if ranks in RANKS_WITHOUT_FILE else ranks)
+    settings = text_settings(reproduction)
+    return reproduction.run("norms", text, reads=reads, frequency_ranks=ranks, **settings)
 
 
 def categories(found: xarray.Dataset) -> list[str]:

@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Bool, Float32, Int64
 from torch import Tensor
 
-from headlight.corpora import WordVectors, read_word_vectors
-from headlight.corpora.state import source_state
+from headlight.corpora import WordVectors, read_word_vectors, source_state
 from headlight.papers.labelled_sets import (
     LabelledSet,
     LabelledText,

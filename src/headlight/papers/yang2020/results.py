@@ -9,8 +9,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.corpora import open_tagged, read_word_vectors
-from headlight.corpora.state import source_state
+from headlight.corpora import open_tagged, read_word_vectors, source_state
 from headlight.errors import CorpusError
 from headlight.papers.folder import RESULTS
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of

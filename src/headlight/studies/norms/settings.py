@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import TextSettings
 from headlight.catalogue import Study
 from headlight.settings import AtLeast1, Range
+from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 
 @dataclass(frozen=True, kw_only=True)

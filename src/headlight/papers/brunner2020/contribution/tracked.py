@@ -7,6 +7,7 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.attribution_settings import AttributionSettings
 from headlight.corpora import SentencePair, open_sentence_pairs
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.contribution.results import attribution_settings
@@ -17,7 +18,6 @@ from headlight.papers.naming import in_words, layer_names
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.reading import read
 from headlight.views.exhibits import Picture
 from headlight.views.pictures import HeadMap, head_map
 
@@ -73,12 +73,13 @@ def load_reading(
     reproduction: Reproduction[Brunner2020Settings], pair: SentencePair
 ) -> xarray.Dataset:
     """Contributions in one pair."""
-    settings = attribution_settings(reproduction)
+    chosen = attribution_settings(reproduction)
     if reproduction.settings.exact_pairs:
-        settings = settings.replace(method="exact")
+        chosen["method"] = "exact"
+    settings = AttributionSettings(**chosen)
 
     def make(_: Path) -> xarray.Dataset:
-        reading = read(reproduction.model, pair.first, pair.second, attribution=settings)
+        reading = reproduction.model.read(pair.first, pair.second, attribution=settings)
         return reading.dataset[["attribution"]]
 
     return reproduction.keep(

@@ -9,12 +9,11 @@ from typing import get_args
 import xarray
 
 from headlight.corpora import open_parallel
-from headlight.corpora.state import source_state
 from headlight.errors import UsageError
 from headlight.links import Aligner, LinkScore, baseline_links, open_links, score_links
 from headlight.papers.kobayashi2020.alignment.results import Rate, aligned_of
 from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
-from headlight.papers.reproduction import Reproduction
+from headlight.papers.reproduction import Reproduction, states_of
 from headlight.papers.translations import link_file_name
 
 LONGEST = 25
@@ -126,8 +125,10 @@ def _load_aligner(
             coords={"direction": list(DIRECTIONS)},
         )
 
-    read = (sources.translations, sources.translations_target, sources.gold, sources.parallel,
-            sources.parallel_target)  # fmt: skip
+    read = (
+        *(sources.translations, sources.translations_target, sources.gold),
+        *(sources.parallel, sources.parallel_target),
+    )
     return reproduction.keep(
         f"aligner-{aligner}",
         "aligner",
@@ -136,7 +137,7 @@ def _load_aligner(
         longest=LONGEST,
         max_parallel=settings.max_parallel,
         seed=settings.seed,
-        reads=[source_state(path) for path in read if path],
+        reads=states_of(read),
     )
 
 
