@@ -256,8 +256,7 @@ MEASURES = tuple(row.name for row in _TABLE.values() if row.default)
 def head_name(layer: int, head: int) -> str:
     """The name of a head, both numbers counted from 0: ``L4H7``.
 
-    Papers count from 1 and write ``5-8`` (`headlight.papers.naming`): a name says by itself which
-    of the two it is.
+    Papers count from 1 and write ``5-8``, which their exhibits add in brackets.
     """
     return f"L{layer}H{head}"
 

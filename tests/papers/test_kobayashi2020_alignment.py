@@ -278,7 +278,7 @@ def test_the_layer_and_the_heads_of_the_highest_norm():
     falling = planted([0.4, 0.3, 0.2], [0.5, 0.5, 0.5])
     assert claims.norm_finds_layer(falling).holds
     head, rate = highest_head(falling, "input")
-    assert (head, str(rate)) == ("3-2", "20.0 (19.0–21.0)")
+    assert (head, str(rate)) == ("L2H1 (3-2)", "20.0 (19.0–21.0)")
     assert spearman(falling, "input") < -0.8
     assert not claims.norms_of_heads(falling).holds, "nothing speaks of AWO"
     rising = falling.copy(deep=True)

@@ -12,8 +12,8 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import Sources
 from papers.material import saved_model
 
-HEADS = {"1-1", "1-2", "2-1"}
-"""Those that there are, as papers name them."""
+HEADS = {"L0H0 (1-1)", "L0H1 (1-2)", "L1H0 (2-1)"}
+"""Those that there are, with the papers' names."""
 EXHIBITS = {
     "kobayashi2020": [each.name for each in find_paper("kobayashi2020").exhibits if not each.needs],
     "clark2019": ["figure-1", "section-3-1", "figure-6", "table-1"],
@@ -47,7 +47,7 @@ def test_names_are_those_of_heads_that_there_are(name, uneven, data: Path, tmp_p
     )
     for spec in paper.select(EXHIBITS[name]):
         exhibit = spec.create(made)
-        named = set(re.findall(r"(?<!there )\b[Hh]ead (\d+-\d+)", repr(exhibit)))
+        named = set(re.findall(r"(?<!there )\b[Hh]ead (L\d+H\d+ \(\d+-\d+\))", repr(exhibit)))
         for path in tmp_path.glob(f"{spec.name}*.csv"):
             frame = pandas.read_csv(path, dtype=str)
             for column in [each for each in frame.columns if each.split()[-1] == "head"]:

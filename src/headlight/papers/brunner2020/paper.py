@@ -38,8 +38,8 @@ PAPER = Paper(
     "data, with the published numbers beside ours: attention that its output does not determine "
     "(Section 3, Figures 1, 5 and 6), input tokens found again from hidden ones (Figures 2, 7 to "
     "17, 38 and 39), and what input tokens contribute to hidden ones (Figures 3, 4, 18 to 37, and "
-    "40 to 43). Layers and heads are named as in the paper, from 1. Everywhere else in Headlight "
-    "they count from 0.",
+    "40 to 43). Heads have the name that they have everywhere in Headlight, and the paper's, "
+    "from 1, in brackets. Layers are numbered as in the paper, from 1.",
     exhibits=(
         findings, section_3, figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7,
         figure_8, figure_9, figure_10, figure_11, figure_12, figure_13, figure_14, figure_15,

@@ -125,7 +125,7 @@ def _map(frame: pandas.DataFrame, measure: str, stress: float, writer: ExhibitWr
     layers = [str(layer) for layer in frame["layer"]]
     doing = [str(name) for name in frame["behaviour"]]
     jobs = {
-        number: f"{frame['head'][number]} {name}"
+        number: f"{frame['head'][number].partition(' ')[0]} {name}"
         for number, name in enumerate(doing)
         if name not in (*BEHAVIOURS, OTHER)
     }
@@ -163,7 +163,7 @@ def _tree(
     layers = [str(layer) for layer in frame["layer"]]
     drawn = dendrogram(
         tree(of_measure),
-        list(frame["head"]),
+        [name.partition(" ")[0] for name in frame["head"]],
         layers,
         y_label="divergence (nats per token)",
         title=f"{measure_row(measure).title}: average linkage",

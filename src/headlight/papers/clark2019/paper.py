@@ -14,10 +14,11 @@ PAPER = Paper(
     name="clark2019",
     settings=Clark2019Settings,
     introduction="Every table and figure of the paper, made anew on this model and data, with the "
-    "published numbers beside ours. Layers and heads are named as in the paper, from 1: head 8-10 "
-    "is the tenth head of the eighth layer. Everywhere else in Headlight they count from 0. What "
-    "the paper asks of attention weights is asked here of the norm of the weighted transformed "
-    "vectors, of effective attention and of gradients as well.",
+    "published numbers beside ours. Heads have the name that they have everywhere in Headlight, "
+    "and the paper's in brackets: L7H9 (8-10) is the tenth head of the eighth layer. Layers are "
+    "numbered as in the paper, from 1. What the paper asks of attention weights is asked here of "
+    "the norm of the weighted transformed vectors, of effective attention and of gradients as "
+    "well.",
     exhibits=(
         figure_1, section_3_1, figure_2, figure_3, figure_4, table_1, figure_5, table_2, table_3,
         figure_6,

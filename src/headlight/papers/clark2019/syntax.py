@@ -8,7 +8,7 @@ from headlight.findings.dependency import all_heads, best_heads
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import load_dependencies, stem
 from headlight.papers.exhibit import Content, exhibit
-from headlight.papers.naming import head_name
+from headlight.papers.naming import head_name, own_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
@@ -113,7 +113,7 @@ def _accuracies(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Pic
             Mark(measure, one["accuracy"], one["low"], one["high"], measure)
             for measure, one in each.items()
         ]
-        note = head_name(int(first["layer"]), int(first["head"]))
+        note = own_name(int(first["layer"]), int(first["head"]))
         ticks = {"best fixed offset": float(first["baseline"])}
         rows.append(BarRow(str(first["relation"]), marks, ticks, note))
     return writer.picture(
@@ -131,7 +131,7 @@ def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
     chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")
     values = chosen.stack(place=("layer", "head")).transpose("place", "relation")
     there = np.isfinite(values.values).any(axis=1)
-    rows = [head_name(layer, head) for layer, head in values["place"].values[there]]
+    rows = [own_name(layer, head) for layer, head in values["place"].values[there]]
     drawn = HeadMap(
         f"{name}, {measure_row(str(chosen['measure'].values)).title}",
         values.values[there],

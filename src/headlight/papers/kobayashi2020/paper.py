@@ -25,8 +25,9 @@ PAPER = Paper(
     settings=Kobayashi2020Settings,
     introduction="The tables and figures of Section 4 and of Appendices A to C, made anew on this "
     "model and data, and those of Section 5 and Appendix E, word alignment, on a translator; with "
-    "the published numbers beside ours. Layers and heads are named as in the paper, from 1: head "
-    "2-4 is the fourth head of the second layer. Everywhere else in Headlight they count from 0.",
+    "the published numbers beside ours. Heads have the name that they have everywhere in "
+    "Headlight, and the paper's in brackets: L1H3 (2-4) is the fourth head of the second layer. "
+    "Layers are numbered as in the paper, from 1.",
     exhibits=(
         findings, table_1, figure_3, table_2, figure_4, figure_5, figure_6, table_4, figure_9,
         figure_10, figure_11, figure_12, no_op_heads, figure_7, figure_8, figure_13, head_aer,
