@@ -11,13 +11,12 @@ from typing import Any, Generic
 import xarray
 from typing_extensions import TypeVar
 
-from headlight.analysis.folder import RunFolder
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
 from headlight.model import Model, load as load_model
-from headlight.papers.folder import RESULTS, RUNS
+from headlight.papers.folder import RESULTS, RUNS, begun_run
 from headlight.papers.settings import PaperSettings, TextPaperSettings
 from headlight.papers.sources import Sources
 from headlight.result import calculated_with, load, save
@@ -140,7 +139,7 @@ class Reproduction(Generic[S]):
         chosen = asked.settings.from_mapping(settings)
 
         def make(folder: Path) -> xarray.Dataset:
-            place, more = RunFolder(path=folder, resume=True), objects or {}
+            place, more = begun_run(folder), objects or {}
             return asked.run(source, model, chosen, folder=place, progress=self.progress, **more)
 
         key = {"settings": chosen.signature(), "reads": states_of(reads or [source])}

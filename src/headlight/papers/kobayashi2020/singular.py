@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import xarray
 
-from headlight.capture.value_map import value_map
 from headlight.errors import UnsupportedModelError
-from headlight.measures.singular import singular_values
+from headlight.measures.singular import singular_values_of
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
@@ -81,11 +80,7 @@ def load_singular_values(reproduction: Reproduction) -> xarray.Dataset:
     sites = reproduction.model.sites_of(reproduction.kind)
 
     def make(_: Path) -> xarray.Dataset:
-        found = []
-        for site in sites:
-            map_of_values = value_map(reproduction.model, site)
-            weight = site.projection.weight.cpu()
-            found.append(singular_values(map_of_values.weight, map_of_values.bias, weight).numpy())
+        found = [singular_values_of(reproduction.model, site).numpy() for site in sites]
         heads, size = (max(one.shape[axis] for one in found) for axis in (0, 1))
         values = np.full((len(found), heads, size), np.nan)
         for layer, one in enumerate(found):

@@ -11,7 +11,6 @@ from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_name
 from headlight.papers.translations import AlignedPairs
-from headlight.word_alignment.settings import ATTENTION_MEASURES
 
 STEPS = {"input": "AWI", "output": "AWO"}
 """The row of cross-attention that speaks for a target word: of the step that reads it, or of that
@@ -87,7 +86,7 @@ def aligned_of(reproduction: Reproduction) -> AlignedPairs:
 def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> xarray.Dataset:
     """Weights, norms and effective attention of every layer and head, in one pass."""
     name = "alignment" if max_pairs is None else "alignment-first"
-    return _load(reproduction, name, measures=ATTENTION_MEASURES, max_pairs=max_pairs)
+    return _load(reproduction, name, measures=tuple(LABELS), max_pairs=max_pairs)
 
 
 def load_inputs(reproduction: Reproduction[Kobayashi2020Settings], method: InputMethod) -> Rate:
