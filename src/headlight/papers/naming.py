@@ -14,6 +14,13 @@ def head_name(layer: int, head: int) -> str:
     return f"{own_name(layer, head)} ({layer + 1}-{head + 1})"
 
 
+def as_printed(found: xarray.Dataset) -> xarray.Dataset:
+    """A result whose layers and heads are numbered as papers print them, from 1."""
+    return found.assign_coords(
+        {name: found[name] + 1 for name in ("layer", "head") if name in found.coords}
+    )
+
+
 def layer_names(found: xarray.Dataset | xarray.DataArray) -> list[str]:
     """The layers of a result."""
     return [str(int(layer) + 1) for layer in found["layer"].values]

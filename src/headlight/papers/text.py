@@ -9,6 +9,13 @@ from headlight.corpora import SAMPLE_TEXT
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.settings import TextPaperSettings
 from headlight.papers.sources import Sources
+from headlight.views.parts import By
+
+CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
+TO = By("key_category", CATEGORIES)
+"""What is attended to."""
+FROM = By("query_category", {"sep": "[SEP] → [SEP]", "not_sep": "other → [SEP]"})
+"""What attends to a separator."""
 
 
 def text_settings(reproduction: Reproduction[TextPaperSettings]) -> dict[str, Any]:

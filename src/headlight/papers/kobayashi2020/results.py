@@ -4,6 +4,7 @@ import xarray
 
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
+from headlight.views.parts import By
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 LABELS = {
@@ -13,6 +14,7 @@ LABELS = {
     "other": "other tokens",
     "sink": "sinks",
 }
+BY = By("key_category", LABELS)
 
 
 def load_norms(reproduction: Reproduction) -> xarray.Dataset:
@@ -30,8 +32,3 @@ def categories(found: xarray.Dataset) -> list[str]:
         for name in found["key_category"].values
         if float(found["token_count"].sel(key_category=name)) > 0
     ]
-
-
-def category_colour(category: str) -> str:
-    """The colour of a category in a drawing; sinks have none of their own."""
-    return "" if category == "sink" else category
