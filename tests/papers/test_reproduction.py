@@ -25,7 +25,7 @@ from headlight.papers.kobayashi2020.results import load_norms
 from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
 from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.sources import Sources
+from headlight.papers.sources import SOURCES, Sources
 from papers.material import folder_of_data, saved_model
 from studies.models import tokenizer, transformer
 
@@ -223,7 +223,7 @@ def test_a_paper_takes_what_it_reads_and_no_more(headlight, name: str) -> None:
     taken = find_settings(name)
     assert {*taken.reads} <= {*Sources.hints()}
     needed = {need for spec in find_paper(name).exhibits for need in spec.needs}
-    rows = Sources.rows()
+    rows = SOURCES
     assert all(
         any(need in rows[source].needed_by for source in taken.reads)
         for need in needed & {use for row in rows.values() for use in row.needed_by}

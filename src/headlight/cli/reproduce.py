@@ -18,7 +18,7 @@ from headlight.errors import UsageError
 from headlight.papers import NAMES, find_paper, find_settings
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.settings import PaperSettings
-from headlight.papers.sources import Sources
+from headlight.papers.sources import Sources, titled_sources
 from headlight.papers.translations import languages_of
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _papers(
 def _paper_command(name: str) -> Callable[..., None]:
     """The command of one paper."""
     taken = find_settings(name)
-    titled = Sources.titled(taken.reads).values()
+    titled = titled_sources(taken.reads).values()
     kinds = (f"{', '.join(row.patterns)} ({row.title})" for row in titled if row.folders)
     unused = {*Sources.hints()} - {*taken.reads} | {"model", "compare", "translator"} - {
         *taken.models

@@ -8,7 +8,7 @@ from typing import Any
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.reproduction import Reproduction, open_reproduction
 from headlight.papers.settings import PaperSettings
-from headlight.papers.sources import Sources
+from headlight.papers.sources import SOURCES, Sources
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 
@@ -42,7 +42,7 @@ class Need:
 
 def _given(name: str) -> Need:
     """Data of one kind."""
-    title = Sources.rows()[name].title
+    title = SOURCES[name].title
     return Need(f"no {title} were given (--{name})", lambda made: made.sources.named(name))
 
 

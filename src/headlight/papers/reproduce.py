@@ -12,6 +12,7 @@ from headlight.errors import ResultError
 from headlight.papers.exhibit import ExhibitSpec, Paper
 from headlight.papers.folder import RUNS
 from headlight.papers.reproduction import Reproduction
+from headlight.papers.sources import titled_sources
 from headlight.result import versions
 from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
 
@@ -85,7 +86,7 @@ def _facts(paper: Paper, reproduction: Reproduction) -> list[tuple[str, str]]:
         "compared with": reproduction.compared,
         "translator": reproduction.translator,
     }
-    rows = reproduction.sources.titled(paper.settings.reads)
+    rows = titled_sources(paper.settings.reads)
     named = {row.title: reproduction.sources.named(name) for name, row in rows.items()}
     read = {title: ", ".join(Path(name).name for name in names) for title, names in named.items()}
     read |= {row.title: row.otherwise for row in rows.values() if not read[row.title]}

@@ -5,10 +5,10 @@ anything slow, and what the page says of the data are made.
 """
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from headlight.corpora import (
     Corpus,
@@ -140,19 +140,66 @@ def _training_or_first(places: list[Place]) -> str | None:
     return _for_training(places) or _first_file(places[:1])
 
 
-def _translations(name: str, **more: Any) -> Source:
-    """One of what belongs to translations."""
-    return Source(search=lambda *given: translations_in(*given).get(name), **more)
+def _of_translations(name: str) -> Callable[[Path, Languages], Any]:
+    """One of what is found of translations."""
+    return lambda folder, languages: translations_in(folder, languages).get(name)
 
 
 TREEBANKS = Source(
-    "treebanks",
-    ("ud_", "treebank", "dependency", "ptb"),
-    (".conllu", ".conll", ".conllx", ".dp", ".dep"),
-    _for_evaluation,
-    opener=partial(open_treebank, invalid="skip"),
-    needed_by=("dependency",),
-)
+    "treebanks", ("ud_", "treebank", "dependency", "ptb"),
+    (".conllu", ".conll", ".conllx", ".dp", ".dep"), _for_evaluation,
+    opener=partial(open_treebank, invalid="skip"), needed_by=("dependency",),
+)  # fmt: skip
+SOURCES = {
+    "text": Source(
+        "text", ("wikipedia", "text"), choose=_first_folder, opener=open_corpus,
+        otherwise="the sample corpus",
+    ),
+    "dependency": TREEBANKS,
+    "dependency_train": replace(
+        TREEBANKS, title="", choose=_for_training, belongs_to="dependency"
+    ),
+    "coreference": Source(
+        "coreference corpora", ("…coref",),
+        (".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"), _for_evaluation,
+        opener=partial(open_coreference, invalid="skip"), needed_by=("coreference",),
+    ),
+    "word_vectors": Source(
+        "word vectors", ("glove", "word2vec", "word_vectors", "fasttext"), (".txt", ".vec"),
+        _first_file,
+    ),
+    "frequency_ranks": Source(),
+    "pairs": Source(
+        "sentence pairs", ("…mrpc", "…cola", "…mnli", "pairs"),
+        (".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"), _one_of_each,
+        opener=open_sentence_pairs, needed_by=("pairs", "cola", "mnli"),
+    ),
+    "translations": Source("translations", ("align",), search=_of_translations("translations")),
+    "parallel": Source("parallel text", ("parallel",), search=_of_translations("parallel")),
+    **{
+        name: Source(search=_of_translations(name), belongs_to="translations")
+        for name in ("translations_target", "gold", "links")
+    },
+    "parallel_target": Source(
+        search=_of_translations("parallel_target"), belongs_to="parallel"
+    ),
+    "tagged": Source(
+        "tagged sentences", ("conll2000", "chunk", "tagged"),
+        (".txt", ".conll", ".iob2", ".bio"), _training_or_first, opener=open_tagged,
+        needed_by=("tagged",),
+    ),
+    "labelled": Source(
+        "labelled texts", ("sst", "imdb", "ag_news", "20news", "labelled"),
+        search=lambda folder, _: labelled_in(folder), opener=open_sentence_pairs,
+        needed_by=("labelled",),
+    ),
+}  # fmt: skip
+"""One row for each field of `Sources`."""
+
+
+def titled_sources(names: Collection[str]) -> dict[str, Source]:
+    """The rows of some fields that have a title, as the page and help name them."""
+    return {name: row for name, row in SOURCES.items() if row.title and name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,113 +234,21 @@ class Sources(Settings):
             each a file, pattern, folder or hf:NAME, such as ``hf:imdb``.
     """
 
-    text: Annotated[
-        str | None,
-        Source(
-            "text",
-            ("wikipedia", "text"),
-            choose=_first_folder,
-            opener=open_corpus,
-            otherwise="the sample corpus",
-        ),
-    ] = None
-    dependency: Annotated[tuple[str, ...], REPEATED, TREEBANKS] = ()
-    dependency_train: Annotated[
-        str | None,
-        Source(
-            folders=TREEBANKS.folders,
-            suffixes=TREEBANKS.suffixes,
-            choose=_for_training,
-            opener=TREEBANKS.opener,
-            needed_by=("dependency",),
-            belongs_to="dependency",
-        ),
-    ] = None
-    coreference: Annotated[
-        tuple[str, ...],
-        REPEATED,
-        Source(
-            "coreference corpora",
-            ("…coref",),
-            (".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"),
-            _for_evaluation,
-            opener=partial(open_coreference, invalid="skip"),
-            needed_by=("coreference",),
-        ),
-    ] = ()
-    word_vectors: Annotated[
-        str | None,
-        Source(
-            "word vectors",
-            ("glove", "word2vec", "word_vectors", "fasttext"),
-            (".txt", ".vec"),
-            _first_file,
-        ),
-    ] = None
-    frequency_ranks: Annotated[str | None, Source()] = None
-    pairs: Annotated[
-        tuple[str, ...],
-        REPEATED,
-        Source(
-            "sentence pairs",
-            ("…mrpc", "…cola", "…mnli", "pairs"),
-            (".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"),
-            _one_of_each,
-            opener=open_sentence_pairs,
-            needed_by=("pairs", "cola", "mnli"),
-        ),
-    ] = ()
-    translations: Annotated[
-        str | None, _translations("translations", title="translations", folders=("align",))
-    ] = None
-    translations_target: Annotated[
-        str | None, _translations("translations_target", belongs_to="translations")
-    ] = None
-    gold: Annotated[str | None, _translations("gold", belongs_to="translations")] = None
-    links: Annotated[
-        tuple[str, ...], REPEATED, _translations("links", belongs_to="translations")
-    ] = ()
-    parallel: Annotated[
-        str | None, _translations("parallel", title="parallel text", folders=("parallel",))
-    ] = None
-    parallel_target: Annotated[
-        str | None, _translations("parallel_target", belongs_to="parallel")
-    ] = None
-    tagged: Annotated[
-        str | None,
-        Source(
-            "tagged sentences",
-            ("conll2000", "chunk", "tagged"),
-            (".txt", ".conll", ".iob2", ".bio"),
-            _training_or_first,
-            opener=open_tagged,
-            needed_by=("tagged",),
-        ),
-    ] = None
-    labelled: Annotated[
-        tuple[str, ...],
-        REPEATED,
-        Source(
-            "labelled texts",
-            ("sst", "imdb", "ag_news", "20news", "labelled"),
-            search=lambda folder, _: labelled_in(folder),
-            opener=open_sentence_pairs,
-            needed_by=("labelled",),
-        ),
-    ] = ()
-
-    @classmethod
-    def rows(cls) -> dict[str, Source]:
-        """The row of each field."""
-        return {
-            name: next(each for each in get_args(hint) if isinstance(each, Source))
-            for name, hint in cls.hints().items()
-        }
-
-    @classmethod
-    def titled(cls, names: Collection[str]) -> dict[str, Source]:
-        """The rows of some fields that have a title, as a folder of data may be searched for."""
-        return {name: row for name, row in cls.rows().items() if row.title and name in names}
+    text: str | None = None
+    dependency: Annotated[tuple[str, ...], REPEATED] = ()
+    dependency_train: str | None = None
+    coreference: Annotated[tuple[str, ...], REPEATED] = ()
+    word_vectors: str | None = None
+    frequency_ranks: str | None = None
+    pairs: Annotated[tuple[str, ...], REPEATED] = ()
+    translations: str | None = None
+    translations_target: str | None = None
+    gold: str | None = None
+    links: Annotated[tuple[str, ...], REPEATED] = ()
+    parallel: str | None = None
+    parallel_target: str | None = None
+    tagged: str | None = None
+    labelled: Annotated[tuple[str, ...], REPEATED] = ()
 
     @classmethod
     def found_in(
@@ -321,11 +276,11 @@ class Sources(Settings):
         place = Path(folder).expanduser()
         if not place.is_dir():
             raise CorpusError(f"there is no folder {place}; name one with --data.")
-        wanted = cls.rows() if reads is None else {name: cls.rows()[name] for name in reads}
+        wanted = SOURCES if reads is None else {name: SOURCES[name] for name in reads}
         found = {name: row.find(place, languages) for name, row in wanted.items()}
         found = {name: value for name, value in found.items() if value}
         if not found:
-            titled = cls.titled(wanted)
+            titled = titled_sources(wanted)
             names = ", ".join(name for row in titled.values() for name in row.patterns)
             options = ", ".join(f"--{name.replace('_', '-')}" for name in titled)
             raise CorpusError(
@@ -360,7 +315,7 @@ class Sources(Settings):
         """
         if "labelled" in needs:
             named_sets(self.labelled)
-        for name, row in self.rows().items():
+        for name, row in SOURCES.items():
             if row.opener and (not row.needed_by or {*row.needed_by} & {*needs}):
                 for source in self.named(name):
                     next(iter(row.opener(source)))
@@ -396,11 +351,9 @@ class Sources(Settings):
 
         What belongs to a kind goes with it: treebanks, and translations and what is said of them.
         """
-        rows = self.rows()
         missing = {
-            field.name: getattr(other, field.name)
-            for field in fields(self)
-            if not getattr(self, field.name)
-            and not (rows[field.name].belongs_to and getattr(self, rows[field.name].belongs_to))
+            name: getattr(other, name)
+            for name, row in SOURCES.items()
+            if not self.named(name) and not (row.belongs_to and self.named(row.belongs_to))
         }
         return self.replace(**missing)

@@ -8,7 +8,7 @@ import xarray
 from headlight.corpora import SAMPLE_TEXT
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.settings import TextPaperSettings
-from headlight.papers.sources import Sources
+from headlight.papers.sources import SOURCES
 from headlight.views.parts import By
 
 CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
@@ -38,7 +38,7 @@ def text_source(reproduction: Reproduction) -> str:
 def text_name(reproduction: Reproduction) -> str:
     """What it is called."""
     text = reproduction.sources.text
-    return Path(text).name if text else Sources.rows()["text"].otherwise
+    return Path(text).name if text else SOURCES["text"].otherwise
 
 
 def model_name(name: str) -> str:
