@@ -8,13 +8,13 @@ from headlight.findings.dependency import all_heads, best_heads
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import load_dependencies, stem
 from headlight.papers.exhibit import Content, exhibit
-from headlight.papers.naming import head_name, own_name
+from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
-from headlight.vocabulary import measure as measure_row
+from headlight.vocabulary import head_name as own_name, measure as measure_row
 
 ARROWS = {"dependent": "dependent → head", "head": "head → dependent"}
 """Who attends to whom."""
