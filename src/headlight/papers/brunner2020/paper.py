@@ -3,7 +3,6 @@
 from headlight.papers.brunner2020.attention.effective import figure_1, figure_5
 from headlight.papers.brunner2020.attention.maps import figure_6
 from headlight.papers.brunner2020.attention.null_spaces import section_3
-from headlight.papers.brunner2020.claims import findings
 from headlight.papers.brunner2020.contribution.neighbours import (
     figure_4,
     figure_18,
@@ -13,6 +12,7 @@ from headlight.papers.brunner2020.contribution.neighbours import (
 from headlight.papers.brunner2020.contribution.own import figure_3, figure_40, figure_42
 from headlight.papers.brunner2020.contribution.tags import figure_26
 from headlight.papers.brunner2020.contribution.tracked import figure_19
+from headlight.papers.brunner2020.findings import findings
 from headlight.papers.brunner2020.identity.layers import (
     figure_8,
     figure_9,

@@ -13,6 +13,7 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
+from headlight.read_layers import layer_maps
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import HeadMap, head_map
 
@@ -132,18 +133,16 @@ def load_example(reproduction: Reproduction) -> Example:
     """
     model, kind = reproduction.model, reproduction.kind
     layer = min(published.EXAMPLE_LAYER, len(model.sites_of(kind))) - 1
-    reading = model.read(
-        *passage(reproduction), kind=kind, layers=[layer], value_bias=value_bias(reproduction)
-    )
-    raw, effective = (
-        reading[name].sel(layer=layer).values.astype(np.float64) for name in ("weight", "effective")
-    )
+    (site,), texts = model.sites_of(kind, [layer]), passage(reproduction)
+    bias = value_bias(reproduction)
+    raw, effective = layer_maps(model, texts, site, ("weight", "effective"), bias)
     with np.errstate(invalid="ignore"):
         alike = [
             np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(raw, effective, strict=True)
         ]
     head = int(np.nanargmin(alike)) if np.isfinite(alike).any() else 0
-    tokens = [str(token) for token in reading.weight["key_token"].values]
+    ids = reproduction.tokenizer(*texts)["input_ids"]
+    tokens = [str(token) for token in reproduction.tokenizer.convert_ids_to_tokens(ids)]
     return Example(layer, head, tokens, raw[head], effective[head])
 
 
