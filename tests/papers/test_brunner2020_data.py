@@ -69,7 +69,7 @@ def test_the_first_pairs_are_read_again_and_again(reproduction):
     assert [example.name for example in examples] == names
     more = PairSet("mrpc", pairs.source, 1000, 16)
     assert len(list(more.examples(tokenizer))) == PAIRS
-    assert more.state != pairs.state
+    assert more.reads != pairs.reads
     assert all(len(example.ids) <= 16 for example in examples)
     assert examples.counts.truncated == 10
     assert {max(example.segments) for example in examples} == {1}
