@@ -33,6 +33,8 @@ EXHIBITS = find_paper("jain2019").exhibits
 GOOD = ["a", "warm", "and", "funny", "film", "with", "a", "heart"]
 BAD = ["a", "cold", "and", "tedious", "film", "without", "an", "end"]
 IMPORTANCE = "headlight.papers.text_classifiers.importance"
+RELEASED = "headlight.papers.text_classifiers.importance.RELEASED"
+"""How other attention is looked for, which takes 500 steps."""
 SMALL = ["--epochs", 1, "--processes", 1, "--max-explained", 8, "--max-adversaries", 4]
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import headlight
 
 ALLOWED = {
-    "headlight.api", "headlight.attribution_settings", "headlight.clusters", "headlight.corpora",
+    "headlight.api", "headlight.attribution_settings", "headlight.catalogue", "headlight.clusters",
+    "headlight.corpora",
     "headlight.errors", "headlight.files", "headlight.findings", "headlight.links",
     "headlight.model", "headlight.papers", "headlight.result", "headlight.settings",
     "headlight.training", "headlight.version", "headlight.views", "headlight.vocabulary",
