@@ -19,7 +19,7 @@ from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import RELEASED
 from headlight.papers.yang2020.jobs import Job, TaggerTrainer, TrainingConfig
-from headlight.papers.yang2020.settings import Yang2020Settings
+from headlight.papers.yang2020.settings import Settings as Yang2020Settings
 from headlight.papers.yang2020.tagging_data import prepare_data
 from headlight.run.processes import usable_cores
 from headlight.training import run_all

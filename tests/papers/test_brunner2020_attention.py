@@ -15,7 +15,7 @@ from headlight.papers.brunner2020.attention.results import (
     passage,
     value_bias,
 )
-from headlight.papers.brunner2020.settings import Brunner2020Settings
+from headlight.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight.papers.reproduction import Reproduction, open_reproduction
 from headlight.papers.sources import Sources
 from papers.material import folder_of_data, saved_model

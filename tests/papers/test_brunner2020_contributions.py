@@ -18,7 +18,7 @@ from headlight.papers.brunner2020.contribution.tags import figure_26, ordered_gr
 from headlight.papers.brunner2020.contribution.tracked import figure_19, tracked_places
 from headlight.papers.brunner2020.pair_sets import find_pair_set
 from headlight.papers.brunner2020.published import TRACKED_WORDS
-from headlight.papers.brunner2020.settings import Brunner2020Settings
+from headlight.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import Sources

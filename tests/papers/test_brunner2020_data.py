@@ -13,7 +13,7 @@ from headlight.papers.brunner2020.identity.results import (
 )
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set, pair_sets
 from headlight.papers.brunner2020.paper import PAPER
-from headlight.papers.brunner2020.settings import Brunner2020Settings
+from headlight.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.reproduction import Reproduction, open_reproduction
 from headlight.papers.sources import Sources

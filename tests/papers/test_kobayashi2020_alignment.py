@@ -22,7 +22,7 @@ from headlight.papers.kobayashi2020.alignment.aligners import (
 )
 from headlight.papers.kobayashi2020.alignment.heads import highest_head, highest_layer, spearman
 from headlight.papers.kobayashi2020.alignment.results import SMOOTHGRADS, Rate
-from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
+from headlight.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight.papers.reproduction import Reproduction, open_reproduction
 from headlight.papers.sources import Sources
 from headlight.studies.alignment import study as alignment

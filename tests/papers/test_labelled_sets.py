@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from headlight.corpora import WordVectors
 from headlight.errors import CorpusError, UsageError
-from headlight.papers.jain2019.settings import Jain2019Settings
+from headlight.papers.jain2019.settings import Settings as Jain2019Settings
 from headlight.papers.labelled_sets import (
     PARTS,
     SHARE,

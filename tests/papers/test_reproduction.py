@@ -16,13 +16,13 @@ from headlight.papers import NAMES, find_paper, find_settings
 from headlight.papers.brunner2020.contribution.results import load_contributions
 from headlight.papers.brunner2020.identity.results import load_same_layer
 from headlight.papers.brunner2020.pair_sets import find_pair_set
-from headlight.papers.brunner2020.settings import Brunner2020Settings
+from headlight.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight.papers.clark2019.results import load_survey
-from headlight.papers.clark2019.settings import MEASURES, Clark2019Settings
+from headlight.papers.clark2019.settings import MEASURES, Settings as Clark2019Settings
 from headlight.papers.exhibit import Content, ExhibitSpec, Paper, exhibit
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.kobayashi2020.results import load_norms
-from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
+from headlight.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import SOURCES, Sources

@@ -33,7 +33,7 @@ def find_settings(name: str) -> "type[PaperSettings]":
     Raises:
         UnknownNameError: it is none of `NAMES`.
     """
-    settings: type[PaperSettings] = _lookup(name, "settings", "PAPER_SETTINGS")
+    settings: type[PaperSettings] = _lookup(name, "settings", "Settings")
     return settings
 
 

@@ -8,7 +8,7 @@ from headlight.corpora import open_sentence_pairs
 from headlight.encode import Examples, sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.brunner2020 import published
-from headlight.papers.brunner2020.settings import Brunner2020Settings
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 
 TITLES = {"mrpc": "MRPC", "cola": "CoLA", "mnli": "MNLI"}
@@ -67,7 +67,7 @@ class PairSet:
         )
 
 
-def pair_sets(reproduction: Reproduction[Brunner2020Settings]) -> dict[str, PairSet]:
+def pair_sets(reproduction: Reproduction[Settings]) -> dict[str, PairSet]:
     """Every set of pairs by its name: ``mrpc``, ``cola``, ``mnli``, then all others."""
     named: dict[str, PairSet] = {}
     sources = reproduction.sources

@@ -28,12 +28,12 @@ from headlight.papers.brunner2020.identity.neighbours import (
     figure_17,
 )
 from headlight.papers.brunner2020.identity.rates import figure_2, figure_7, figure_38, figure_39
-from headlight.papers.brunner2020.settings import Brunner2020Settings
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.exhibit import Paper
 
 PAPER = Paper(
     name="brunner2020",
-    settings=Brunner2020Settings,
+    settings=Settings,
     introduction="The figures of the paper and of its appendices, made anew on this model and "
     "data, with the published numbers beside ours: attention that its output does not determine "
     "(Section 3, Figures 1, 5 and 6), input tokens found again from hidden ones (Figures 2, 7 to "

@@ -8,7 +8,7 @@ from headlight.settings import AtLeast0, AtLeast1, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class Brunner2020Settings(TextPaperSettings):
+class Settings(TextPaperSettings):
     """Everything that the results depend on besides models and data.
 
     Attributes:
@@ -36,6 +36,3 @@ class Brunner2020Settings(TextPaperSettings):
     folds: AtLeast1 = 10
     mlp_folds: AtLeast1 = 2
     solver: Literal["adam", "ridge"] = "adam"
-
-
-PAPER_SETTINGS = Brunner2020Settings

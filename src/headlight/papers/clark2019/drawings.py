@@ -21,7 +21,7 @@ from headlight.papers.clark2019.results import (
     load_survey,
     stem,
 )
-from headlight.papers.clark2019.settings import Clark2019Settings
+from headlight.papers.clark2019.settings import Settings
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
@@ -66,7 +66,7 @@ Head = tuple[int, int]
 
 
 @exhibit("figure-1", "Examples of heads", "Clark et al. (2019), Figure 1")
-def figure_1(reproduction: Reproduction[Clark2019Settings], writer: ExhibitWriter) -> Content:
+def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
     """The broadest head, and those that look most at the next token, [SEP] and punctuation."""
     survey = load_survey(reproduction)
     measure = reproduction.settings.measures[0]
@@ -170,14 +170,14 @@ def _piece_map(reproduction: Reproduction, head: Head) -> tuple[list[str], Map]:
     return list(map(str, weight["key_token"].values)), weight.values.astype(np.float64)
 
 
-def _word_map(reproduction: Reproduction[Clark2019Settings], example: Encoded, head: Head) -> Map:
+def _word_map(reproduction: Reproduction[Settings], example: Encoded, head: Head) -> Map:
     """What single heads are drawn by, between words."""
     layer, number = head
     (site,) = reproduction.model.sites_of(reproduction.kind, [layer])
     return word_map(reproduction.model, example, site, number, _measure(reproduction))
 
 
-def _measure(reproduction: Reproduction[Clark2019Settings]) -> str:
+def _measure(reproduction: Reproduction[Settings]) -> str:
     """What single heads are drawn by."""
     return (
         reproduction.forward_measures[0]
@@ -242,7 +242,7 @@ def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[Lin
 
 
 def _short(
-    reproduction: Reproduction[Clark2019Settings], source: str, relation: str
+    reproduction: Reproduction[Settings], source: str, relation: str
 ) -> Iterator[EncodedSentence]:
     """Sentences that can be drawn and have the relation."""
     treebank = open_treebank(source, invalid=reproduction.settings.invalid)
@@ -279,9 +279,7 @@ def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
     return 2 * sum(found) - len(found)
 
 
-def _coreferent(
-    reproduction: Reproduction[Clark2019Settings], source: str
-) -> Sequence[LinkDrawing]:
+def _coreferent(reproduction: Reproduction[Settings], source: str) -> Sequence[LinkDrawing]:
     """The beginning of a document in which the best head finds an antecedent."""
     best = systems_table(load_antecedents(reproduction, source), _measure(reproduction)).dropna(
         subset="layer"

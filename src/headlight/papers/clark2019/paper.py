@@ -5,14 +5,14 @@ from headlight.papers.clark2019.coreference import table_2
 from headlight.papers.clark2019.drawings import figure_1, figure_5
 from headlight.papers.clark2019.gradients import figure_3
 from headlight.papers.clark2019.probing import table_3
-from headlight.papers.clark2019.settings import Clark2019Settings
+from headlight.papers.clark2019.settings import Settings
 from headlight.papers.clark2019.surface import figure_2, figure_4, section_3_1
 from headlight.papers.clark2019.syntax import table_1
 from headlight.papers.exhibit import Paper
 
 PAPER = Paper(
     name="clark2019",
-    settings=Clark2019Settings,
+    settings=Settings,
     introduction="Every table and figure of the paper, made anew on this model and data, with the "
     "published numbers beside ours. Heads have the name that they have everywhere in Headlight, "
     "and the paper's in brackets: L7H9 (8-10) is the tenth head of the eighth layer. Layers are "

@@ -8,7 +8,7 @@ import xarray
 from headlight.corpora import open_treebank
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import stem
-from headlight.papers.clark2019.settings import Clark2019Settings
+from headlight.papers.clark2019.settings import Settings
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
@@ -62,7 +62,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
-def load_probes(reproduction: Reproduction[Clark2019Settings]) -> xarray.Dataset:
+def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     """All probes on all measures of one forward pass."""
     sources, chosen = reproduction.sources, reproduction.settings
     evaluation, train = (
@@ -88,7 +88,7 @@ def load_probes(reproduction: Reproduction[Clark2019Settings]) -> xarray.Dataset
     )
 
 
-def _processes(reproduction: Reproduction[Clark2019Settings]) -> int:
+def _processes(reproduction: Reproduction[Settings]) -> int:
     """How many probes are trained at a time."""
     on_cpu = reproduction.model.transformer.device.type == "cpu"
     return (reproduction.settings.processes or usable_cores()) if on_cpu else 1

@@ -7,7 +7,7 @@ import xarray
 
 from headlight.capture import default_objective
 from headlight.papers.clark2019 import published
-from headlight.papers.clark2019.settings import Clark2019Settings
+from headlight.papers.clark2019.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
 from headlight.result import joined
@@ -27,7 +27,7 @@ def load_distances(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def _by_all_measures(
-    reproduction: Reproduction[Clark2019Settings],
+    reproduction: Reproduction[Settings],
     study: str,
     source: str,
     name: str = "",
@@ -54,7 +54,7 @@ def _by_all_measures(
     return joined(parts)
 
 
-def load_dependencies(reproduction: Reproduction[Clark2019Settings], source: str) -> xarray.Dataset:
+def load_dependencies(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
     """Heads as parsers of one treebank, by all measures asked for."""
     return _by_all_measures(
         reproduction,
@@ -66,7 +66,7 @@ def load_dependencies(reproduction: Reproduction[Clark2019Settings], source: str
     )
 
 
-def load_antecedents(reproduction: Reproduction[Clark2019Settings], source: str) -> xarray.Dataset:
+def load_antecedents(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
     """Heads as resolvers of one corpus, by all measures asked for."""
     return _by_all_measures(
         reproduction,
@@ -79,7 +79,7 @@ def load_antecedents(reproduction: Reproduction[Clark2019Settings], source: str)
     )
 
 
-def _annotated(reproduction: Reproduction[Clark2019Settings]) -> dict[str, Any]:
+def _annotated(reproduction: Reproduction[Settings]) -> dict[str, Any]:
     """What studies of annotated text share: also what becomes of what cannot be read."""
     chosen = reproduction.settings
     return {

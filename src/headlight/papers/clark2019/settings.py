@@ -14,7 +14,7 @@ MEASURES: tuple[Measure, ...] = choices(Measure)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clark2019Settings(TextPaperSettings):
+class Settings(TextPaperSettings):
     """Everything that the results depend on besides model and data.
 
     Attributes:
@@ -45,6 +45,3 @@ class Clark2019Settings(TextPaperSettings):
             require_choice("measure", measure, Measure)
         if not self.measures:
             raise UsageError("no measure is asked for; name at least one with --measures.")
-
-
-PAPER_SETTINGS = Clark2019Settings

@@ -5,12 +5,12 @@ from dataclasses import replace
 from headlight.papers.exhibit import Paper
 from headlight.papers.jain2019.figures import figure_2, figure_3, figure_6, figure_7, figure_8
 from headlight.papers.jain2019.findings import findings
-from headlight.papers.jain2019.settings import Jain2019Settings
+from headlight.papers.jain2019.settings import Settings
 from headlight.papers.jain2019.tables import table_1, table_2
 
 PAPER = Paper(
     name="jain2019",
-    settings=Jain2019Settings,
+    settings=Settings,
     introduction="Small classifiers of texts weigh the states of their words by one attention. Its "
     "weights are compared with what gradients say of each word, and with what predictions lose "
     "without it; they are permuted, and replaced by the most different ones that leave the "

@@ -8,7 +8,7 @@ from headlight.settings import AtLeast1, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class Jain2019Settings(TrainingPaperSettings):
+class Settings(TrainingPaperSettings):
     """Everything that the results depend on besides data.
 
     Attributes:
@@ -27,6 +27,3 @@ class Jain2019Settings(TrainingPaperSettings):
     max_words: AtLeast1 | None = 200
     max_explained: Annotated[int, Range(minimum=2)] = 150
     max_adversaries: AtLeast1 = 60
-
-
-PAPER_SETTINGS = Jain2019Settings

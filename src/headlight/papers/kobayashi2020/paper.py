@@ -17,12 +17,12 @@ from headlight.papers.kobayashi2020.categories import (
 from headlight.papers.kobayashi2020.claims import findings
 from headlight.papers.kobayashi2020.dispersion import table_1, table_4
 from headlight.papers.kobayashi2020.pairs import figure_5, figure_6, table_2
-from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
+from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.kobayashi2020.singular import figure_9
 
 PAPER = Paper(
     name="kobayashi2020",
-    settings=Kobayashi2020Settings,
+    settings=Settings,
     introduction="The tables and figures of Section 4 and of Appendices A to C, made anew on this "
     "model and data, and those of Section 5 and Appendix E, word alignment, on a translator; with "
     "the published numbers beside ours. Heads have the name that they have everywhere in "

@@ -9,7 +9,7 @@ from headlight.vocabulary import Kind
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kobayashi2020Settings(TextPaperSettings):
+class Settings(TextPaperSettings):
     """Everything that the results depend on besides models and data.
 
     Attributes:
@@ -34,6 +34,3 @@ class Kobayashi2020Settings(TextPaperSettings):
     max_gradients: AtLeast1 = 40
     max_parallel: AtLeast0 = 5000
     drawn: Literal["sample", "corpus"] = "sample"
-
-
-PAPER_SETTINGS = Kobayashi2020Settings

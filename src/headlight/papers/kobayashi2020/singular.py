@@ -9,7 +9,7 @@ from headlight.errors import UnsupportedModelError
 from headlight.measures.singular import singular_values_of
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
-from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
+from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.naming import frame_of, head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
@@ -23,7 +23,7 @@ from headlight.views.pictures import Line, LinePanel, lines
     "Singular values of f",
     "Kobayashi et al. (2020), Figure 9 and Appendices A and B",
 )
-def figure_9(reproduction: Reproduction[Kobayashi2020Settings], writer: ExhibitWriter) -> Content:
+def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
     """The singular values of one head of every layer."""
     explanation = (
         "f is affine; with a 1 appended to the vectors it is linear, and its singular values say "

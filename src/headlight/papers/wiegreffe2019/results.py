@@ -30,7 +30,7 @@ from headlight.papers.text_classifiers.jobs import (
     TrainingConfig,
 )
 from headlight.papers.text_classifiers.models import Encoder
-from headlight.papers.wiegreffe2019.settings import Wiegreffe2019Settings
+from headlight.papers.wiegreffe2019.settings import Settings
 from headlight.result import describe
 from headlight.training import one_thread, run_stages
 from headlight.training.adversarial import AdversarialObjective
@@ -160,7 +160,7 @@ Rows = Iterator[tuple[dict[str, Any], dict[str, Any]]]
 """What a model is, and what was measured of it on each part."""
 
 
-def _references(trainer: ClassifierTrainer, settings: Wiegreffe2019Settings) -> Rows:
+def _references(trainer: ClassifierTrainer, settings: Settings) -> Rows:
     """Beside the first base: those of other seeds, and itself with uniform attention."""
     for encoder in IN_CONTEXT:
         first = ClassifierJob("base", encoder, 0)
@@ -179,7 +179,7 @@ def _references(trainer: ClassifierTrainer, settings: Wiegreffe2019Settings) -> 
         yield {**vars(first), "kind": "uniform"}, measured
 
 
-def _other_seeds(encoder: Encoder, settings: Wiegreffe2019Settings) -> list[ClassifierJob]:
+def _other_seeds(encoder: Encoder, settings: Settings) -> list[ClassifierJob]:
     return [ClassifierJob("base", encoder, seed) for seed in range(1, settings.repeats)]
 
 

@@ -8,7 +8,7 @@ from headlight.settings import AtLeast1, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wiegreffe2019Settings(AdversaryPaperSettings):
+class Settings(AdversaryPaperSettings):
     """Everything that the results depend on besides data.
 
     Attributes:
@@ -27,6 +27,3 @@ class Wiegreffe2019Settings(AdversaryPaperSettings):
     max_texts: AtLeast1 | None = 1500
     max_words: AtLeast1 | None = 120
     max_adversaries: AtLeast1 = 60
-
-
-PAPER_SETTINGS = Wiegreffe2019Settings

@@ -5,12 +5,12 @@ from dataclasses import replace
 from headlight.papers.exhibit import Paper
 from headlight.papers.yang2020.figures import figure_1, figure_5
 from headlight.papers.yang2020.findings import findings
-from headlight.papers.yang2020.settings import Yang2020Settings
+from headlight.papers.yang2020.settings import Settings
 from headlight.papers.yang2020.tables import table_1, table_2
 
 PAPER = Paper(
     name="yang2020",
-    settings=Yang2020Settings,
+    settings=Settings,
     introduction="A tagger of one Transformer layer learns to find chunks. Adversaries of it are "
     "trained to tag as it does and to attend otherwise, by a loss in which λ weighs the divergence "
     "of attention, and new models are given attention to work with that was trained elsewhere. The "

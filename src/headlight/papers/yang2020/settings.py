@@ -8,7 +8,7 @@ from headlight.settings import AtLeast1, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class Yang2020Settings(AdversaryPaperSettings):
+class Settings(AdversaryPaperSettings):
     """Everything that the results depend on besides data.
 
     Attributes:
@@ -22,6 +22,3 @@ class Yang2020Settings(AdversaryPaperSettings):
         0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1,
     )  # fmt: skip
     max_sentences: AtLeast1 | None = None
-
-
-PAPER_SETTINGS = Yang2020Settings

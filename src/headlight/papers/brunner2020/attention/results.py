@@ -9,7 +9,7 @@ import numpy as np
 import xarray
 
 from headlight.corpora import Corpus, CorpusCounts, Document, open_corpus
-from headlight.papers.brunner2020.settings import Brunner2020Settings
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
 from headlight.vocabulary import ValueBias
@@ -99,7 +99,7 @@ def _paragraphs(source: str) -> Corpus:
     return Corpus(opened.source, read)
 
 
-def load_alternatives(reproduction: Reproduction[Brunner2020Settings]) -> xarray.Dataset:
+def load_alternatives(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     """Other attention of the same output, of the first head of every layer, on a text of ours."""
     sites = reproduction.model.sites_of(reproduction.kind)
 
@@ -122,7 +122,7 @@ def load_alternatives(reproduction: Reproduction[Brunner2020Settings]) -> xarray
 
 
 def _try_alternatives(
-    reproduction: Reproduction[Brunner2020Settings], layer: int, method: str
+    reproduction: Reproduction[Settings], layer: int, method: str
 ) -> dict[str, Any]:
     """One head: how many rows can be changed, by how much, and what the model says to it."""
     model, texts = reproduction.model, passage(reproduction)

@@ -8,14 +8,12 @@ from headlight.corpora import open_treebank
 from headlight.encode import sentences
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
-from headlight.papers.brunner2020.settings import Brunner2020Settings
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 
 
-def load_contributions(
-    reproduction: Reproduction[Brunner2020Settings], pairs: PairSet
-) -> xarray.Dataset:
+def load_contributions(reproduction: Reproduction[Settings], pairs: PairSet) -> xarray.Dataset:
     """What input tokens contribute, on a set of sentence pairs; exactly as well on some of MRPC."""
     main = pairs == find_pair_set(reproduction)
     exact = reproduction.settings.exact_pairs if main else 0
@@ -29,7 +27,7 @@ def load_contributions(
     )
 
 
-def load_contributions_by_tags(reproduction: Reproduction[Brunner2020Settings]) -> xarray.Dataset:
+def load_contributions_by_tags(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     """The same on the first sentences of the first treebank, by part of speech."""
     chosen, source = reproduction.settings, reproduction.sources.dependency[0]
     treebank = open_treebank(source, invalid="skip")
@@ -56,7 +54,7 @@ def load_contributions_by_tags(reproduction: Reproduction[Brunner2020Settings]) 
     return found.assign_attrs(tags=tags)
 
 
-def contribution_settings(reproduction: Reproduction[Brunner2020Settings]) -> dict[str, Any]:
+def contribution_settings(reproduction: Reproduction[Settings]) -> dict[str, Any]:
     """How contributions are computed."""
     return {
         "kind": reproduction.model.kinds[0],
@@ -65,7 +63,7 @@ def contribution_settings(reproduction: Reproduction[Brunner2020Settings]) -> di
     }
 
 
-def attribution_settings(reproduction: Reproduction[Brunner2020Settings]) -> dict[str, Any]:
+def attribution_settings(reproduction: Reproduction[Settings]) -> dict[str, Any]:
     """An estimate from random directions, as many as the settings say."""
     chosen = reproduction.settings
     return {"directions": chosen.directions, "seed": chosen.seed, "precision": "medium"}
@@ -91,7 +89,7 @@ def contribution_notes(
     return [model_note(reproduction), read, method, *agreement_notes(found)]
 
 
-def method_note(reproduction: Reproduction[Brunner2020Settings], found: xarray.Dataset) -> str:
+def method_note(reproduction: Reproduction[Settings], found: xarray.Dataset) -> str:
     """How contributions were computed."""
     own = float(found["own_mean"].sel(group="all").mean())
     error = float(found["own_estimate_error"].mean()) / own

@@ -11,7 +11,7 @@ import xarray
 from headlight.model import Model
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
-from headlight.papers.brunner2020.settings import Brunner2020Settings
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.folder import RUNS
 from headlight.papers.reproduction import Reproduction, states_of
 from headlight.papers.text import model_note
@@ -28,7 +28,7 @@ LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
 
 
 def load_same_layer(
-    reproduction: Reproduction[Brunner2020Settings], pairs: PairSet, kind: str
+    reproduction: Reproduction[Settings], pairs: PairSet, kind: str
 ) -> xarray.Dataset:
     """Maps of a kind, trained and tested on the same layer; the learning rate is searched.
 
@@ -41,7 +41,7 @@ def load_same_layer(
     return _load(reproduction, pairs, f"same-{kind}", kind, folds=folds, across=across)
 
 
-def load_ridge(reproduction: Reproduction[Brunner2020Settings], pairs: PairSet) -> xarray.Dataset:
+def load_ridge(reproduction: Reproduction[Settings], pairs: PairSet) -> xarray.Dataset:
     """Linear maps of the same layer by ridge regression, whatever the solver is."""
     folds = reproduction.settings.folds
     return _load(reproduction, pairs, "same-ridge", "linear", folds=folds, solver=RIDGE)
@@ -128,7 +128,7 @@ def best_training(
 
 
 def _load(
-    reproduction: Reproduction[Brunner2020Settings],
+    reproduction: Reproduction[Settings],
     pairs: PairSet,
     title: str,
     kind: str,

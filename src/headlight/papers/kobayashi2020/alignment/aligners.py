@@ -12,7 +12,7 @@ from headlight.corpora import open_parallel
 from headlight.errors import UsageError
 from headlight.links import Aligner, LinkScore, baseline_links, open_links, score_links
 from headlight.papers.kobayashi2020.alignment.results import Rate, aligned_of
-from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
+from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.reproduction import Reproduction, states_of
 from headlight.papers.translations import link_file_name
 
@@ -55,7 +55,7 @@ class OtherAligner:
         return next(known, "") if self.is_forward else ""
 
 
-def from_files(reproduction: Reproduction[Kobayashi2020Settings]) -> list[OtherAligner]:
+def from_files(reproduction: Reproduction[Settings]) -> list[OtherAligner]:
     """Those whose links were given."""
     aligned = aligned_of(reproduction)
     found = []
@@ -69,7 +69,7 @@ def from_files(reproduction: Reproduction[Kobayashi2020Settings]) -> list[OtherA
 
 
 def trained_on_the_spot(
-    reproduction: Reproduction[Kobayashi2020Settings],
+    reproduction: Reproduction[Settings],
 ) -> tuple[list[OtherAligner], list[str]]:
     """Those that learn here from parallel text; and why some do not, in a sentence each."""
     settings, sources = reproduction.settings, reproduction.sources
@@ -97,9 +97,7 @@ def trained_on_the_spot(
     return found, notes
 
 
-def _load_aligner(
-    reproduction: Reproduction[Kobayashi2020Settings], aligner: str
-) -> xarray.Dataset:
+def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.Dataset:
     """The error rates of one aligner, in both directions and with both put together.
 
     Raises:
@@ -142,7 +140,7 @@ def _load_aligner(
 
 
 def _training(
-    reproduction: Reproduction[Kobayashi2020Settings],
+    reproduction: Reproduction[Settings],
 ) -> Iterator[tuple[list[str], list[str]]]:
     sources = reproduction.sources
     assert sources.parallel is not None  # noqa: S101 - it has been asked

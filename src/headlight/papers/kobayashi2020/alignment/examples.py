@@ -20,7 +20,7 @@ from headlight.papers.kobayashi2020.alignment.results import (
     translator_note,
     translator_of,
 )
-from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
+from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.alignment_page import DrawnAlignment, alignment_picture
@@ -75,7 +75,7 @@ def _layers(reproduction: Reproduction) -> list[int]:
 
 
 def _content(
-    reproduction: Reproduction[Kobayashi2020Settings], writer: ExhibitWriter, layers: Sequence[int]
+    reproduction: Reproduction[Settings], writer: ExhibitWriter, layers: Sequence[int]
 ) -> Content:
     examples = list(islice(_examples(reproduction), DRAWN))
     pictures = [
@@ -96,7 +96,7 @@ def _content(
     )
 
 
-def _examples(reproduction: Reproduction[Kobayashi2020Settings]) -> list[Example]:
+def _examples(reproduction: Reproduction[Settings]) -> list[Example]:
     if reproduction.settings.drawn == "sample" or reproduction.sources.aligned is None:
         pairs = list(open_parallel(SAMPLE_TRANSLATIONS))
         gold = list(open_links(SAMPLE_LINKS, sentences=len(pairs)))

@@ -7,7 +7,7 @@ from typing import Any
 import xarray
 
 from headlight.model import Model
-from headlight.papers.kobayashi2020.settings import Kobayashi2020Settings
+from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_name
 from headlight.papers.translations import AlignedPairs
@@ -89,7 +89,7 @@ def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> 
     return _load(reproduction, name, measures=tuple(LABELS), max_pairs=max_pairs)
 
 
-def load_inputs(reproduction: Reproduction[Kobayashi2020Settings], method: InputMethod) -> Rate:
+def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Rate:
     """The error rate of a measure of the input.
 
     Of gradients as Ding et al. link: each piece of the target to one of the source, words by all
@@ -109,16 +109,14 @@ def load_inputs(reproduction: Reproduction[Kobayashi2020Settings], method: Input
     return Rate.of(found.sel(input_measure=method.measure), "input_")
 
 
-def max_gradients(reproduction: Reproduction[Kobayashi2020Settings]) -> int | None:
+def max_gradients(reproduction: Reproduction[Settings]) -> int | None:
     """The translations of which gradients are taken; None for all."""
     most = reproduction.settings.max_gradients
     every = len(aligned_of(reproduction).pairs)
     return most if most < every else None
 
 
-def _load(
-    reproduction: Reproduction[Kobayashi2020Settings], name: str, **settings: Any
-) -> xarray.Dataset:
+def _load(reproduction: Reproduction[Settings], name: str, **settings: Any) -> xarray.Dataset:
     sources = reproduction.sources
     return reproduction.run(
         "alignment",
