@@ -18,9 +18,8 @@ from headlight.corpora import TaggedSentence
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import RELEASED
-from headlight.papers.settings import ReproductionSettings
-from headlight.papers.yang2020 import LAMBDAS
 from headlight.papers.yang2020.jobs import Job, TaggerTrainer
+from headlight.papers.yang2020.settings import Settings as Yang2020Settings
 from headlight.papers.yang2020.tagging_data import prepare_data
 from headlight.run.processes import usable_cores
 from headlight.training import run_all
@@ -231,8 +230,8 @@ def faithfulness_rows(model: CapturedModel) -> list[Row]:
 
 def main() -> list[Row]:
     """The rows of the table."""
-    settings = ReproductionSettings()
-    weights = LAMBDAS[:MODELS]
+    settings = Yang2020Settings()
+    weights = settings.lambdas[:MODELS]
     with tempfile.TemporaryDirectory() as folder:
         trainer = TaggerTrainer(
             prepare_data(corpus(), None),
@@ -241,7 +240,7 @@ def main() -> list[Row]:
         )
         run_all(trainer, [Job("base", 0)], 1, lambda job: None)
         one, two = (seconds(trainer, weights, processes) for processes in (1, 2))
-    epochs = settings.repeats * settings.epochs * (1 + len(LAMBDAS))
+    epochs = settings.repeats * settings.epochs * (1 + len(settings.lambdas))
     default = epochs * two / (EPOCHS * MODELS) / 60
     model = classifier()
     return [
@@ -264,7 +263,7 @@ def main() -> list[Row]:
             "the default sweep in two processes",
             f"{default:.0f} min",
             "≤ 25 min",
-            f"{len(LAMBDAS)} λ and a base × {settings.repeats} seeds × {settings.epochs} epochs, "
-            "from the rows above",
+            f"{len(settings.lambdas)} λ and a base × {settings.repeats} seeds × {settings.epochs} "
+            "epochs, from the rows above",
         ),
     ]

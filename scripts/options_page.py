@@ -19,7 +19,7 @@ from headlight.cli import app
 from headlight.cli.options import MODEL, RUN
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
-TABLE = re.compile(r"(<!-- options: ([a-z- ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- options: ([a-z0-9- ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SPECIAL = ("out", "help")
 """Options whose default, or whose meaning, is said in words."""
 
@@ -46,8 +46,14 @@ def options(name: str) -> list[Any]:
         return [each for each in every if each.rich_help_panel == MODEL]
     if name == "texts":
         return [each for each in every if each.name in TextSettings.hints()]
-    own = [each for each in COMMANDS[name].params if is_option(each)]
+    own = [each for each in command_of(name).params if is_option(each)]
     return [each for each in own if each.name not in shared(name)]
+
+
+def command_of(name: str) -> Any:
+    """The command of that name, such as ``reproduce clark2019``."""
+    first, _, second = name.partition(" ")
+    return COMMANDS[first].commands[second] if second else COMMANDS[first]
 
 
 def shared(name: str) -> set[str]:

@@ -22,7 +22,6 @@ from headlight.papers import find_paper
 from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.reproduce import reproduce
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 
@@ -41,6 +40,7 @@ DRAWN = {
     "wiegreffe2019": ("figure-3", "figure-5"),
 }
 """Exhibits whose pictures are shown: told best by a picture, and without the text of a corpus."""
+NAMED = "Heads have the paper's name in brackets; it counts from 1, and so do layers."
 LARGEST = 100_000
 """Characters of a picture that is still small."""
 
@@ -58,8 +58,8 @@ def main() -> None:
         else:
             missing.append(spec)
 
-    sources = Sources.found_in(arguments.data)
-    settings = paper.resolve(ReproductionSettings())
+    sources = Sources.found_in(arguments.data, reads=paper.settings.reads)
+    settings = paper.settings()
     with reproduction_folder(arguments.out, resume=True).opened():
         reproduction = paper.open(
             None,
@@ -100,7 +100,11 @@ def _page(
         if paper.loads_model
         else ("", "")
     )
-    heads = " Heads are named as in the paper, layer and head from 1." if paper.loads_model else ""
+    heads = (
+        " Heads have the paper's name in brackets; it counts from 1, and so do layers."
+        if paper.loads_model
+        else ""
+    )
     yield f"# {title}{on}\n"
     yield (
         f"Written by `make reproduction PAPER={name} DATA=folder{make}`, which is "

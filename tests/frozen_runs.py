@@ -148,8 +148,8 @@ PAPER_RUNS = {
     ),
     "brunner2020": PaperRun(
         "brunner2020", "texts", "long",
-        ("--measures", "weight", "--max-length", 32, "--max-examples", 4, "--max-pairs", 12,
-         "--directions", 2, "--exact-pairs", 1, "--folds", 1, "--solver", "ridge"),
+        ("--max-length", 32, "--max-examples", 4, "--max-pairs", 12, "--directions", 2,
+         "--exact-pairs", 1, "--folds", 1, "--solver", "ridge"),
     ),
     "yang2020": PaperRun(
         "yang2020", "tagged", None,

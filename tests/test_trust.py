@@ -11,7 +11,7 @@ from headlight.catalogue import studies
 from headlight.cli import app
 from headlight.cli.setting_options import options_of
 from headlight.errors import UsageError
-from headlight.papers.settings import ReproductionSettings
+from headlight.papers import NAMES, find_settings
 from headlight.papers.sources import Sources
 from headlight.sessions import join_run
 from studies.command import Command
@@ -96,9 +96,10 @@ def test_of_every_option_it_is_decided_whether_a_file_may_set_it():
     from headlight.cli.config_file import ON_THE_COMMAND_LINE
 
     commands = get_command(app).commands
+    commands = {**commands, **commands["reproduce"].commands}
     of_settings = {
         **{name.replace("_", "-"): (study.settings,) for name, study in studies().items()},
-        "reproduce": (Sources, ReproductionSettings),
+        **{name: (Sources, find_settings(name)) for name in NAMES},
     }
     with_files = {
         name for name, each in commands.items() if any(one.name == "config" for one in each.params)

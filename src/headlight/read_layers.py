@@ -6,14 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headlight.capture import AttentionSite, LayerRecord
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.capture.one_text import capture_one
+from headlight.encode import Encoded, encode_one
 from headlight.errors import UsageError
-from headlight.measures import Scores
+from headlight.measures import Scores, word_score
 from headlight.measures.vectors import Vectors
+from headlight.pool import Words
 from headlight.vocabulary import Kind, Measure, ValueBias, measure_table
 
 Measured = dict[str, NDArray[np.float32]]
@@ -57,6 +60,60 @@ def _chosen(what: str, asked: Sequence[int] | None, there: int) -> list[int]:
         which = f"there is no {what} {wrong[0]}" if wrong else f"no {what} is asked for"
         raise UsageError(f"{which}; choose from 0 to {there - 1}, or leave them out for all.")
     return chosen
+
+
+def layer_maps(
+    model: CapturedModel,
+    texts: tuple[str, str],
+    site: AttentionSite,
+    measures: Sequence[str],
+    value_bias: ValueBias = "include",
+) -> list[Float64[np.ndarray, "head query key"]]:
+    """Measures of one layer on two texts, in the precision in which they are computed.
+
+    A reading keeps them as float32.
+
+    Args:
+        model: the part of it that reads the texts.
+        texts: what it reads.
+        site: the layer.
+        measures: of single heads.
+        value_bias: whether T of effective attention has the value bias in it.
+    """
+    tokenizer = model.require_tokenizer("texts are read")
+    example = encode_one(tokenizer, *texts, max_length=model.longest)
+
+    def visit(record: LayerRecord) -> list[NDArray[np.float64]]:
+        scores = Scores(record, value_bias)
+        return [scores.of(name)[0].double().cpu().numpy() for name in measures]
+
+    (found,) = capture_one(model, example, [site], visit)
+    return found
+
+
+def word_map(
+    model: CapturedModel, example: Encoded, site: AttentionSite, head: int, measure: str
+) -> Float64[np.ndarray, "query key"]:
+    """A measure of one head between the words of an example, special tokens first and last.
+
+    A model that sets no special token on a side has zeros there.
+
+    Args:
+        model: the part of it that reads the example.
+        example: of words that are known.
+        site: where the head is.
+        head: by number, from 0.
+        measure: of single heads.
+    """
+    words = Words.of(torch.tensor([example.words]), special=True)
+
+    def visit(record: LayerRecord) -> NDArray[np.float64]:
+        score = word_score(Scores(record), measure, words)[0, head]
+        return np.asarray(score.double().cpu())
+
+    (found,) = capture_one(model, example, [site], visit)
+    before, after = int(example.words[0] != -1), int(example.words[-1] != -1)
+    return np.pad(found, ((before, after),) * 2)
 
 
 class ReadLayers:

@@ -34,6 +34,9 @@ NormPooling = Literal["norms", "vectors"]
 QueryPooling = Literal["mean", "first", "max"]
 """How the pieces of the attending word are joined."""
 
+RANKS_WITHOUT_FILE = ("corpus", "ids")
+"""Frequency ranks that are in no file: counted in the corpus, or the order of the vocabulary."""
+
 Embeddings = Literal["sum", "output"]
 """What an input token is: the sum of its embeddings, or what the first block is given."""
 
@@ -253,8 +256,7 @@ MEASURES = tuple(row.name for row in _TABLE.values() if row.default)
 def head_name(layer: int, head: int) -> str:
     """The name of a head, both numbers counted from 0: ``L4H7``.
 
-    Papers count from 1 and write ``5-8`` (`headlight.papers.naming`): a name says by itself which
-    of the two it is.
+    Papers count from 1 and write ``5-8``, which their exhibits add in brackets.
     """
     return f"L{layer}H{head}"
 

@@ -20,9 +20,17 @@ NUMBER = re.compile(r"(?<![\w.])[-−+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?|nan")
 
 
 def of_head(name: str) -> Where:
-    """The layer and the head that a paper calls 8-10."""
-    layer, head = str(name).split("-")
-    return {"layer": int(layer) - 1, "head": int(head) - 1}
+    """The layer and the head that are called ``L7H9 (8-10)``."""
+    found = re.fullmatch(r"L(\d+)H(\d+) \((\d+)-(\d+)\)", name)
+    assert found, name
+    layer, head, *printed = map(int, found.groups())
+    assert printed == [layer + 1, head + 1]
+    return {"layer": layer, "head": head}
+
+
+def head_called(layer: float, head: float) -> str:
+    """The name of a head, and the paper's in brackets."""
+    return f"L{layer:.0f}H{head:.0f} ({layer + 1:.0f}-{head + 1:.0f})"
 
 
 def itself(dimension: str) -> Callable[[Any], Where]:

@@ -18,7 +18,17 @@ from headlight.findings.dependency import best_heads
 from headlight.links import open_links
 from headlight.word_alignment.aligner import Aligner
 from headlight.word_alignment.settings import AlignerSettings
-from papers.exhibit_cells import SHOWN, Cells, Results, Told, itself, mean_and_half, named
+from papers.exhibit_cells import (
+    SHOWN,
+    Cells,
+    Results,
+    Told,
+    head_called,
+    itself,
+    mean_and_half,
+    named,
+    of_head,
+)  # fmt: skip
 
 Frame = pandas.DataFrame
 percent = partial(Cells, times=100)
@@ -56,9 +66,9 @@ def _examples(found: xarray.Dataset, frame: Frame) -> list[float]:
 
 
 def _name(values: xarray.DataArray | xarray.Dataset, place: Mapping[Any, Any]) -> str:
-    """The paper's name of a head."""
+    """The name of a head."""
     cell = values.isel(place)
-    return f"{int(cell['layer']) + 1}-{int(cell['head']) + 1}"
+    return head_called(int(cell["layer"]), int(cell["head"]))
 
 
 def _best(found: xarray.Dataset, measure: str) -> Frame:
@@ -99,7 +109,7 @@ def _direction(found: xarray.Dataset, frame: Frame) -> list[str]:
     accuracy = found["accuracy"].sel(measure="weight")
     said = []
     for relation, name, cell in frame[["relation", "head", "who attends"]].values.tolist():
-        layer, head = (int(part) - 1 for part in name.split("-"))
+        layer, head = of_head(name).values()
         of = accuracy.sel(relation=relation, layer=layer, head=head)
         best = of["direction"].values[(of == of.max()).values]
         arrows = {"dependent": "dependent → head", "head": "head → dependent"}
@@ -130,7 +140,7 @@ def _system_names(found: xarray.Dataset, frame: Frame) -> list[str]:
     return [
         str(name)
         if pandas.isna(row["layer"])
-        else f"head {row['layer'] + 1}-{row['head'] + 1} by {name}"
+        else f"head {head_called(row['layer'], row['head'])} by {name}"
         + ("" if row["direction"] == "mention" else ", antecedent attends")
         for name, row in table.iterrows()
     ]
@@ -198,11 +208,11 @@ CLARK: dict[str, Told] = {
                 np.repeat(found["measure"].values, found.sizes["first"])
             ),
             "head": lambda found, frame: [
-                f"{int(layer) + 1}-{int(head) + 1}"
+                head_called(int(layer), int(head))
                 for _ in found["measure"].values
                 for layer, head in zip(found["layer"].values, found["head"].values, strict=True)
             ],
-            "layer": lambda found, frame: [int(name.split("-")[0]) for name in frame["head"]],
+            "layer": lambda found, frame: [of_head(name)["layer"] + 1 for name in frame["head"]],
             "behaviour": SHOWN,
             "x": _map("x"), "y": _map("y"),
         },
@@ -323,7 +333,7 @@ def _no_op(found: xarray.Dataset, frame: Frame) -> Frame:
         w, n = float(weight[layer, head]), float(norm[layer, head])
         rows.append(
             {
-                "head": f"{layer + 1}-{head + 1}", "weight_share": w, "norm_share": n,
+                "head": head_called(layer, head), "weight_share": w, "norm_share": n,
                 "ratio": w / n, "lost": w - n, "target": labels[str(largest[layer, head])],
                 "no_op": "yes" if w >= 0.5 and w / n >= 2 else "no",
             }

@@ -15,8 +15,8 @@ from headlight.papers.brunner2020.attention.results import (
     passage,
     value_bias,
 )
+from headlight.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight.papers.reproduction import Reproduction, open_reproduction
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from papers.material import folder_of_data, saved_model
 
@@ -25,9 +25,7 @@ from papers.material import folder_of_data, saved_model
 def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     folder = tmp_path_factory.mktemp("brunner2020")
     data = folder_of_data(folder / "data")
-    settings = ReproductionSettings(
-        measures=("weight", "effective"), max_length=40, max_examples=24
-    )
+    settings = Brunner2020Settings(max_length=40, max_examples=24)
     made = open_reproduction(
         saved_model(folder / "model"), Sources.found_in(data), settings, folder / "out"
     )

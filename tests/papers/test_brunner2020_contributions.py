@@ -5,7 +5,7 @@ import pandas
 import pytest
 import xarray
 
-from headlight.capture import load_model
+from headlight.model import load
 from headlight.papers.brunner2020.contribution.neighbours import figure_4, figure_18
 from headlight.papers.brunner2020.contribution.own import figure_3
 from headlight.papers.brunner2020.contribution.results import (
@@ -18,9 +18,9 @@ from headlight.papers.brunner2020.contribution.tags import figure_26, ordered_gr
 from headlight.papers.brunner2020.contribution.tracked import figure_19, tracked_places
 from headlight.papers.brunner2020.pair_sets import find_pair_set
 from headlight.papers.brunner2020.published import TRACKED_WORDS
+from headlight.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.reading import read
 from papers.material import TREES, conllu, saved_model
@@ -42,9 +42,9 @@ def reproduction(tmp_path_factory) -> Reproduction:
     mrpc.write_text("\n".join(rows) + "\n")
     treebank = folder / "dev.conllu"
     treebank.write_text(conllu(TREES * 3))
-    model = load_model(saved_model(folder / "model", head=False))
+    model = load(saved_model(folder / "model", head=False))
     sources = Sources(pairs=(str(mrpc),), dependency=(str(treebank),))
-    settings = ReproductionSettings(directions=4, exact_pairs=2, max_pairs=5, max_sentences=9)
+    settings = Brunner2020Settings(directions=4, exact_pairs=2, max_pairs=5, max_sentences=9)
     return Reproduction(model, None, sources, settings, folder, progress=False)
 
 

@@ -6,16 +6,16 @@ import pytest
 import xarray
 
 from headlight.errors import ModelError, UnknownNameError, UsageError
-from headlight.papers.brunner2020 import PAPER
 from headlight.papers.brunner2020.identity.results import (
     EPOCHS,
     load_across_layers,
     load_same_layer,
 )
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set, pair_sets
+from headlight.papers.brunner2020.paper import PAPER
+from headlight.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.reproduction import Reproduction, open_reproduction
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
 from headlight.studies.token_identity.study import run as identify
@@ -34,7 +34,7 @@ def model(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def reproduction(data, model, tmp_path) -> Reproduction:
-    settings = ReproductionSettings(measures=("weight",), max_length=16, max_pairs=10)
+    settings = Brunner2020Settings(max_length=16, max_pairs=10)
     return open_reproduction(model, Sources.found_in(data), settings, tmp_path, compared=model)
 
 
@@ -69,7 +69,7 @@ def test_the_first_pairs_are_read_again_and_again(reproduction):
     assert [example.name for example in examples] == names
     more = PairSet("mrpc", pairs.source, 1000, 16)
     assert len(list(more.examples(tokenizer))) == PAIRS
-    assert more.state != pairs.state
+    assert more.reads != pairs.reads
     assert all(len(example.ids) <= 16 for example in examples)
     assert examples.counts.truncated == 10
     assert {max(example.segments) for example in examples} == {1}
@@ -87,9 +87,9 @@ def test_what_needs_pairs_or_a_second_model_says_so(reproduction):
     specs = {spec.name: spec for spec in PAPER.exhibits}
     assert specs["figure-13"].missing(reproduction) is None
     assert specs["figure-38"].missing(reproduction) is None
-    assert specs["figure-39"].missing(reproduction) == NEEDS["mnli"]
+    assert specs["figure-39"].missing(reproduction) == NEEDS["mnli"].missing
     reproduction.compared = None
-    assert specs["figure-13"].missing(reproduction) == NEEDS["compared"]
+    assert specs["figure-13"].missing(reproduction) == NEEDS["compared"].missing
     reproduction.sources = Sources()
     assert "--pairs" in str(specs["figure-13"].missing(reproduction))
     with pytest.raises(UsageError, match="--pairs"):
@@ -97,7 +97,7 @@ def test_what_needs_pairs_or_a_second_model_says_so(reproduction):
 
 
 def test_a_second_model_has_the_vocabulary_of_the_first(model, tmp_path):
-    settings, folder = ReproductionSettings(measures=("weight",)), tmp_path / "other"
+    settings, folder = Brunner2020Settings(), tmp_path / "other"
     saved_model(folder, head=False)
     assert (
         open_reproduction(model, Sources(), settings, tmp_path, compared=folder).compared

@@ -78,7 +78,7 @@ def test_all_measures_are_asked(out):
     assert set(probes["measure"].dropna()) == {"weight", "norm", "effective"}
     heads = pandas.read_csv(out / "figure-6.csv")
     assert set(heads["measure"]) == {"weight", "norm", "effective", "gradient"}
-    assert set(heads["head"]) == {"1-1", "1-2", "2-1", "2-2"}
+    assert set(heads["head"]) == {"L0H0 (1-1)", "L0H1 (1-2)", "L1H0 (2-1)", "L1H1 (2-2)"}
 
 
 @pytest.mark.slow

@@ -7,12 +7,11 @@ import torch
 import xarray
 
 from deaths import needs_fork, random_kills
-from headlight.capture import load_model
+from headlight.model import load as load_model
 from headlight.papers import find_paper
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.result import load
 from papers.material import folder_of_data, saved_model
@@ -31,7 +30,7 @@ def test_killed_at_any_moment_and_resumed_it_gives_the_same_bits(
     model = load_model(saved_model(tmp_path / "model", head=False))
     sources = Sources(text=str(folder_of_data(tmp_path / "data") / "text"))
     paper = find_paper("kobayashi2020")
-    settings = paper.resolve(ReproductionSettings(max_examples=3, max_length=24))
+    settings = paper.settings(max_examples=3, max_length=24)
 
     def run(out: Path) -> None:
         with reproduction_folder(out, resume=True).opened():

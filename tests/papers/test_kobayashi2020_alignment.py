@@ -22,8 +22,8 @@ from headlight.papers.kobayashi2020.alignment.aligners import (
 )
 from headlight.papers.kobayashi2020.alignment.heads import highest_head, highest_layer, spearman
 from headlight.papers.kobayashi2020.alignment.results import SMOOTHGRADS, Rate
+from headlight.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight.papers.reproduction import Reproduction, open_reproduction
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.studies.alignment import study as alignment
 from headlight.studies.alignment.settings import AlignmentSettings
@@ -51,7 +51,7 @@ def out(material: Material) -> Path:
 
 def opened(folder: Path, data: Path, **settings: int | str) -> Reproduction:
     """One with the embedded translator."""
-    asked = ReproductionSettings(**settings)  # type: ignore[arg-type]
+    asked = Kobayashi2020Settings(**settings)  # type: ignore[arg-type]
     return open_reproduction(None, Sources.found_in(data), asked, folder, translates=True)
 
 
@@ -144,7 +144,7 @@ def test_without_translations_the_sample_is_drawn_by_the_embedded_translator(
 
 def test_the_translator_is_the_model_itself_or_one_that_is_named(tmp_path, translator):
     def found(model: Path | None, **more: object) -> Reproduction:
-        settings = ReproductionSettings(measures=("norm",))
+        settings = Kobayashi2020Settings()
         return open_reproduction(model, Sources(), settings, tmp_path, **more)
 
     own = found(translator, translates=True).translator
@@ -278,7 +278,7 @@ def test_the_layer_and_the_heads_of_the_highest_norm():
     falling = planted([0.4, 0.3, 0.2], [0.5, 0.5, 0.5])
     assert claims.norm_finds_layer(falling).holds
     head, rate = highest_head(falling, "input")
-    assert (head, str(rate)) == ("3-2", "20.0 (19.0–21.0)")
+    assert (head, str(rate)) == ("L2H1 (3-2)", "20.0 (19.0–21.0)")
     assert spearman(falling, "input") < -0.8
     assert not claims.norms_of_heads(falling).holds, "nothing speaks of AWO"
     rising = falling.copy(deep=True)

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from headlight.corpora import WordVectors
 from headlight.errors import CorpusError, UsageError
+from headlight.papers.jain2019.settings import Settings as Jain2019Settings
 from headlight.papers.labelled_sets import (
     PARTS,
     SHARE,
@@ -25,7 +26,6 @@ from headlight.papers.labelled_sets import (
     words_of,
 )
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from headlight.papers.text_classifiers.data import (
     BATCH,
@@ -306,7 +306,7 @@ def test_the_settings_of_a_reproduction_are_heeded(tmp_path):
     source = table(tmp_path / "films.tsv", mixed(60))
     (tmp_path / "glove.txt").write_text("film 1.0 2.0\n")
     sources = Sources(labelled=(source,), word_vectors=str(tmp_path / "glove.txt"))
-    chosen = ReproductionSettings(max_texts=20, max_words=7)
+    chosen = Jain2019Settings(max_texts=20, max_words=7)
     reproduction = Reproduction(None, None, sources, chosen, tmp_path / "out")
     data = open_data(reproduction, source)
     assert data.count("train") == 20

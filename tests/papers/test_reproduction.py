@@ -1,5 +1,6 @@
 """Results of a reproduction are made once, kept, and made again only when something differs."""
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,25 +10,32 @@ import pytest
 import xarray
 
 from headlight import files
-from headlight.capture import load_model
 from headlight.errors import RunError, UnknownNameError, UsageError
+from headlight.model import Model, load
+from headlight.papers import NAMES, find_paper, find_settings
 from headlight.papers.brunner2020.contribution.results import load_contributions
 from headlight.papers.brunner2020.identity.results import load_same_layer
 from headlight.papers.brunner2020.pair_sets import find_pair_set
+from headlight.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight.papers.clark2019.results import load_survey
+from headlight.papers.clark2019.settings import MEASURES, Settings as Clark2019Settings
 from headlight.papers.exhibit import Content, ExhibitSpec, Paper, exhibit
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.kobayashi2020.results import load_norms
+from headlight.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.settings import MEASURES, ReproductionSettings
-from headlight.papers.sources import Sources
+from headlight.papers.sources import SOURCES, Sources
 from papers.material import folder_of_data, saved_model
-from studies.models import model
+from studies.models import tokenizer, transformer
+
+
+def model(family: str) -> Model:
+    return load(transformer(family), tokenizer(family))
 
 
 def reproduction(folder: Path) -> Reproduction:
-    return Reproduction(model("bert"), None, Sources(), ReproductionSettings(), folder)
+    return Reproduction(model("bert"), None, Sources(), Clark2019Settings(), folder)
 
 
 @exhibit("table-1", "Heads as parsers", "A paper, Table 1", needs=("dependency",))
@@ -100,17 +108,24 @@ def test_what_was_half_done_is_removed_once_the_result_is_kept(tmp_path: Path) -
 
 
 LOADERS = {
-    "survey": load_survey,
-    "norms": load_norms,
-    "contributions": lambda each: load_contributions(each, find_pair_set(each)),
-    "token_identity": lambda each: load_same_layer(each, find_pair_set(each), "linear"),
+    "survey": (Clark2019Settings, load_survey),
+    "norms": (Kobayashi2020Settings, load_norms),
+    "contributions": (
+        Brunner2020Settings,
+        lambda each: load_contributions(each, find_pair_set(each)),
+    ),
+    "token_identity": (
+        Brunner2020Settings,
+        lambda each: load_same_layer(each, find_pair_set(each), "linear"),
+    ),
 }
 
 
-FEW = ReproductionSettings(
-    max_examples=2, max_length=24, max_pairs=12, directions=2, exact_pairs=1, folds=1,
-    solver="ridge",
-)  # fmt: skip
+FEW = {
+    "max_examples": 2, "max_length": 24, "max_pairs": 12, "directions": 2, "exact_pairs": 1,
+    "folds": 1, "solver": "ridge",
+}  # fmt: skip
+"""Each paper takes those that it has."""
 
 
 @dataclass(frozen=True)
@@ -121,11 +136,11 @@ class Kept:
     data: Path
     folder: Path
 
-    def load_all(self, settings: ReproductionSettings, folder: Path) -> None:
-        sources = Sources.found_in(self.data)
-        made = Reproduction(load_model(self.model), None, sources, settings, folder, progress=False)
-        for load in LOADERS.values():
-            load(made)
+    def load_all(self, chosen: dict[str, object], folder: Path) -> None:
+        sources, model = Sources.found_in(self.data), load(self.model)
+        for kind, result in LOADERS.values():
+            settings = kind(**{name: chosen[name] for name in kind.hints() if name in chosen})
+            result(Reproduction(model, None, sources, settings, folder, progress=False))
 
 
 @pytest.fixture(scope="module")
@@ -168,20 +183,20 @@ def test_a_changed_setting_makes_anew_what_depends_on_it_alone(
 
     monkeypatch.setattr(Reproduction, "keep", counted)
     folder = shutil.copytree(kept.folder, tmp_path / "kept")
-    kept.load_all(FEW.replace(**changes), folder)
+    kept.load_all(FEW | changes, folder)
     assert set(asked) == anew
 
 
 def test_unknown_measures_and_exhibits_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="weight"):
-        ReproductionSettings(measures=("wieght",))
+        Clark2019Settings(measures=("wieght",))
     with pytest.raises(UnknownNameError, match="gradient"):
-        ReproductionSettings(measures=("attribution",))
+        Clark2019Settings(measures=("attribution",))
     with pytest.raises(UsageError, match="no measure"):
-        ReproductionSettings(measures=())
+        Clark2019Settings(measures=())
     with pytest.raises(UsageError, match="folds must be at least 1"):
-        ReproductionSettings(folds=0)
-    paper = Paper("clark2019", "", "", (table_1,))
+        Brunner2020Settings(folds=0)
+    paper = Paper("clark2019", Clark2019Settings, "", (table_1,))
     assert paper.select(["table-1"]) == paper.select(None) == [table_1]
     with pytest.raises(UnknownNameError, match="table-1"):
         paper.select(["table-l"])
@@ -190,17 +205,57 @@ def test_unknown_measures_and_exhibits_are_refused() -> None:
 
 
 def test_settings_are_explained_where_they_are_declared() -> None:
-    assert all(ReproductionSettings.explanations().values())
+    for name in NAMES:
+        assert all(find_settings(name).explanations().values())
     assert all(Sources.explanations().values())
-    assert ReproductionSettings().measures == MEASURES
+    assert Clark2019Settings().measures == MEASURES
 
 
 def test_a_paper_sets_segment_ids_unless_somebody_else_does() -> None:
-    paper = Paper("clark2019", "", "", (), defaults={"segment_ids": "zeros"})
-    assert paper.resolve(ReproductionSettings()).segment_ids == "zeros"
-    assert paper.resolve(ReproductionSettings(segment_ids="pair")).segment_ids == "pair"
-    with pytest.raises(UsageError, match="leave out --kind"):
-        paper.resolve(ReproductionSettings(kind="cross"))
+    assert Clark2019Settings().segment_ids == "zeros"
+    assert Clark2019Settings(segment_ids="pair").segment_ids == "pair"
+    assert Brunner2020Settings().segment_ids == "pair"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_paper_takes_what_it_reads_and_no_more(headlight, name: str) -> None:
+    """Every option is one of its settings, its sources or its models; help has no other."""
+    taken = find_settings(name)
+    assert {*taken.reads} <= {*Sources.hints()}
+    needed = {need for spec in find_paper(name).exhibits for need in spec.needs}
+    rows = SOURCES
+    assert all(
+        any(need in rows[source].needed_by for source in taken.reads)
+        for need in needed & {use for row in rows.values() for use in row.needed_by}
+    )
+    code, said, _ = headlight("reproduce", name, "--help")
+    assert code == 0
+    options = set(re.findall(r"--([a-z-]+)", said)) - {"no-trust-remote-code"}
+    for other in {*Sources.hints()} - {*taken.reads}:
+        assert other.replace("_", "-") not in options
+    for each in (*taken.reads, *taken.hints(), *taken.models):
+        assert each.replace("_", "-") in options
+
+
+def test_an_option_of_another_paper_is_refused(headlight) -> None:
+    said = headlight.refused("reproduce", "brunner2020", "--max-words", "3", code=2)
+    assert "brunner2020 does not take --max-words, an option of jain2019, wiegreffe2019" in said
+
+
+def test_without_a_paper_the_papers_are_listed_in_lines_of_their_own(headlight) -> None:
+    code, said, _ = headlight("reproduce", "--list")
+    assert code == 0
+    assert [line.split()[0] for line in said.splitlines()] == [*NAMES]
+    refusal = headlight.refused("reproduce", "--only", "table-1", code=2)
+    assert all(name in refusal for name in NAMES)
+    assert "\\n" not in refusal
+    assert "'nope'" in headlight.refused("reproduce", "nope", code=2)
+
+
+def test_options_may_stand_before_the_paper(headlight) -> None:
+    code, said, _ = headlight("reproduce", "--out", "jain2019", "--list", "clark2019")
+    assert code == 0
+    assert "Heads as parsers" in said
 
 
 def test_an_exhibit_says_its_name_once_and_what_it_lacks(tmp_path: Path) -> None:
@@ -245,7 +300,7 @@ def paper_of_two(second: Callable[[], Content]) -> Paper:
 
     first = ExhibitSpec("table-1", "The first", "A paper, Table 1", make)
     other = ExhibitSpec("table-2", "The second", "A paper, Table 2", lambda *_: second())
-    return Paper("ours", "A paper", "", (first, other))
+    return Paper("ours", Clark2019Settings, "", (first, other))
 
 
 def test_the_page_is_there_from_the_first_exhibit_on(tmp_path: Path) -> None:

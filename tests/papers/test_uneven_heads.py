@@ -6,15 +6,14 @@ from pathlib import Path
 import pandas
 import pytest
 
-from headlight.capture import CapturedModel, load_model
+from headlight.model import Model, load
 from headlight.papers import find_paper
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.sources import Sources
 from papers.material import saved_model
 
-HEADS = {"1-1", "1-2", "2-1"}
-"""Those that there are, as papers name them."""
+HEADS = {"L0H0 (1-1)", "L0H1 (1-2)", "L1H0 (2-1)"}
+"""Those that there are, with the papers' names."""
 EXHIBITS = {
     "kobayashi2020": [each.name for each in find_paper("kobayashi2020").exhibits if not each.needs],
     "clark2019": ["figure-1", "section-3-1", "figure-6", "table-1"],
@@ -23,9 +22,9 @@ EXHIBITS = {
 
 
 @pytest.fixture(scope="module")
-def uneven(tmp_path_factory) -> CapturedModel:
+def uneven(tmp_path_factory) -> Model:
     """Two layers; the second has one head of twice the size."""
-    made = load_model(saved_model(tmp_path_factory.mktemp("models") / "tiny"))
+    made = load(saved_model(tmp_path_factory.mktemp("models") / "tiny"))
     attention = made.transformer.base_model.encoder.layer[1].attention.self
     attention.num_attention_heads, attention.attention_head_size = 1, 16
     attention.scaling = 16**-0.5
@@ -37,18 +36,18 @@ def uneven(tmp_path_factory) -> CapturedModel:
 def test_names_are_those_of_heads_that_there_are(name, uneven, data: Path, tmp_path: Path):
     paper = find_paper(name)
     treebank = str(data / "ud_ours" / "ours-dev.conllu")
-    settings = ReproductionSettings(max_length=40, max_examples=4, measures=("weight", "norm"))
+    few = {"measures": ("weight", "norm")} if name == "clark2019" else {}
     made = Reproduction(
         uneven,
         None,
         Sources(text=str(data / "text"), dependency=(treebank,)),
-        paper.resolve(settings),
+        paper.settings(max_length=40, max_examples=4, **few),
         tmp_path,
         progress=False,
     )
     for spec in paper.select(EXHIBITS[name]):
         exhibit = spec.create(made)
-        named = set(re.findall(r"(?<!there )\b[Hh]ead (\d+-\d+)", repr(exhibit)))
+        named = set(re.findall(r"(?<!there )\b[Hh]ead (L\d+H\d+ \(\d+-\d+\))", repr(exhibit)))
         for path in tmp_path.glob(f"{spec.name}*.csv"):
             frame = pandas.read_csv(path, dtype=str)
             for column in [each for each in frame.columns if each.split()[-1] == "head"]:

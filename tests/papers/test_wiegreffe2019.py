@@ -7,10 +7,9 @@ import numpy as np
 import pandas
 import pytest
 
-from headlight.papers import find_paper
+from headlight.papers import find_paper, find_settings
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.text_classifiers.jobs import ClassifierTrainer
 from headlight.papers.wiegreffe2019 import claims
 from headlight.papers.wiegreffe2019.results import MODELS
@@ -66,22 +65,22 @@ def test_exhibits_are_listed(headlight):
 
 def test_a_model_is_not_wanted(headlight):
     said = headlight.refused("reproduce", "wiegreffe2019", "--model", "bert", code=2)
-    assert "wiegreffe2019 trains models of its own; leave out --model" in said
+    assert "wiegreffe2019 trains models of its own and does not take --model" in said
 
 
 def test_without_labelled_texts_the_page_says_so(headlight, tmp_path):
     code, _, complained = headlight("reproduce", "wiegreffe2019", "--out", tmp_path / "out")
     assert code == 0
     assert complained.count("left out") == len(EXHIBITS)
-    assert NEEDS["labelled"] in (tmp_path / "out" / "index.html").read_text()
+    assert NEEDS["labelled"].missing in (tmp_path / "out" / "index.html").read_text()
 
 
 def test_defaults_are_the_paper_s_unless_somebody_chooses():
-    paper = find_paper("wiegreffe2019")
-    assert paper.resolve(ReproductionSettings()).predictions == "tvd"
-    assert paper.resolve(ReproductionSettings()).max_texts == 1500
-    assert paper.resolve(ReproductionSettings(lambdas=(0.5,))).lambdas == (0.5,)
-    assert find_paper("yang2020").resolve(ReproductionSettings()).predictions == "labels"
+    settings = find_settings("wiegreffe2019")
+    assert settings().predictions == "tvd"
+    assert settings().max_texts == 1500
+    assert settings(lambdas=(0.5,)).lambdas == (0.5,)
+    assert find_settings("yang2020")().predictions == "labels"
 
 
 @pytest.mark.parametrize("spec", EXHIBITS, ids=lambda spec: spec.name)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import torch
 from jaxtyping import Float
@@ -270,7 +270,7 @@ class CapturedModel:
             tape.run(losses)
         return losses.detach()
 
-    def base(self) -> "CapturedModel":
+    def base(self) -> Self:
         """The same model without its head, as a model of its own that shares the weights.
 
         A model that is not built of a base and a head (T5, say) stays what it is.  Only one of the
@@ -278,7 +278,7 @@ class CapturedModel:
         """
         return self._part(self.transformer.base_model)
 
-    def encoder(self) -> "CapturedModel":
+    def encoder(self) -> Self:
         """The encoder of an encoder-decoder model, as a model of its own."""
         return self._part(self.transformer.get_encoder())
 
@@ -364,10 +364,8 @@ class CapturedModel:
             )
         return int(start)
 
-    def _part(self, network: PreTrainedModel) -> "CapturedModel":
-        return CapturedModel(
-            network, self.tokenizer, self.name, self.revision, self.tokenizer_problem
-        )
+    def _part(self, network: PreTrainedModel) -> Self:
+        return type(self)(network, self.tokenizer, self.name, self.revision, self.tokenizer_problem)
 
     def _accepts(self, argument: str) -> bool:
         return argument in inspect.signature(self.transformer.forward).parameters

@@ -13,7 +13,7 @@ from headlight.cli.alternatives import ALTERNATIVES_EXAMPLES, alternatives
 from headlight.cli.check import CHECK_EXAMPLES, check
 from headlight.cli.printing import say
 from headlight.cli.read import READ_EXAMPLES, read
-from headlight.cli.reproduce import REPRODUCE_EXAMPLES, reproduce
+from headlight.cli.reproduce import REPRODUCE_EXAMPLES, papers_app
 from headlight.cli.serve import SERVE_EXAMPLES, serve
 from headlight.cli.status import MERGE_EXAMPLES, STATUS_EXAMPLES, merge_command, status
 from headlight.cli.study import add_refusal, add_study
@@ -64,7 +64,9 @@ def make_app() -> typer.Typer:
     made.command(epilog=MERGE_EXAMPLES, rich_help_panel=RUNS)(
         merge_command(lambda arguments: made(arguments, standalone_mode=False))
     )
-    made.command(epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS)(reproduce)
+    made.add_typer(
+        papers_app(), name="reproduce", epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS
+    )
     return made
 
 

@@ -1,10 +1,12 @@
-"""The command `reproduce`."""
+"""The commands `reproduce PAPER`, one for each paper, with the options that it takes."""
 
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from headlight.cli.arguments import command_line, names
 from headlight.cli.config_file import ConfigFile
@@ -12,10 +14,11 @@ from headlight.cli.notes import unknown_tokens
 from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
-from headlight.papers import PaperName, find_paper
+from headlight.errors import UsageError
+from headlight.papers import NAMES, find_paper, find_settings
 from headlight.papers.folder import reproduction_folder
-from headlight.papers.settings import ReproductionSettings
-from headlight.papers.sources import Sources
+from headlight.papers.settings import PaperSettings
+from headlight.papers.sources import Sources, titled_sources
 from headlight.papers.translations import languages_of
 
 if TYPE_CHECKING:
@@ -25,131 +28,222 @@ if TYPE_CHECKING:
 REPRODUCE_EXAMPLES = """
 [bold]Examples[/bold]
 
+  headlight reproduce --list                           [dim]the papers[/dim]
+
+  headlight reproduce clark2019 --help                 [dim]the options of one of them[/dim]
+
   headlight reproduce clark2019 --list                 [dim]the exhibits, and what each needs[/dim]
 
   headlight reproduce clark2019 --data corpora/        [dim]embedded model; folders by name[/dim]
-
-  headlight reproduce clark2019 --model bert-base-uncased --dependency ptb.conll
-
-  headlight reproduce clark2019 --only table-1,figure-5 --dependency en_ewt-ud-dev.conllu --resume
-
-  headlight reproduce kobayashi2020 --model bert-base-uncased --text wiki/
-
-  headlight reproduce kobayashi2020 --model Helsinki-NLP/opus-mt-de-en --text wiki/ --kind cross
-
-  headlight reproduce kobayashi2020 --only table-3,figure-7 --translator Helsinki-NLP/opus-mt-de-en
-      --translations test.de --translations-target test.en --gold gold.talp
-
-  headlight reproduce brunner2020 --pairs hf:glue:mrpc:validation --compare ./fine-tuned
-
-  headlight reproduce yang2020 --tagged conll2000/train.txt --word-vectors glove.txt
-
-  headlight reproduce jain2019 --labelled hf:stanfordnlp/sst2 --labelled hf:stanfordnlp/imdb
-
-  headlight reproduce wiegreffe2019 --labelled hf:stanfordnlp/imdb --word-vectors glove.txt
 """
 
+EXAMPLES = {
+    "clark2019": (
+        "--data corpora/",
+        "--model bert-base-uncased --dependency ptb.conll",
+        "--only table-1,figure-5 --dependency en_ewt-ud-dev.conllu --resume",
+    ),
+    "kobayashi2020": (
+        "--model bert-base-uncased --text wiki/",
+        "--model Helsinki-NLP/opus-mt-de-en --text wiki/ --kind cross",
+        "--only table-3,figure-7 --translator Helsinki-NLP/opus-mt-de-en\n"
+        "      --translations test.de --translations-target test.en --gold gold.talp",
+    ),
+    "brunner2020": ("--pairs hf:glue:mrpc:validation --compare ./fine-tuned",),
+    "yang2020": ("--tagged conll2000/train.txt --word-vectors glove.txt",),
+    "jain2019": ("--labelled hf:stanfordnlp/sst2 --labelled hf:stanfordnlp/imdb",),
+    "wiegreffe2019": ("--labelled hf:stanfordnlp/imdb --word-vectors glove.txt",),
+}
 
-@takes_settings(sources=Sources, settings=ReproductionSettings)
-def reproduce(
-    paper: Annotated[PaperName, typer.Argument(help="Which paper.")],
-    config: ConfigFile = None,
-    model: ModelName = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of data, whose folders say by their names what they hold: wikipedia… or "
-            "text… (text), ud_…, treebank… or ptb… (treebanks), …coref…, glove… or word2vec…, "
-            "…mrpc…, …cola…, …mnli… or pairs… (sentence pairs), align… and parallel… "
-            "(translations, with and without links of words), conll2000…, chunk… or tagged… "
-            "(sentences whose words have tags), sst…, imdb…, ag_news…, 20news… or labelled… (texts "
-            "of two classes)."
-        ),
-    ] = None,
-    compare: Annotated[
-        str | None,
-        typer.Option(help="A second model, such as the first one after fine-tuning."),
-    ] = None,
-    translator: Annotated[
-        str | None,
-        typer.Option(
-            help="A translation model, of kobayashi2020. Default: --model if it is one, else the "
-            "embedded translator from German to English."
-        ),
-    ] = None,
-    only: Annotated[
-        str | None, typer.Option(help="Exhibits, such as table-1,figure-3. Default: all.")
-    ] = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="List the exhibits, and make none.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder to write to. Default: headlight-PAPER.", rich_help_panel=RUN),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Use the results that are in --out already.", rich_help_panel=RUN
-        ),
-    ] = False,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Remove the results in --out first.", rich_help_panel=RUN),
-    ] = False,
-    revision: Revision = None,
-    device: Device = "auto",
-    dtype: Precision = "float32",
-    trust_remote_code: Trust = False,
-    tokenizer: TokenizerName = None,
-    *,
-    sources: Sources,
-    settings: ReproductionSettings,
+LOADING = ("revision", "device", "dtype", "trust_remote_code", "tokenizer")
+"""Options of a model that is loaded."""
+
+NO_PAPER = f"no paper is named; name one of {', '.join(NAMES)}."
+
+MODELS_OF_ITS_OWN = "trains models of its own and "
+
+SWITCHES = ("--list", "--resume", "--overwrite", "--trust-remote-code")
+"""Options that take no value."""
+
+
+class PapersGroup(TyperGroup):
+    """The command `reproduce`: options may stand before the paper, and are the paper's."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the paper first."""
+        place = _place_of_paper(args)
+        if place < len(args):
+            find_settings(args[place])
+        elif not {*args} & {"--list", "-h", "--help"}:
+            raise UsageError(NO_PAPER)
+        return super().parse_args(
+            ctx, [*args[place : place + 1], *args[:place], *args[place + 1 :]]
+        )
+
+
+class PaperCommand(TyperCommand):
+    """The command of one paper."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Say whose options those are that it does not take."""
+        own = _flags(self)
+        for flag in (each.partition("=")[0] for each in args):
+            others = [
+                str(each.name)
+                for each in ctx.parent.command.commands.values()
+                if flag.startswith("--") and flag not in own and flag in _flags(each)
+            ]
+            if others:
+                trains = "" if find_settings(str(self.name)).models else MODELS_OF_ITS_OWN
+                raise UsageError(
+                    f"{self.name} {trains}does not take {flag}, an option of {', '.join(others)}; "
+                    "leave it out."
+                )
+        return super().parse_args(ctx, args)
+
+
+def _flags(command: Any) -> set[str]:
+    return {flag for each in command.params for flag in (*each.opts, *each.secondary_opts)}
+
+
+def _place_of_paper(args: Sequence[str]) -> int:
+    """Where the first argument stands that is no option, nor the value of one."""
+    place = 0
+    while place < len(args) and args[place].startswith("-"):
+        has_value = "=" in args[place] or args[place] in (*SWITCHES, "-h", "--help")
+        place += 1 if has_value else 2
+    return place
+
+
+def papers_app() -> typer.Typer:
+    """The command with a command for each paper."""
+    made = typer.Typer(cls=PapersGroup, rich_markup_mode="rich")
+    made.callback(invoke_without_command=True)(_papers)
+    for name in NAMES:
+        epilog = "[bold]Examples[/bold]\n\n" + "\n\n".join(
+            f"  headlight reproduce {name} {example}" for example in ("--list", *EXAMPLES[name])
+        )
+        made.command(name, cls=PaperCommand, epilog=epilog)(_paper_command(name))
+    return made
+
+
+def _papers(
+    listed: Annotated[bool, typer.Option("--list", help="List the papers.")] = False,
 ) -> None:
     """Make the tables and figures of a paper on your model and data, beside the published numbers.
 
     Writes index.html, and every exhibit as SVG, PNG and CSV, into --out.
     """
-    place = out or Path(f"headlight-{paper}")
-    folder = reproduction_folder(place, resume=resume, overwrite=overwrite)
-    if not listed:
-        folder.check_free()
-    found = sources
-    if data is not None:
-        found = sources.or_else(Sources.found_in(data, languages_of(translator or model)))
-    chosen = find_paper(paper)  # which imports torch
-    if listed:
-        _list_exhibits(chosen)
-        return
-    wanted = None if only is None else tuple(names(only))
-    needs = {need for spec in chosen.select(wanted) for need in spec.needs}
-    resolved = chosen.resolve(settings)
+    for name in NAMES if listed else ():
+        say(f"{name:<14} {find_settings(name).title}")
 
-    from headlight.papers.reproduce import reproduce as reproduce_paper
 
-    found.check(needs)
-    with folder.opened():
-        reproduction = chosen.open(
-            model,
-            found,
-            resolved,
-            place,
-            compared=compare,
-            translator=translator,
-            translates="translator" in needs,
-            revision=revision,
-            device=device,
-            dtype=dtype,
-            trust_remote_code=trust_remote_code,
-            tokenizer=tokenizer,
-        )
-        page = reproduce_paper(
-            chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit
-        )
-    notes = (unknown_tokens(result.attrs) for result in reproduction.results.values())
-    for note in dict.fromkeys(chain.from_iterable(notes)):  # many results are of the same text
-        complain(note)
-    say(f"page: {page}")
+def _paper_command(name: str) -> Callable[..., None]:
+    """The command of one paper."""
+    taken = find_settings(name)
+    titled = titled_sources(taken.reads).values()
+    kinds = (f"{', '.join(row.patterns)} ({row.title})" for row in titled if row.folders)
+    unused = {*Sources.hints()} - {*taken.reads} | {"model", "compare", "translator"} - {
+        *taken.models
+    }
+    if not taken.models:
+        unused |= {*LOADING}
+
+    @takes_settings(without=unused, sources=Sources, settings=taken)
+    def command(
+        config: ConfigFile = None,
+        model: ModelName = None,
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="Folder of data, whose folders say by their names what they hold: "
+                f"{'; '.join(kinds)}."
+            ),
+        ] = None,
+        compare: Annotated[
+            str | None,
+            typer.Option(help="A second model, such as the first one after fine-tuning."),
+        ] = None,
+        translator: Annotated[
+            str | None,
+            typer.Option(
+                help="A translation model. Default: --model if it is one, else the embedded "
+                "translator from German to English."
+            ),
+        ] = None,
+        only: Annotated[
+            str | None, typer.Option(help="Exhibits, such as table-1,figure-3. Default: all.")
+        ] = None,
+        listed: Annotated[
+            bool, typer.Option("--list", help="List the exhibits, and make none.")
+        ] = False,
+        out: Annotated[
+            Path,
+            typer.Option(help="Folder to write to.", rich_help_panel=RUN),
+        ] = Path(f"headlight-{name}"),
+        resume: Annotated[
+            bool,
+            typer.Option(
+                "--resume", help="Use the results that are in --out already.", rich_help_panel=RUN
+            ),
+        ] = False,
+        overwrite: Annotated[
+            bool,
+            typer.Option(
+                "--overwrite", help="Remove the results in --out first.", rich_help_panel=RUN
+            ),
+        ] = False,
+        revision: Revision = None,
+        device: Device = "auto",
+        dtype: Precision = "float32",
+        trust_remote_code: Trust = False,
+        tokenizer: TokenizerName = None,
+        *,
+        sources: Sources,
+        settings: PaperSettings,
+    ) -> None:
+        folder = reproduction_folder(out, resume=resume, overwrite=overwrite)
+        if not listed:
+            folder.check_free()
+        found = sources
+        if data is not None:
+            languages = languages_of(translator or model)
+            found = sources.or_else(Sources.found_in(data, languages, taken.reads))
+        chosen = find_paper(name)  # which imports torch
+        if listed:
+            _list_exhibits(chosen)
+            return
+        wanted = None if only is None else tuple(names(only))
+        needs = {need for spec in chosen.select(wanted) for need in spec.needs}
+
+        from headlight.papers.reproduce import reproduce
+
+        found.check(needs)
+        with folder.opened():
+            reproduction = chosen.open(
+                model,
+                found,
+                settings,
+                out,
+                compared=compare,
+                translator=translator,
+                translates="translator" in needs,
+                revision=revision,
+                device=device,
+                dtype=dtype,
+                trust_remote_code=trust_remote_code,
+                tokenizer=tokenizer,
+            )
+            page = reproduce(
+                chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit
+            )
+        notes = (unknown_tokens(result.attrs) for result in reproduction.results.values())
+        for note in dict.fromkeys(chain.from_iterable(notes)):  # many results are of the same text
+            complain(note)
+        say(f"page: {page}")
+
+    command.__doc__ = f"{taken.title}.\n\nWrites index.html, and every exhibit as SVG, PNG and CSV."
+    return command
 
 
 def _tell_exhibit(spec: "ExhibitSpec", exhibit: "Exhibit | None") -> None:

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
@@ -161,6 +161,8 @@ class Options:
 
 
 def takes_settings(
+    *,
+    without: Collection[str] = (),
     **classes: type[Settings],
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command an option for each setting, and the command the settings made of them.
@@ -168,17 +170,21 @@ def takes_settings(
     A parameter whose default is an object of `Options` becomes an option for each of its fields.
 
     Args:
+        without: parameters of the command, and options of settings, that it is not to have.
         classes: of the parameters that the command takes settings by.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        made = {name: list(options_of(each)) for name, each in classes.items()}
+        made = {
+            name: [option for option in options_of(each) if option.name not in without]
+            for name, each in classes.items()
+        }
         every = [option for options in made.values() for option in options]
         plain = inspect.signature(command).parameters.values()
         shared = {
             each.name: list(_of_options(each.default))
             for each in plain
-            if isinstance(each.default, Options)
+            if isinstance(each.default, Options) and each.name not in without
         }
         defaults = {each.name: each.default for each in plain}
 
@@ -195,7 +201,7 @@ def takes_settings(
         own = [
             parameter
             for each in plain
-            if each.name not in classes
+            if each.name not in (*classes, *without)
             for parameter in shared.get(
                 each.name, [each.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
             )

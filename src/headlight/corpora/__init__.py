@@ -7,10 +7,13 @@ streams: no file is ever held in memory as a whole, and a line, a sentence or a 
 not fit is refused.
 """
 
+from headlight.corpora.compression import suffixes
 from headlight.corpora.coreference.coreference_corpus import COREFERENCE_FORMATS, open_coreference
 from headlight.corpora.coreference.documents import CoreferenceDocument, Mention, MentionKind
 from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
-from headlight.corpora.pairs.pair_corpus import open_sentence_pairs, pair_task
+from headlight.corpora.files import is_companion
+from headlight.corpora.hub import PREFIX, HubSource, hub_splits
+from headlight.corpora.pairs.pair_corpus import open_sentence_pairs, pair_task, task_of
 from headlight.corpora.pairs.pair_rows import PAIR_FORMATS
 from headlight.corpora.pairs.sentence_pair import SentencePair
 from headlight.corpora.parallel.parallel_corpus import (
@@ -20,6 +23,7 @@ from headlight.corpora.parallel.parallel_corpus import (
 )
 from headlight.corpora.parallel.translation_pair import TranslationPair
 from headlight.corpora.samples import SAMPLE_LINKS, SAMPLE_TEXT, SAMPLE_TRANSLATIONS
+from headlight.corpora.state import source_state
 from headlight.corpora.tagged.tagged_corpus import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text.document import Document
 from headlight.corpora.text.text_corpus import FORMATS, Source, open_corpus
@@ -35,6 +39,7 @@ __all__ = [
     "OF_TWO_TEXTS",
     "PAIR_FORMATS",
     "PARALLEL_FORMATS",
+    "PREFIX",
     "PUNCTUATION_RELATION",
     "ROOT",
     "SAMPLE_LINKS",
@@ -48,6 +53,7 @@ __all__ = [
     "CorpusCounts",
     "CorpusKind",
     "Document",
+    "HubSource",
     "Invalid",
     "Mention",
     "MentionKind",
@@ -58,6 +64,8 @@ __all__ = [
     "TranslationPair",
     "WordVectors",
     "as_sentence_pairs",
+    "hub_splits",
+    "is_companion",
     "open_coreference",
     "open_corpus",
     "open_parallel",
@@ -66,4 +74,7 @@ __all__ = [
     "open_treebank",
     "pair_task",
     "read_word_vectors",
+    "source_state",
+    "suffixes",
+    "task_of",
 ]

@@ -4,8 +4,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from headlight.capture import AttentionSite, CapturedModel
+from headlight.capture.value_map import value_map
 from headlight.measures.precision import double
 from headlight.shapes import OutputWeight
+
+
+def singular_values_of(model: CapturedModel, site: AttentionSite) -> Float[Tensor, "head value"]:
+    """The same of the heads of one attention module; see `singular_values`.
+
+    Raises:
+        UnsupportedModelError: it was not found what the values of this model are made from.
+    """
+    found = value_map(model, site)
+    return singular_values(found.weight, found.bias, site.projection.weight.cpu())
 
 
 def singular_values(

@@ -1,31 +1,16 @@
 """A paper as a list of exhibits, each made by one function that carries its name and title."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.reproduction import Reproduction, open_reproduction
-from headlight.papers.settings import ReproductionSettings
-from headlight.papers.sources import Sources
+from headlight.papers.settings import PaperSettings
+from headlight.papers.sources import SOURCES, Sources
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
-
-NEEDS = {
-    "dependency": "no treebank was given (--dependency)",
-    "coreference": "no coreference corpus was given (--coreference)",
-    "pairs": "no sentence pairs were given (--pairs)",
-    "cola": "no sentences of CoLA were given (--pairs)",
-    "mnli": "no sentence pairs of MNLI were given (--pairs)",
-    "compared": "no second model was given (--compare)",
-    "translator": "no translation model is loaded (--translator)",
-    "gold": "no translations with gold links were given (--translations and --gold)",
-    "tagged": "no tagged sentences were given (--tagged)",
-    "labelled": "no labelled texts were given (--labelled)",
-    "gradient": "the model has no language-model head, or gradient is not among --measures",
-}
-"""What an exhibit may need besides text, and what is said where it is missing."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +25,49 @@ class Content:
 
 
 Make = Callable[[Reproduction, ExhibitWriter], Content]
+
+
+@dataclass(frozen=True)
+class Need:
+    """What an exhibit may need besides text.
+
+    Attributes:
+        missing: what is said where it is not there.
+        there: asks a reproduction for it.
+    """
+
+    missing: str
+    there: Callable[[Reproduction], object]
+
+
+def _given(name: str) -> Need:
+    """Data of one kind."""
+    title = SOURCES[name].title
+    return Need(f"no {title} were given (--{name})", lambda made: made.sources.named(name))
+
+
+NEEDS = {
+    name: _given(name) for name in ("dependency", "coreference", "pairs", "tagged", "labelled")
+}
+NEEDS |= {
+    "cola": Need(
+        "no sentences of CoLA were given (--pairs)", lambda it: "cola" in it.sources.tasks
+    ),
+    "mnli": Need(
+        "no sentence pairs of MNLI were given (--pairs)", lambda it: "mnli" in it.sources.tasks
+    ),
+    "gold": Need(
+        "no translations with gold links were given (--translations and --gold)",
+        lambda it: it.sources.translations and it.sources.gold,
+    ),
+    "compared": Need("no second model was given (--compare)", lambda it: it.compared),
+    "translator": Need("no translation model is loaded (--translator)", lambda it: it.translator),
+    "gradient": Need(
+        "the model has no language-model head, or gradient is not among --measures",
+        lambda it: it.wants_gradient,
+    ),
+}
+"""By name; `Sources.check` knows those that are read."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +90,8 @@ class ExhibitSpec:
 
     def missing(self, reproduction: Reproduction) -> str | None:
         """Why it cannot be made; None where it can."""
-        sources = reproduction.sources
-        have = {
-            "dependency": bool(sources.dependency),
-            "coreference": bool(sources.coreference),
-            "pairs": bool(sources.pairs),
-            "cola": "cola" in sources.tasks,
-            "mnli": "mnli" in sources.tasks,
-            "compared": reproduction.compared is not None,
-            "translator": reproduction.translator is not None,
-            "gold": bool(sources.translations and sources.gold),
-            "tagged": bool(sources.tagged),
-            "labelled": bool(sources.labelled),
-            "gradient": reproduction.wants_gradient,
-        }
-        return next((NEEDS[need] for need in self.needs if not have[need]), None)
+        lacking = (NEEDS[need] for need in self.needs if not NEEDS[need].there(reproduction))
+        return next((need.missing for need in lacking), None)
 
     def create(self, reproduction: Reproduction) -> Exhibit:
         """The exhibit, and its files in the folder of the reproduction."""
@@ -98,44 +113,31 @@ class Paper:
 
     Attributes:
         name: ``clark2019``.
-        title: the page's.
+        settings: the class of its settings, which says what it reads and which models it takes.
         introduction: what it is, and how names and numbers are to be read.
         exhibits: in the order of the page.
-        of_any_kind: whether its exhibits can be made of any kind of attention, decoders' too.
-        loads_model: whether they are about a model that is loaded; else it trains its own.
-        defaults: settings by name, where nobody chooses; most are the choice of the authors.
     """
 
     name: str
-    title: str
+    settings: type[PaperSettings]
     introduction: str
     exhibits: tuple[ExhibitSpec, ...]
-    of_any_kind: bool = False
-    loads_model: bool = True
-    defaults: Mapping[str, Any] = field(default_factory=dict)
 
-    def resolve(self, settings: ReproductionSettings) -> ReproductionSettings:
-        """The settings, with the paper's defaults where nothing was chosen.
+    @property
+    def title(self) -> str:
+        """The page's."""
+        return self.settings.title
 
-        Raises:
-            UsageError: a kind of attention is asked for, and the exhibits are of the first kind
-                that the model has.
-        """
-        if settings.kind is not None and not self.of_any_kind:
-            raise UsageError(
-                f"the exhibits of {self.name} are of the first attention that a model has, in an "
-                "encoder-decoder of its encoder; leave out --kind."
-            )
-        defaults = {"segment_ids": "pair", **self.defaults}
-        return settings.replace(
-            **{name: given for name, given in defaults.items() if getattr(settings, name) is None}
-        )
+    @property
+    def loads_model(self) -> bool:
+        """Whether its exhibits are about a model that is loaded; else it trains its own."""
+        return bool(self.settings.models)
 
     def open(
         self,
         model: str | Path | None,
         sources: Sources,
-        settings: ReproductionSettings,
+        settings: PaperSettings,
         folder: Path,
         **options: Any,
     ) -> Reproduction:
@@ -148,10 +150,7 @@ class Paper:
         if self.loads_model:
             return open_reproduction(model, sources, settings, folder, **options)
         if model or options.get("compared") or options.get("translator"):
-            raise UsageError(
-                f"{self.name} trains models of its own; leave out --model, --compare and "
-                "--translator."
-            )
+            raise UsageError(f"{self.name} trains models of its own; leave out those of others.")
         return Reproduction(None, None, sources, settings, folder)
 
     def select(self, names: Sequence[str] | None) -> list[ExhibitSpec]:

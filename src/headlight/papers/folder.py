@@ -11,6 +11,11 @@ RUNS = "runs"
 """What is half done; nothing is, once the reproduction is at its end."""
 
 
+def begun_run(path: Path) -> RunFolder:
+    """The folder of a study that goes on where it stopped."""
+    return RunFolder(path=path, resume=True)
+
+
 def reproduction_folder(path: Path, *, resume: bool = False, overwrite: bool = False) -> RunFolder:
     """The folder of a reproduction, not yet opened; for the arguments see `RunFolder`."""
     return RunFolder(path=path, resume=resume, overwrite=overwrite, holds=(RESULTS, RUNS))

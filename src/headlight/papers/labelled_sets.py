@@ -11,9 +11,15 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
-from headlight.corpora import SentencePair, open_sentence_pairs
-from headlight.corpora.files import files, is_companion
-from headlight.corpora.hub import PREFIX, HubSource, hub_splits
+from headlight.corpora import (
+    PREFIX,
+    HubSource,
+    SentencePair,
+    hub_splits,
+    is_companion,
+    open_sentence_pairs,
+)
+from headlight.corpora.files import files
 from headlight.corpora.parts import PARTS, Part
 from headlight.errors import CorpusError, UsageError
 

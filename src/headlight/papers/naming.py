@@ -1,4 +1,4 @@
-"""Layers and heads as papers print them, from 1: head ``8-10``; and tables that name them so."""
+"""Layers as papers print them, from 1, heads by both names, ``L7H9 (8-10)``; and tables of them."""
 
 from collections.abc import Mapping
 
@@ -6,10 +6,19 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.vocabulary import head_name as own_name
+
 
 def head_name(layer: int, head: int) -> str:
-    """The paper's name of a head that counts from 0 here."""
-    return f"{layer + 1}-{head + 1}"
+    """The name of a head, layer and head from 0, and the paper's, from 1: ``L7H9 (8-10)``."""
+    return f"{own_name(layer, head)} ({layer + 1}-{head + 1})"
+
+
+def as_printed(found: xarray.Dataset) -> xarray.Dataset:
+    """A result whose layers and heads are numbered as papers print them, from 1."""
+    return found.assign_coords(
+        {name: found[name] + 1 for name in ("layer", "head") if name in found.coords}
+    )
 
 
 def layer_names(found: xarray.Dataset | xarray.DataArray) -> list[str]:
@@ -56,7 +65,7 @@ def yes_or_no(found: object) -> str:
 
 
 def in_words(names: list[str], most: int = 12) -> str:
-    """``1-1, 2-3 and 2-4``; a long list is cut, and says how long it was."""
+    """``1, 2 and 4``; a long list is cut, and says how long it was."""
     if not names:
         return "none"
     shown = names[:most]

@@ -12,7 +12,7 @@ from headlight.errors import ResultError
 from headlight.papers.exhibit import ExhibitSpec, Paper
 from headlight.papers.folder import RUNS
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.sources import Sources
+from headlight.papers.sources import titled_sources
 from headlight.result import versions
 from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
 
@@ -70,7 +70,7 @@ def reproduce(
                 exhibits=made,
                 facts=_facts(paper, reproduction),
                 missing=list(missing.values()),
-                attributes=_attributes(reproduction),
+                attributes=_attributes(paper, reproduction),
                 command=command,
             )
             files.write(path, exhibits_page(page).encode(), error=ResultError)
@@ -81,42 +81,24 @@ def reproduce(
 
 def _facts(paper: Paper, reproduction: Reproduction) -> list[tuple[str, str]]:
     """What was read, in a few words."""
-    named = _named(paper, reproduction.sources)
-    others = {"compared with": reproduction.compared, "translator": reproduction.translator}
-    models = {"model": reproduction.loaded, **others}
+    models = {
+        "model": reproduction.loaded,
+        "compared with": reproduction.compared,
+        "translator": reproduction.translator,
+    }
+    rows = titled_sources(paper.settings.reads)
+    named = {row.title: reproduction.sources.named(name) for name, row in rows.items()}
+    read = {title: ", ".join(Path(name).name for name in names) for title, names in named.items()}
+    read |= {row.title: row.otherwise for row in rows.values() if not read[row.title]}
     return [
         *((label, model.name) for label, model in models.items() if model is not None),
-        *(
-            (label, ", ".join(Path(name).name for name in names))
-            for label, names in named.items()
-            if names
-        ),
+        *((title, names) for title, names in read.items() if names),
     ]
 
 
-def _named(paper: Paper, sources: Sources) -> dict[str, Sequence[str]]:
-    """What the paper can read, and where it is."""
-    vectors = [sources.word_vectors] if sources.word_vectors else []
-    if paper.loads_model:
-        return {
-            "text": [sources.text or "the sample corpus"],
-            "treebanks": sources.dependency,
-            "coreference": sources.coreference,
-            "sentence pairs": sources.pairs,
-            "translations": [sources.translations] if sources.translations else [],
-            "word vectors": vectors or ["the model's own"],
-        }
-    needs = {need for spec in paper.exhibits for need in spec.needs}
-    tagged = [sources.tagged] if sources.tagged else []
-    return {
-        "tagged sentences": tagged if "tagged" in needs else [],
-        "labelled texts": sources.labelled if "labelled" in needs else [],
-        "word vectors": vectors,
-    }
-
-
-def _attributes(reproduction: Reproduction) -> dict[str, object]:
-    settings = {**asdict(reproduction.settings), **asdict(reproduction.sources)}
+def _attributes(paper: Paper, reproduction: Reproduction) -> dict[str, object]:
+    sources, reads = asdict(reproduction.sources), paper.settings.reads
+    settings = {**asdict(reproduction.settings), **{name: sources[name] for name in reads}}
     others = {"compared": reproduction.compared, "translator": reproduction.translator}
     for name, model in others.items():
         if model is not None:

@@ -2,39 +2,42 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 import xarray
+from typing_extensions import TypeVar
 
-from headlight.analysis.folder import RunFolder
-from headlight.capture import CapturedModel, Kind, load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
+from headlight.corpora import source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
-from headlight.papers.folder import RESULTS, RUNS
-from headlight.papers.settings import ReproductionSettings
+from headlight.model import Model, load as load_model
+from headlight.papers.folder import RESULTS, RUNS, begun_run
+from headlight.papers.settings import PaperSettings, TextPaperSettings
 from headlight.papers.sources import Sources
 from headlight.result import calculated_with, load, save
-from headlight.settings import Settings
-from headlight.vocabulary import GRADIENT
+from headlight.vocabulary import GRADIENT, Kind
 from headlight.word_alignment.aligner import check_translates
 
 SIGNATURE = "signature.json"
 
+S = TypeVar("S", bound=PaperSettings, default=Any, covariant=True)
+"""The settings of the paper; any where it does not matter which paper it is."""
+
 
 @dataclass(eq=False)
-class Reproduction:
+class Reproduction(Generic[S]):
     """A model at work on the data of a paper; every result is made once and kept.
 
     Attributes:
         loaded: the model without a head; None for a paper that trains models of its own.
         language_model: the same weights with their language-model head; None if it has none.
         sources: what is read.
-        settings: see `ReproductionSettings`.
+        settings: of the paper.
         folder: where results are kept; an interrupted reproduction goes on from them.  Its lock is
             the caller's, see `headlight.papers.folder`.
         progress: show bars on standard error.
@@ -43,18 +46,18 @@ class Reproduction:
             are taken.
     """
 
-    loaded: CapturedModel | None
-    language_model: CapturedModel | None
+    loaded: Model | None
+    language_model: Model | None
     sources: Sources
-    settings: ReproductionSettings
+    settings: S
     folder: Path
     progress: bool = True
-    compared: CapturedModel | None = None
-    translator: CapturedModel | None = None
+    compared: Model | None = None
+    translator: Model | None = None
     _results: dict[str, xarray.Dataset] = field(default_factory=dict, repr=False)
 
     @property
-    def model(self) -> CapturedModel:
+    def model(self) -> Model:
         """The model that was loaded."""
         assert self.loaded is not None  # noqa: S101 - a paper that loads none does not ask
         return self.loaded
@@ -62,13 +65,15 @@ class Reproduction:
     @property
     def kind(self) -> Kind:
         """The attention that is looked at."""
-        return self.settings.kind or self.model.kinds[0]
+        chosen: Kind | None = getattr(self.settings, "kind", None)
+        return chosen or self.model.kinds[0]
 
     @property
     def max_length(self) -> int:
         """Tokens in an example at most."""
-        longest = self.model.longest
-        return min(self.settings.max_length, longest or self.settings.max_length)
+        settings, longest = self.settings, self.model.longest
+        assert isinstance(settings, TextPaperSettings)  # noqa: S101 - or there are no examples
+        return min(settings.max_length, longest or settings.max_length)
 
     @property
     def tokenizer(self) -> Any:
@@ -76,14 +81,20 @@ class Reproduction:
         return self.model.tokenizer
 
     @property
+    def measures(self) -> tuple[str, ...]:
+        """What the questions of the paper are asked of, if it asks them of several measures."""
+        measures: tuple[str, ...] = getattr(self.settings, "measures", ())
+        return measures
+
+    @property
     def forward_measures(self) -> tuple[str, ...]:
         """The measures that one forward pass gives."""
-        return tuple(name for name in self.settings.measures if name != GRADIENT)
+        return tuple(name for name in self.measures if name != GRADIENT)
 
     @property
     def wants_gradient(self) -> bool:
         """Whether the gradient is asked for, and there is a loss to take it of."""
-        return GRADIENT in self.settings.measures and self.language_model is not None
+        return GRADIENT in self.measures and self.language_model is not None
 
     @property
     def results(self) -> Mapping[str, xarray.Dataset]:
@@ -103,32 +114,35 @@ class Reproduction:
         self,
         study: str,
         source: Any,
-        settings: Settings,
         *,
-        reads: Any,
+        reads: Iterable[Any] = (),
         name: str = "",
-        model: CapturedModel | None = None,
-        **more: Any,
+        model: Model | None = None,
+        objects: Mapping[str, Any] | None = None,
+        **settings: Any,
     ) -> xarray.Dataset:
-        """The result of a study, kept by its own settings, its model and what it reads.
+        """The result of a study, as its function of the root gives it, kept in ``results``.
+
+        It is kept by its own settings, its model and the state of what it reads.
 
         Args:
             study: its name in `headlight.catalogue`.
             source: what it is run on.
-            settings: all of its settings.
-            reads: the state of the source, as JSON.
+            reads: names of files whose state it depends on, by default the source; and whatever
+                else it depends on, as JSON.
             name: of the file in ``results``; by default that of the study.
             model: by default that without a head.
-            more: for its function ``run``.
+            objects: what it takes besides settings, such as an objective.
+            settings: of the study, as its function takes them.
         """
-        model = model or self.model
+        asked, model = find_study(study), model or self.model
+        chosen = asked.settings.from_mapping(settings)
 
         def make(folder: Path) -> xarray.Dataset:
-            run = find_study(study).run
-            place = RunFolder(path=folder, resume=True)
-            return run(source, model, settings, folder=place, progress=self.progress, **more)
+            place, more = begun_run(folder), objects or {}
+            return asked.run(source, model, chosen, folder=place, progress=self.progress, **more)
 
-        key = {"settings": settings.signature(), "reads": reads}
+        key = {"settings": chosen.signature(), "reads": states_of(reads or [source])}
         return self.keep(name or study, study, make, model=model, **key)
 
     def keep(
@@ -137,7 +151,7 @@ class Reproduction:
         stage: str,
         make: Callable[[Path], xarray.Dataset],
         *,
-        model: CapturedModel | None = None,
+        model: Model | None = None,
         **key: Any,
     ) -> xarray.Dataset:
         """A result: known already, from the folder, or made now and kept there.
@@ -168,7 +182,12 @@ class Reproduction:
         return self._results[name]
 
 
-def signature_of(model: CapturedModel | None, key: dict[str, Any]) -> str:
+def states_of(reads: Iterable[Any]) -> list[Any]:
+    """The states of files that are named, and everything else but None as it is."""
+    return [source_state(one) if isinstance(one, str) else one for one in reads if one is not None]
+
+
+def signature_of(model: Model | None, key: dict[str, Any]) -> str:
     """What a result depends on, as a text; None for a paper that trains its own models."""
     return json.dumps({**(model.identity() if model else {}), **key}, sort_keys=True)
 
@@ -201,7 +220,7 @@ def _load_kept(path: Path, stage: str, signature: str) -> xarray.Dataset | None:
 def open_reproduction(
     model: str | Path | None,
     sources: Sources,
-    settings: ReproductionSettings,
+    settings: PaperSettings,
     folder: Path,
     *,
     compared: str | Path | None = None,
@@ -214,13 +233,13 @@ def open_reproduction(
     Args:
         model: name or folder; None for the embedded model.
         sources: what is read.
-        settings: see `ReproductionSettings`.
+        settings: of the paper.
         folder: where results are kept.
         compared: name or folder of a second model, such as the first one after fine-tuning.
         translator: name or folder of a translation model; by default the model itself if it is one,
             else the embedded translator.
         translates: whether a translation model is needed.
-        loading: see `headlight.capture.load_model`.
+        loading: see `headlight.load`.
 
     Raises:
         ModelError: there is no such model.
@@ -228,7 +247,7 @@ def open_reproduction(
             does not translate.
     """
     language_model = None
-    if GRADIENT in settings.measures:
+    if GRADIENT in getattr(settings, "measures", ()):
         try:
             language_model = load_model(model, head="language_model", **loading)
         except MissingHeadError:
@@ -238,7 +257,7 @@ def open_reproduction(
     translating = None
     if translates:
         translating = _load_translator(translator, model, language_model or captured, loading)
-    if captured.has_decoder_inputs and settings.kind in (None, "encoder"):
+    if captured.has_decoder_inputs and getattr(settings, "kind", None) in (None, "encoder"):
         captured, language_model = captured.encoder(), None
     twin = None if compared is None else _load_compared(compared, captured, loading)
     return Reproduction(
@@ -252,9 +271,7 @@ def open_reproduction(
     )
 
 
-def _load_compared(
-    model: str | Path, first: CapturedModel, loading: dict[str, Any]
-) -> CapturedModel:
+def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> Model:
     """The second model, which must read the same tokens as the first."""
     twin = load_model(model, **{**loading, "revision": None})
     if twin.has_decoder_inputs:
@@ -270,9 +287,9 @@ def _load_compared(
 def _load_translator(
     name: str | Path | None,
     model: str | Path | None,
-    first: CapturedModel,
+    first: Model,
     loading: dict[str, Any],
-) -> CapturedModel:
+) -> Model:
     """The model of that name; else the first one if it translates and predicts, else our own."""
     if name is None and first.has_decoder_inputs:
         if first.transformer.get_output_embeddings() is not None:
@@ -286,7 +303,7 @@ def _load_translator(
     return found
 
 
-def _vocabulary(captured: CapturedModel) -> dict[str, int]:
+def _vocabulary(captured: Model) -> dict[str, int]:
     tokenizer: Any = captured.tokenizer
     found: dict[str, int] = tokenizer.get_vocab()
     return found

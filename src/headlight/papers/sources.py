@@ -1,49 +1,205 @@
-"""What a reproduction reads: text, annotated corpora, translations, and where they lie."""
+"""What a reproduction reads: text, annotated corpora, translations, and where they lie.
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
-from functools import cached_property
+One row for each kind of data, from which options, what a folder promises, what is tried before
+anything slow, and what the page says of the data are made.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from headlight.corpora import (
     Corpus,
+    is_companion,
     open_coreference,
     open_corpus,
     open_parallel,
     open_sentence_pairs,
     open_tagged,
     open_treebank,
+    pair_task,
+    source_state,
+    suffixes,
+    task_of,
 )
-from headlight.corpora.compression import suffixes
-from headlight.corpora.files import COMPANIONS
-from headlight.corpora.pairs.pair_corpus import pair_task, task_of
-from headlight.corpora.state import source_state
 from headlight.errors import CorpusError
 from headlight.links import open_links
 from headlight.papers.labelled_sets import labelled_in, named_sets
 from headlight.papers.translations import AlignedPairs, Languages, read_aligned, translations_in
 from headlight.settings import REPEATED, Settings
-from headlight.studies.norms.settings import RANKS_WITHOUT_FILE
+from headlight.vocabulary import RANKS_WITHOUT_FILE
 
-TREEBANK_SUFFIXES = {".conllu", ".conll", ".conllx", ".dp", ".dep"}
-COREFERENCE_SUFFIXES = {".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"}
-VECTOR_SUFFIXES = {".txt", ".vec"}
-TAGGED_SUFFIXES = {".txt", ".conll", ".iob2", ".bio"}
-PAIR_SUFFIXES = {".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"}
+PARTS_OF_PAIRS = ("dev", "valid", "test", "train")
 
-TEXT_NAMES = ("wikipedia", "text")
-TREEBANK_NAMES = ("ud_", "treebank", "dependency", "ptb")
-PAIR_NAMES = ("pairs",)
-PAIR_PARTS = ("dev", "valid", "test", "train")
-TAGGED_NAMES = ("conll2000", "chunk", "tagged")
-VECTOR_NAMES = ("glove", "word2vec", "word_vectors", "fasttext")
+Place = tuple[Path, list[Path]]
+"""A folder, or a file, and the files in it that hold data."""
 
-BELONG_TO = {
-    "translations": ("translations_target", "gold", "links"),
-    "parallel": ("parallel_target",),
-}
-"""What would be out of place beside other translations."""
+
+@dataclass(frozen=True)
+class Source:
+    """One kind of data.
+
+    Attributes:
+        title: what there is, on the page; empty for what belongs to another kind.
+        folders: what names in a folder of data begin with; with ``…`` before it, what they hold.
+        suffixes: of files that hold data.
+        choose: of what is named so, what is read.
+        search: finds it in a folder of data in place of `folders` and `choose`.
+        opener: opens it, to see whether its beginning can be read.
+        needed_by: needs of exhibits that read it; by default it is always read.
+        belongs_to: the kind without which it would be out of place.
+        otherwise: what is read where nothing is given.
+    """
+
+    title: str = ""
+    folders: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
+    choose: Callable[[list[Place]], Any] | None = None
+    search: Callable[[Path, Languages], Any] | None = None
+    opener: Callable[[str], Corpus[Any]] | None = None
+    needed_by: tuple[str, ...] = ()
+    belongs_to: str = ""
+    otherwise: str = ""
+
+    @property
+    def patterns(self) -> list[str]:
+        """Names of folders as help has them: ``ud_…`` and ``…coref…``."""
+        return [f"{name}…" for name in self.folders]
+
+    def find(self, folder: Path, languages: Languages) -> Any:
+        """What the names in a folder promise; nothing if none does."""
+        if self.search is not None:
+            return self.search(folder, languages)
+        if self.choose is None:
+            return None
+        children = [child for child in sorted(folder.iterdir()) if self._is_named(child)]
+        return self.choose([(child, self._data_files(child)) for child in children])
+
+    def _is_named(self, place: Path) -> bool:
+        name = place.name.lower()
+        within = [one[1:] for one in self.folders if one.startswith("…")]
+        return name.startswith(self.folders) or any(_holds(name, word) for word in within)
+
+    def _data_files(self, place: Path) -> list[Path]:
+        """Files that hold data, in the order of their names; the place itself if it is a file."""
+        if not self.suffixes:
+            return []
+        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        return [
+            file
+            for file in files
+            if file.is_file() and not is_companion(file.name) and suffixes(file)[0] in self.suffixes
+        ]
+
+
+def _holds(name: str, word: str) -> bool:
+    """Whether a name has a word in it; a task of sentence pairs has to stand by itself."""
+    return task_of(name) == word or (word == "coref" and word in name)
+
+
+def _first(paths: Iterable[Path]) -> str | None:
+    return next(map(str, paths), None)
+
+
+def _first_folder(places: list[Place]) -> str | None:
+    return _first(place for place, _ in places)
+
+
+def _first_file(places: list[Place]) -> str | None:
+    return _first(file for _, files in places for file in files)
+
+
+def _for_evaluation(places: list[Place]) -> tuple[str, ...]:
+    """For each place its part for development, else for testing, else all but the training."""
+    chosen: list[Path] = []
+    for _, files in places:
+        parts = ([file for file in files if part in file.name] for part in ("dev", "test"))
+        rest = [file for file in files if "train" not in file.name]
+        chosen += next((found for found in parts if found), rest)
+    return tuple(map(str, chosen))
+
+
+def _for_training(places: list[Place]) -> str | None:
+    """The training part of the first place."""
+    return _first(file for _, files in places[:1] for file in files if "train" in file.name)
+
+
+def _one_of_each(places: list[Place]) -> tuple[str, ...]:
+    """Of each place one file."""
+    chosen: list[Path] = []
+    for _, files in places:
+        parts = ([file for file in files if part in file.name] for part in PARTS_OF_PAIRS)
+        chosen += next((found for found in parts if found), files)[:1]
+    return tuple(map(str, chosen))
+
+
+def _training_or_first(places: list[Place]) -> str | None:
+    """The training file of the first place, else its first file."""
+    return _for_training(places) or _first_file(places[:1])
+
+
+def _of_translations(name: str) -> Callable[[Path, Languages], Any]:
+    """One of what is found of translations."""
+    return lambda folder, languages: translations_in(folder, languages).get(name)
+
+
+TREEBANKS = Source(
+    "treebanks", ("ud_", "treebank", "dependency", "ptb"),
+    (".conllu", ".conll", ".conllx", ".dp", ".dep"), _for_evaluation,
+    opener=partial(open_treebank, invalid="skip"), needed_by=("dependency",),
+)  # fmt: skip
+SOURCES = {
+    "text": Source(
+        "text", ("wikipedia", "text"), choose=_first_folder, opener=open_corpus,
+        otherwise="the sample corpus",
+    ),
+    "dependency": TREEBANKS,
+    "dependency_train": replace(
+        TREEBANKS, title="", choose=_for_training, belongs_to="dependency"
+    ),
+    "coreference": Source(
+        "coreference corpora", ("…coref",),
+        (".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"), _for_evaluation,
+        opener=partial(open_coreference, invalid="skip"), needed_by=("coreference",),
+    ),
+    "word_vectors": Source(
+        "word vectors", ("glove", "word2vec", "word_vectors", "fasttext"), (".txt", ".vec"),
+        _first_file,
+    ),
+    "frequency_ranks": Source(),
+    "pairs": Source(
+        "sentence pairs", ("…mrpc", "…cola", "…mnli", "pairs"),
+        (".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"), _one_of_each,
+        opener=open_sentence_pairs, needed_by=("pairs", "cola", "mnli"),
+    ),
+    "translations": Source("translations", ("align",), search=_of_translations("translations")),
+    "parallel": Source("parallel text", ("parallel",), search=_of_translations("parallel")),
+    **{
+        name: Source(search=_of_translations(name), belongs_to="translations")
+        for name in ("translations_target", "gold", "links")
+    },
+    "parallel_target": Source(
+        search=_of_translations("parallel_target"), belongs_to="parallel"
+    ),
+    "tagged": Source(
+        "tagged sentences", ("conll2000", "chunk", "tagged"),
+        (".txt", ".conll", ".iob2", ".bio"), _training_or_first, opener=open_tagged,
+        needed_by=("tagged",),
+    ),
+    "labelled": Source(
+        "labelled texts", ("sst", "imdb", "ag_news", "20news", "labelled"),
+        search=lambda folder, _: labelled_in(folder), opener=open_sentence_pairs,
+        needed_by=("labelled",),
+    ),
+}  # fmt: skip
+"""One row for each field of `Sources`."""
+
+
+def titled_sources(names: Collection[str]) -> dict[str, Source]:
+    """The rows of some fields that have a title, as the page and help name them."""
+    return {name: row for name, row in SOURCES.items() if row.title and name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +214,7 @@ class Sources(Settings):
             those on which heads are evaluated.
         coreference: annotated documents (CoNLL-2012, LitBank, CorefUD).
         word_vectors: a file of GloVe or word2vec, as text; by default the model's own input
-            embeddings.
+            embeddings, and for models that are trained here none.
         frequency_ranks: a file with lines of rank, count and token id, for this very tokenizer; or
             ``ids``, the order of its vocabulary; by default ``corpus``, counted in the text.
         pairs: sentence pairs (MRPC, CoLA, MNLI, TSV, CSV, JSON lines), each a file, folder or
@@ -95,23 +251,24 @@ class Sources(Settings):
     labelled: Annotated[tuple[str, ...], REPEATED] = ()
 
     @classmethod
-    def found_in(cls, folder: Path | str, languages: Languages = ("de", "en")) -> "Sources":
-        """What the names of the folders inside a folder promise.
+    def found_in(
+        cls,
+        folder: Path | str,
+        languages: Languages = ("de", "en"),
+        reads: Collection[str] | None = None,
+    ) -> "Sources":
+        """What the names of the folders inside a folder promise, see `Source.folders`.
 
-        A folder that begins with ``wikipedia`` or ``text`` is text; with ``ud_``, ``treebank``,
-        ``dependency`` or ``ptb`` a treebank; one that has ``coref`` in its name coreference; one
-        that begins with ``glove``, ``word2vec``, ``word_vectors`` or ``fasttext`` word vectors; one
-        that has ``mrpc``, ``cola`` or ``mnli`` as a word in its name, or begins with ``pairs``,
-        sentence pairs.  Files named ``train`` are for training, ``dev`` (else ``test``, else all
-        others) for evaluation; of sentence pairs one file is read, and where there is none for
-        evaluation, that for training.  One that begins with ``conll2000``, ``chunk`` or ``tagged``
-        holds tagged sentences, of which those for training are split.  Where there are several, the
-        first by name is text and word vectors, and the first treebank trains the probes.
+        Files named ``train`` are for training, ``dev`` (else ``test``, else all others) for
+        evaluation; of sentence pairs one file is read, and where there is none for evaluation, that
+        for training.  Of tagged sentences those for training are split.  Where there are several,
+        the first by name is text and word vectors, and the first treebank trains the probes.
         Translations: see `translations_in`; labelled texts: see `labelled_in`.
 
         Args:
             folder: in which the folders lie.
             languages: from which and into which the translator translates.
+            reads: fields that are wanted; by default all.
 
         Raises:
             CorpusError: there is no such folder, or nothing in it is named so.
@@ -119,26 +276,18 @@ class Sources(Settings):
         place = Path(folder).expanduser()
         if not place.is_dir():
             raise CorpusError(f"there is no folder {place}; name one with --data.")
-        treebanks = _folders_named(place, TREEBANK_NAMES)
-        found = cls(
-            text=_first(_folders_named(place, TEXT_NAMES)),
-            dependency=_for_evaluation(treebanks, TREEBANK_SUFFIXES),
-            dependency_train=_for_training(treebanks),
-            coreference=_for_evaluation(_children(place, lambda name: "coref" in name)),
-            word_vectors=_first(_vectors(place)),
-            pairs=_pairs(place),
-            tagged=_tagged(place),
-            labelled=labelled_in(place),
-            **translations_in(place, languages),
-        )
-        if found == cls():
+        wanted = SOURCES if reads is None else {name: SOURCES[name] for name in reads}
+        found = {name: row.find(place, languages) for name, row in wanted.items()}
+        found = {name: value for name, value in found.items() if value}
+        if not found:
+            titled = titled_sources(wanted)
+            names = ", ".join(name for row in titled.values() for name in row.patterns)
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in titled)
             raise CorpusError(
-                f"{place} holds no folder whose name says what it is (wikipedia…, ud_…, …coref…, "
-                "glove…, …mrpc…, align…, conll2000…, sst…); name the files with --text, "
-                "--dependency, --coreference, --word-vectors, --pairs, --translations, --gold, "
-                "--tagged and --labelled."
+                f"{place} holds no folder whose name says what it is ({names}); name the files "
+                f"with {options}."
             )
-        return found
+        return cls(**found)
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:
@@ -148,6 +297,11 @@ class Sources(Settings):
             CorpusError: one of them cannot be read, or is in no known format.
         """
         return tuple(pair_task(source) for source in self.pairs)
+
+    def named(self, name: str) -> tuple[str, ...]:
+        """All that is given of one kind."""
+        value = getattr(self, name)
+        return value if isinstance(value, tuple) else tuple(filter(None, (value,)))
 
     def check(self, needs: Collection[str]) -> None:
         """Complain before anything slow about what not even the beginning can be read of.
@@ -159,25 +313,18 @@ class Sources(Settings):
             CorpusError: a file does not exist, or holds something else.
             UsageError: a library is missing.
         """
-        trees = (*self.dependency, self.dependency_train) if "dependency" in needs else ()
-        documents = self.coreference if "coreference" in needs else ()
-        pairs = self.pairs if {"pairs", "cola", "mnli"} & {*needs} else ()
-        labelled = named_sets(self.labelled).values() if "labelled" in needs else ()
-        opened: list[Corpus[Any]] = [
-            *(open_corpus(source) for source in (self.text,) if source),
-            *(open_treebank(source, invalid="skip") for source in trees if source),
-            *(open_coreference(source, invalid="skip") for source in documents),
-            *(open_sentence_pairs(source) for source in (*pairs, *labelled)),
-            *(open_tagged(source) for source in (self.tagged,) if source and "tagged" in needs),
-        ]
-        for corpus in opened:
-            next(iter(corpus))
+        if "labelled" in needs:
+            named_sets(self.labelled)
+        for name, row in SOURCES.items():
+            if row.opener and (not row.needed_by or {*row.needed_by} & {*needs}):
+                for source in self.named(name):
+                    next(iter(row.opener(source)))
         if "gold" in needs:
             self._check_aligned()
         ranks = self.frequency_ranks
-        for source in (self.word_vectors, None if ranks in RANKS_WITHOUT_FILE else ranks):
-            if source:
-                source_state(source)
+        for path in (self.word_vectors, None if ranks in RANKS_WITHOUT_FILE else ranks):
+            if path:
+                source_state(path)
 
     @cached_property
     def aligned(self) -> AlignedPairs | None:
@@ -202,90 +349,11 @@ class Sources(Settings):
     def or_else(self, other: "Sources") -> "Sources":
         """These, and those of another where these are missing.
 
-        Treebanks go together, and so do translations and what is said of them.
+        What belongs to a kind goes with it: treebanks, and translations and what is said of them.
         """
         missing = {
-            field.name: getattr(other, field.name)
-            for field in fields(self)
-            if not getattr(self, field.name)
+            name: getattr(other, name)
+            for name, row in SOURCES.items()
+            if not self.named(name) and not (row.belongs_to and self.named(row.belongs_to))
         }
-        if self.dependency:  # a training part of some other treebank would be out of place
-            missing.pop("dependency_train", None)
-        for first in ("translations", "parallel"):
-            if getattr(self, first):
-                for name in BELONG_TO[first]:
-                    missing.pop(name, None)
         return self.replace(**missing)
-
-
-def _folders_named(folder: Path, beginnings: tuple[str, ...]) -> list[Path]:
-    return _children(folder, lambda name: name.startswith(beginnings))
-
-
-def _children(folder: Path, wanted: Callable[[str], bool]) -> list[Path]:
-    return [child for child in sorted(folder.iterdir()) if wanted(child.name.lower())]
-
-
-def _vectors(folder: Path) -> list[Path]:
-    return [
-        file
-        for place in _folders_named(folder, VECTOR_NAMES)
-        for file in _data_files(place, VECTOR_SUFFIXES)
-    ]
-
-
-def _pairs(folder: Path) -> tuple[str, ...]:
-    """Of each folder of sentence pairs one file."""
-
-    def is_wanted(name: str) -> bool:
-        return task_of(name) is not None or name.startswith(PAIR_NAMES)
-
-    chosen = []
-    for place in _children(folder, is_wanted):
-        files = _data_files(place, PAIR_SUFFIXES)
-        parts = ([file for file in files if part in file.name] for part in PAIR_PARTS)
-        chosen += next((found for found in parts if found), files)[:1]
-    return tuple(map(str, chosen))
-
-
-def _tagged(folder: Path) -> str | None:
-    """The training file of the first folder of tagged sentences, else its first file."""
-    for place in _folders_named(folder, TAGGED_NAMES):
-        files = _data_files(place, TAGGED_SUFFIXES)
-        return _first([file for file in files if "train" in file.name] or files)
-    return None
-
-
-def _for_evaluation(
-    places: list[Path], suffixes: set[str] = COREFERENCE_SUFFIXES
-) -> tuple[str, ...]:
-    """For each place its part for development, else for testing, else all but the training."""
-    chosen = []
-    for place in places:
-        files = _data_files(place, suffixes)
-        parts = ([file for file in files if part in file.name] for part in ("dev", "test"))
-        rest = [file for file in files if "train" not in file.name]
-        chosen += next((found for found in parts if found), rest)
-    return tuple(map(str, chosen))
-
-
-def _for_training(treebanks: list[Path]) -> str | None:
-    """The training part of the first treebank."""
-    files = _data_files(treebanks[0], TREEBANK_SUFFIXES) if treebanks else []
-    return _first([file for file in files if "train" in file.name])
-
-
-def _data_files(place: Path, allowed: set[str]) -> list[Path]:
-    """Files that hold data, in the order of their names; the place itself if it is a file."""
-    files = sorted(place.iterdir()) if place.is_dir() else [place]
-    return [
-        file
-        for file in files
-        if file.is_file()
-        and file.name.split(".")[0].lower() not in COMPANIONS
-        and suffixes(file)[0] in allowed
-    ]
-
-
-def _first(paths: list[Path]) -> str | None:
-    return str(paths[0]) if paths else None

@@ -1,35 +1,33 @@
 """Text as the papers read it: adjacent paragraphs of Wikipedia, and what to say of other text."""
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import xarray
 
-from headlight.analysis.settings import TextSettings
-from headlight.analysis.text_plan import SAMPLE_NAME
 from headlight.corpora import SAMPLE_TEXT
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.settings import SegmentIds
+from headlight.papers.settings import TextPaperSettings
+from headlight.papers.sources import SOURCES
+from headlight.views.parts import By
 
-S = TypeVar("S", bound=TextSettings)
+CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
+TO = By("key_category", CATEGORIES)
+"""What is attended to."""
+FROM = By("query_category", {"sep": "[SEP] → [SEP]", "not_sep": "other → [SEP]"})
+"""What attends to a separator."""
 
 
-def text_settings(reproduction: Reproduction, settings: type[S], **more: Any) -> S:
-    """How text becomes examples: two adjacent paragraphs, as in the paper (Section 3)."""
-    common = {
+def text_settings(reproduction: Reproduction[TextPaperSettings]) -> dict[str, Any]:
+    """How text becomes examples: two adjacent paragraphs, as in Section 3 of Clark et al."""
+    return {
         "pairs": True,
         "max_length": reproduction.max_length,
-        "segment_ids": segment_ids(reproduction),
+        "segment_ids": reproduction.settings.segment_ids,
         "max_examples": reproduction.settings.max_examples,
         "seed": reproduction.settings.seed,
         "kind": reproduction.kind,
     }
-    return settings(**{**common, **more})
-
-
-def segment_ids(reproduction: Reproduction) -> SegmentIds:
-    """Of pairs of paragraphs."""
-    return reproduction.settings.segment_ids or "pair"
 
 
 def text_source(reproduction: Reproduction) -> str:
@@ -39,7 +37,8 @@ def text_source(reproduction: Reproduction) -> str:
 
 def text_name(reproduction: Reproduction) -> str:
     """What it is called."""
-    return Path(reproduction.sources.text).name if reproduction.sources.text else SAMPLE_NAME
+    text = reproduction.sources.text
+    return Path(text).name if text else SOURCES["text"].otherwise
 
 
 def model_name(name: str) -> str:
@@ -57,14 +56,14 @@ def model_note(reproduction: Reproduction) -> str:
     )
 
 
-def text_notes(reproduction: Reproduction, dataset: xarray.Dataset) -> list[str]:
+def text_notes(reproduction: Reproduction[TextPaperSettings], dataset: xarray.Dataset) -> list[str]:
     """Where model and text differ from the paper's."""
     read = (
         f"The text is {dataset.attrs['examples']} segments of at most {reproduction.max_length} "
         f"tokens from {text_name(reproduction)}; the paper's is 1,000 segments of Wikipedia (992 "
         "in the released data)."
     )
-    ids = segment_ids(reproduction)
+    ids = reproduction.settings.segment_ids
     released = (
         "as in the released maps of Clark et al.; Kobayashi et al. have 0 and 1."
         if ids == "zeros"

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas
+import xarray
 
 from headlight import files
 from headlight.errors import ResultError
+from headlight.papers.naming import as_printed
 from headlight.result import csv_text
 from headlight.views.exhibits import Picture, Table
+from headlight.views.parts import Curve, curves
 from headlight.views.pictures import save_picture
 
 if TYPE_CHECKING:
@@ -44,6 +47,20 @@ class ExhibitWriter:
         svg, png = save_picture(figure, self.folder, stem)
         self.written += [svg.name, png.name]
         return Picture(stem, caption, alternative, svg.read_text(encoding="utf-8"))
+
+    def curves(
+        self,
+        found: xarray.Dataset,
+        *shown: Curve,
+        caption: str,
+        alternative: str,
+        name: str = "",
+        columns: int | None = None,
+    ) -> Picture:
+        """Draw variables of a result by layer, counted from 1; for the arguments see `curves`."""
+        return self.picture(
+            curves(as_printed(found), *shown, columns=columns)(), caption, alternative, name
+        )
 
     def table(
         self,

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from headlight.corpora import open_sentence_pairs
-from headlight.corpora.state import source_state
 from headlight.encode import Examples, sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.brunner2020 import published
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 
 TITLES = {"mrpc": "MRPC", "cola": "CoLA", "mnli": "MNLI"}
@@ -43,9 +43,9 @@ class PairSet:
         return f"{title} ({number})" if number else title
 
     @property
-    def state(self) -> list[Any]:
+    def reads(self) -> list[Any]:
         """What a result of these examples depends on."""
-        return [*source_state(self.source), self.limit, self.length]
+        return [self.source, [self.limit, self.length]]
 
     def examples(self, tokenizer: Any) -> Examples:
         """The pairs as examples."""
@@ -67,7 +67,7 @@ class PairSet:
         )
 
 
-def pair_sets(reproduction: Reproduction) -> dict[str, PairSet]:
+def pair_sets(reproduction: Reproduction[Settings]) -> dict[str, PairSet]:
     """Every set of pairs by its name: ``mrpc``, ``cola``, ``mnli``, then all others."""
     named: dict[str, PairSet] = {}
     sources = reproduction.sources

@@ -13,6 +13,7 @@ from headlight.papers.clark2019.results import (
     load_distances,
     load_survey,
 )
+from headlight.papers.clark2019.settings import Settings
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import frame_of, head_name
 from headlight.papers.reproduction import Reproduction
@@ -27,7 +28,7 @@ MARGIN = 0.1
 
 
 @exhibit("figure-6", "Heads that behave alike", "Clark et al. (2019), Figure 6 and Section 6")
-def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
     """Heads on a map, and in a tree, by the divergence of their attention."""
     found, survey = load_distances(reproduction), load_survey(reproduction)
     named = _names(reproduction, survey)
@@ -81,7 +82,7 @@ def _names(reproduction: Reproduction, survey: xarray.Dataset) -> xarray.DataArr
     return behaviours(survey, linguistic=there, measure=measure, broad=None)
 
 
-def _jobs(reproduction: Reproduction) -> dict[tuple[int, int], str]:
+def _jobs(reproduction: Reproduction[Settings]) -> dict[tuple[int, int], str]:
     """Heads that find a relation, or antecedents, far better than a baseline does."""
     jobs: dict[tuple[int, int], str] = {}
     measure = reproduction.settings.measures[0]
@@ -124,7 +125,7 @@ def _map(frame: pandas.DataFrame, measure: str, stress: float, writer: ExhibitWr
     layers = [str(layer) for layer in frame["layer"]]
     doing = [str(name) for name in frame["behaviour"]]
     jobs = {
-        number: f"{frame['head'][number]} {name}"
+        number: f"{frame['head'][number].partition(' ')[0]} {name}"
         for number, name in enumerate(doing)
         if name not in (*BEHAVIOURS, OTHER)
     }
@@ -162,7 +163,7 @@ def _tree(
     layers = [str(layer) for layer in frame["layer"]]
     drawn = dendrogram(
         tree(of_measure),
-        list(frame["head"]),
+        [name.partition(" ")[0] for name in frame["head"]],
         layers,
         y_label="divergence (nats per token)",
         title=f"{measure_row(measure).title}: average linkage",

@@ -6,6 +6,7 @@ import xarray
 from headlight.findings.coreference import systems_table
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import load_antecedents, stem
+from headlight.papers.clark2019.settings import Settings
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
@@ -138,7 +139,7 @@ def _comparisons(best: pandas.DataFrame, name: str) -> list[Comparison]:
     return rows
 
 
-def _note(reproduction: Reproduction, result: xarray.Dataset, name: str) -> str:
+def _note(reproduction: Reproduction[Settings], result: xarray.Dataset, name: str) -> str:
     attributes = result.attrs
     counts = {kind: int(result["count"].sel(mention_kind=kind)) for kind in ("all", *KINDS[1:])}
     overlap = reproduction.settings.overlap

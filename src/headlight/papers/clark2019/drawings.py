@@ -9,7 +9,7 @@ import pandas
 from jaxtyping import Float
 
 from headlight.corpora import Sentence, open_coreference, open_treebank
-from headlight.encode import EncodedSentence, EncodedSpan, documents, sentences
+from headlight.encode import Encoded, EncodedSentence, EncodedSpan, documents, sentences
 from headlight.findings.coreference import systems_table
 from headlight.findings.dependency import best_heads
 from headlight.findings.wording import percent
@@ -21,12 +21,13 @@ from headlight.papers.clark2019.results import (
     load_survey,
     stem,
 )
-from headlight.papers.clark2019.word_maps import END, START, piece_map, word_map
+from headlight.papers.clark2019.settings import Settings
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note, text_notes
 from headlight.papers.writer import ExhibitWriter
+from headlight.read_layers import word_map
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import LinkDrawing, attention_lines, windowed
 
@@ -57,18 +58,22 @@ FEWEST = 20
 ROOM = 48
 """Tokens of a document that can be drawn."""
 
+START, END = "[CLS]", "[SEP]"
+"""How the special tokens around a sentence are written."""
+
 Map = Float[np.ndarray, "query key"]
+Head = tuple[int, int]
 
 
 @exhibit("figure-1", "Examples of heads", "Clark et al. (2019), Figure 1")
-def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
     """The broadest head, and those that look most at the next token, [SEP] and punctuation."""
     survey = load_survey(reproduction)
     measure = reproduction.settings.measures[0]
     picked = example_heads(survey)
     drawings, rows = [], []
     for pattern, one in picked.items():
-        tokens, weights = piece_map(reproduction, FIRST, SECOND, (one.layer, one.head))
+        tokens, weights = _piece_map(reproduction, (one.layer, one.head))
         name = head_name(one.layer, one.head)
         notes = what_it_does(pattern, one)
         drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [notes]))
@@ -157,7 +162,22 @@ def what_it_does(pattern: str, one: ExampleHead) -> str:
     return f"{(LEADS if one.note else TITLES)[pattern]}: {value}"
 
 
-def _measure(reproduction: Reproduction) -> str:
+def _piece_map(reproduction: Reproduction, head: Head) -> tuple[list[str], Map]:
+    """The tokens of our text, and the attention weights between them."""
+    (layer, number), kind = head, reproduction.kind
+    reading = reproduction.model.read(FIRST, SECOND, kind=kind, layers=[layer], heads=[number])
+    weight = reading.weight.squeeze(("layer", "head"))
+    return list(map(str, weight["key_token"].values)), weight.values.astype(np.float64)
+
+
+def _word_map(reproduction: Reproduction[Settings], example: Encoded, head: Head) -> Map:
+    """What single heads are drawn by, between words."""
+    layer, number = head
+    (site,) = reproduction.model.sites_of(reproduction.kind, [layer])
+    return word_map(reproduction.model, example, site, number, _measure(reproduction))
+
+
+def _measure(reproduction: Reproduction[Settings]) -> str:
     """What single heads are drawn by."""
     return (
         reproduction.forward_measures[0]
@@ -205,7 +225,7 @@ def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[Lin
     """One sentence in which the head finds most words of the relation; nothing if it finds none."""
     best: tuple[int, EncodedSentence, Map] | None = None
     for example in islice(_short(reproduction, source, link.relation), CANDIDATES):
-        weights = word_map(reproduction, example, (link.layer, link.head), _measure(reproduction))
+        weights = _word_map(reproduction, example, (link.layer, link.head))
         right = _right(example.sentence, weights, link)
         if right and (best is None or right > best[0]):
             best = right, example, weights
@@ -221,7 +241,9 @@ def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[Lin
     yield LinkDrawing(link.title, words, words, weights, [note], highlighted=attending, faint=faint)
 
 
-def _short(reproduction: Reproduction, source: str, relation: str) -> Iterator[EncodedSentence]:
+def _short(
+    reproduction: Reproduction[Settings], source: str, relation: str
+) -> Iterator[EncodedSentence]:
     """Sentences that can be drawn and have the relation."""
     treebank = open_treebank(source, invalid=reproduction.settings.invalid)
     fitting = (
@@ -257,7 +279,7 @@ def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
     return 2 * sum(found) - len(found)
 
 
-def _coreferent(reproduction: Reproduction, source: str) -> Sequence[LinkDrawing]:
+def _coreferent(reproduction: Reproduction[Settings], source: str) -> Sequence[LinkDrawing]:
     """The beginning of a document in which the best head finds an antecedent."""
     best = systems_table(load_antecedents(reproduction, source), _measure(reproduction)).dropna(
         subset="layer"
@@ -273,7 +295,7 @@ def _coreferent(reproduction: Reproduction, source: str) -> Sequence[LinkDrawing
         unencodable="skip",
     )
     for example in islice(examples, CANDIDATES):
-        weights = word_map(reproduction, example, head, _measure(reproduction))
+        weights = _word_map(reproduction, example, head)
         links = _found_links(example, weights, str(row["direction"]))
         if links:
             words = [START, *example.document.words[: example.kept], END]

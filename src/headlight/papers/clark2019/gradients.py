@@ -2,14 +2,12 @@
 
 import xarray
 
-from headlight.corpora.state import source_state
 from headlight.findings.rules import FAR_BELOW
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import frame_of
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes, text_settings, text_source
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.importance.settings import ImportanceSettings
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import LayerPanel, LayerSeries, points_by_layer
 
@@ -81,8 +79,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 def load_importance(reproduction: Reproduction) -> xarray.Dataset:
     """Gradient importance on the text."""
     text, model = text_source(reproduction), reproduction.language_model
-    settings = text_settings(reproduction, ImportanceSettings)
-    return reproduction.run("importance", text, settings, reads=source_state(text), model=model)
+    return reproduction.run("importance", text, model=model, **text_settings(reproduction))
 
 
 def _small_from(ratio: xarray.DataArray) -> int | None:

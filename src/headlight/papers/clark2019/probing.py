@@ -6,16 +6,15 @@ import pandas
 import xarray
 
 from headlight.corpora import open_treebank
-from headlight.corpora.state import source_state
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.results import stem
+from headlight.papers.clark2019.settings import Settings
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.run.processes import usable_cores
 from headlight.studies.parser_probes.result import probe_table
-from headlight.studies.parser_probes.settings import ParserProbeSettings
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import BarRow, Mark, bars
 
@@ -63,32 +62,33 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
-def load_probes(reproduction: Reproduction) -> xarray.Dataset:
+def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     """All probes on all measures of one forward pass."""
     sources, chosen = reproduction.sources, reproduction.settings
-    settings = ParserProbeSettings(
+    evaluation, train = (
+        source and open_treebank(source, invalid=chosen.invalid)
+        for source in (sources.dependency[0], sources.dependency_train)
+    )
+    return reproduction.run(
+        "parser_probes",
+        evaluation,
+        reads=(
+            [chosen.invalid],
+            sources.dependency[0],
+            sources.dependency_train,
+            sources.word_vectors,
+        ),
+        name="probes",
+        objects={"train": train},
         word_vectors=sources.word_vectors,
         max_sentences=chosen.max_sentences,
         measures=reproduction.forward_measures,
         seeds=(chosen.seed,),
         processes=_processes(reproduction),
     )
-    evaluation, train = (
-        source and open_treebank(source, invalid=chosen.invalid)
-        for source in (sources.dependency[0], sources.dependency_train)
-    )
-    read = (sources.dependency[0], sources.dependency_train, sources.word_vectors)
-    return reproduction.run(
-        "parser_probes",
-        evaluation,
-        settings,
-        reads=[chosen.invalid, *(source_state(source) for source in read if source)],
-        name="probes",
-        train=train,
-    )
 
 
-def _processes(reproduction: Reproduction) -> int:
+def _processes(reproduction: Reproduction[Settings]) -> int:
     """How many probes are trained at a time."""
     on_cpu = reproduction.model.transformer.device.type == "cpu"
     return (reproduction.settings.processes or usable_cores()) if on_cpu else 1

@@ -5,93 +5,88 @@ from typing import Any
 
 import xarray
 
-from headlight.analysis.settings import MeasureSettings
 from headlight.capture import default_objective
-from headlight.corpora.state import source_state
+from headlight.papers.clark2019 import published
+from headlight.papers.clark2019.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
 from headlight.result import joined
-from headlight.studies.coreference.settings import TOKENS, CoreferenceSettings
-from headlight.studies.dependency.settings import DependencySettings
-from headlight.studies.distances.settings import DistanceSettings
-from headlight.studies.heads.settings import SurveySettings
 from headlight.vocabulary import GRADIENT
 
 
 def load_survey(reproduction: Reproduction) -> xarray.Dataset:
     """The survey of the text, by all measures asked for."""
-    text = text_source(reproduction)
-    settings = text_settings(reproduction, SurveySettings)
-    return _by_all_measures(reproduction, "survey", text, settings, source_state(text))
+    text, settings = text_source(reproduction), text_settings(reproduction)
+    return _by_all_measures(reproduction, "survey", text, **settings)
 
 
 def load_distances(reproduction: Reproduction) -> xarray.Dataset:
     """How differently all pairs of heads attend, by all measures asked for."""
-    text = text_source(reproduction)
-    settings = text_settings(reproduction, DistanceSettings)
-    return _by_all_measures(reproduction, "distances", text, settings, source_state(text))
+    text, settings = text_source(reproduction), text_settings(reproduction)
+    return _by_all_measures(reproduction, "distances", text, **settings)
 
 
 def _by_all_measures(
-    reproduction: Reproduction,
+    reproduction: Reproduction[Settings],
     study: str,
-    source: Any,
-    settings: MeasureSettings,
-    reads: Any,
+    source: str,
     name: str = "",
+    **settings: Any,
 ) -> xarray.Dataset:
     """Forward measures by the model without a head, the gradient by the one with it."""
     parts, name = [], name or study
     if reproduction.forward_measures:
-        forward = settings.replace(measures=reproduction.forward_measures)
-        parts.append(reproduction.run(study, source, forward, reads=reads, name=name))
+        measures = reproduction.forward_measures
+        parts.append(reproduction.run(study, source, name=name, measures=measures, **settings))
     if reproduction.language_model and reproduction.wants_gradient:
         model, seed = reproduction.language_model, reproduction.settings.seed
         parts.append(
             reproduction.run(
                 study,
                 source,
-                settings.replace(measures=(GRADIENT,)),
-                reads=reads,
                 name=f"{name}-gradient",
                 model=model,
-                objective=default_objective(model, seed=seed),
+                objects={"objective": default_objective(model, seed=seed)},
+                measures=(GRADIENT,),
+                **settings,
             )
         )
     return joined(parts)
 
 
-def load_dependencies(reproduction: Reproduction, source: str) -> xarray.Dataset:
+def load_dependencies(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
     """Heads as parsers of one treebank, by all measures asked for."""
-    settings = DependencySettings(
-        sentences=False,
+    return _by_all_measures(
+        reproduction,
+        "dependency",
+        source,
+        f"dependency-{stem(source)}",
         max_sentences=reproduction.settings.max_sentences,
-        seed=reproduction.settings.seed,
-        **_invalid(reproduction),
+        **_annotated(reproduction),
     )
-    reads, name = source_state(source), f"dependency-{stem(source)}"
-    return _by_all_measures(reproduction, "dependency", source, settings, reads, name)
 
 
-def load_antecedents(reproduction: Reproduction, source: str) -> xarray.Dataset:
+def load_antecedents(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
     """Heads as resolvers of one corpus, by all measures asked for."""
-    settings = CoreferenceSettings(
-        sentences=False,
-        max_length=min(TOKENS, reproduction.model.longest or TOKENS),
+    return _by_all_measures(
+        reproduction,
+        "coreference",
+        source,
+        f"coreference-{stem(source)}",
+        max_length=min(published.TOKENS, reproduction.model.longest or published.TOKENS),
         overlap=reproduction.settings.overlap,
-        seed=reproduction.settings.seed,
-        **_invalid(reproduction),
+        **_annotated(reproduction),
     )
-    reads, name = source_state(source), f"coreference-{stem(source)}"
-    return _by_all_measures(reproduction, "coreference", source, settings, reads, name)
 
 
-def _invalid(reproduction: Reproduction) -> dict[str, Any]:
-    """What becomes of annotation that is invalid, and of words that the tokenizer drops."""
-    skips = reproduction.settings.invalid == "skip"
+def _annotated(reproduction: Reproduction[Settings]) -> dict[str, Any]:
+    """What studies of annotated text share: also what becomes of what cannot be read."""
+    chosen = reproduction.settings
     return {
-        "invalid": reproduction.settings.invalid,
-        "unencodable": "skip" if skips else "error",
+        "sentences": False,
+        "seed": chosen.seed,
+        "invalid": chosen.invalid,
+        "unencodable": "skip" if chosen.invalid == "skip" else "error",
     }
 
 

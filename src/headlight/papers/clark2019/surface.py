@@ -10,37 +10,46 @@ from headlight.papers.clark2019.results import load_survey
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import count_heads, frame_of, head_name, in_words, percent
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.text import text_notes
+from headlight.papers.text import CATEGORIES, FROM, TO, text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import LayerPanel, LayerSeries, Reference, points_by_layer
-from headlight.vocabulary import NEIGHBOURS, measure as measure_row
+from headlight.views.parts import By, Curve
+from headlight.views.pictures import Reference
+from headlight.vocabulary import NEIGHBOURS, measure_table
 
-CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
+MEASURE = By("measure", {row.name: row.title for row in measure_table()})
 OFFSETS = {offset: name for name, offset in NEIGHBOURS.items()}
+BESIDE = By("offset", OFFSETS)
+WHO = By("query_category", {"all": "all tokens", "cls": "from [CLS]"})
 
 
 @exhibit("figure-2", "Attention to special tokens", "Clark et al. (2019), Figure 2 and Section 3.2")
 def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Attention to special tokens, and from [SEP] to [SEP]."""
     survey = load_survey(reproduction)
-    panels = []
-    for measure in survey["measure"].values:
-        panels += [_to_categories(survey, str(measure)), _to_separators(survey, str(measure))]
-    figure = points_by_layer(panels, columns=2)
     weight = survey["share"].sel(measure=survey["measure"].values[0])
     within = weight.sel(query_category="sep", key_category="sep").mean("head")
     return Content(
         "Each dot is a head, each line the mean of a layer: the share that goes to "
-        "[CLS], to [SEP], and to periods and commas; on the right the share that goes to [SEP] "
-        "from [SEP] itself and from all other tokens. The rows below the first ask the same of "
-        "the other measures, each as a share of its row's whole (effective attention is signed).",
+        "[CLS], to [SEP], and to periods and commas; in the second picture the share that goes to "
+        "[SEP] from [SEP] itself and from all other tokens. The other measures are asked the same, "
+        "each as a share of its row's whole (effective attention is signed).",
         pictures=[
-            writer.picture(
-                figure,
-                "Share of each measure that goes to a kind of token, by layer.",
-                _alternative(weight),
-            )
+            writer.curves(
+                survey.sel(query_category="all", key_category=list(CATEGORIES)),
+                Curve("share", panel="Share of {measure}", by=(MEASURE, TO), percent=True),
+                caption="Share of each measure that goes to a kind of token, by layer.",
+                alternative=_alternative(weight),
+                columns=2,
+            ),
+            writer.curves(
+                survey.sel(key_category="sep", query_category=list(FROM.names)),
+                Curve("share", panel="{measure} to [SEP]", by=(MEASURE, FROM), percent=True),
+                caption="What goes to [SEP], from [SEP] itself and from all other tokens.",
+                alternative=f"From [SEP] at most {float(within.max()):.0%} of the weight.",
+                name="separators",
+                columns=2,
+            ),
         ],
         tables=[writer.table(_by_layer(survey), "Means over the heads of a layer, in percent")],
         comparisons=[
@@ -64,28 +73,6 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 def _above_half(share: xarray.DataArray, category: str) -> list[str]:
     means = share.sel(query_category="all", key_category=category).mean("head")
     return [str(int(layer) + 1) for layer in means["layer"][(means > MOST).values].values]
-
-
-def _to_categories(survey: xarray.Dataset, measure: str) -> LayerPanel:
-    share = survey["share"].sel(measure=measure, query_category="all")
-    series = [
-        LayerSeries(label, share.sel(key_category=name).values, name)
-        for name, label in CATEGORIES.items()
-    ]
-    return _panel(f"Share of {measure_row(measure).title}", series)
-
-
-def _to_separators(survey: xarray.Dataset, measure: str) -> LayerPanel:
-    share = survey["share"].sel(measure=measure, key_category="sep")
-    series = [
-        LayerSeries("[SEP] → [SEP]", share.sel(query_category="sep").values, "sep"),
-        LayerSeries("other → [SEP]", share.sel(query_category="not_sep").values, "other"),
-    ]
-    return _panel(f"{measure_row(measure).title} to [SEP]", series)
-
-
-def _panel(title: str, series: list[LayerSeries]) -> LayerPanel:
-    return LayerPanel(title, series, percent=True, first_layer=1)
 
 
 def _by_layer(survey: xarray.Dataset) -> pandas.DataFrame:
@@ -118,16 +105,6 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Attention to the previous, the current and the next token."""
     survey = load_survey(reproduction)
     neighbour = survey["neighbour"]
-    panels = [
-        _panel(
-            f"Share of {measure_row(str(measure)).title}",
-            [
-                LayerSeries(name, neighbour.sel(measure=measure, offset=offset).values, name)
-                for offset, name in OFFSETS.items()
-            ],
-        )
-        for measure in survey["measure"].values
-    ]
     table = frame_of({name: 100 * neighbour.sel(offset=o) for o, name in OFFSETS.items()})
     weight = neighbour.sel(measure=survey["measure"].values[0])
     heads = count_heads(weight)
@@ -136,11 +113,12 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "The share that goes to the token before, to the token itself and to the one "
         "after. The denominator is the number of tokens for each of them, as in the released code.",
         pictures=[
-            writer.picture(
-                points_by_layer(panels),
-                "Share of each measure that goes to a neighbour, by layer.",
-                f"More than half goes to the previous token in {in_words(previous)}, to the next "
-                f"token in {in_words(following)}.",
+            writer.curves(
+                survey,
+                Curve("neighbour", panel="Share of {measure}", by=(MEASURE, BESIDE), percent=True),
+                caption="Share of each measure that goes to a neighbour, by layer.",
+                alternative="More than half goes to the previous token in "
+                f"{in_words(previous)}, to the next token in {in_words(following)}.",
             )
         ],
         tables=[
@@ -183,19 +161,6 @@ def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     survey = load_survey(reproduction)
     entropy = survey["entropy"]
     uniform = Reference(float(survey["entropy_uniform"]), "uniform attention")
-    panels = [
-        LayerPanel(
-            f"{measure_row(str(measure)).title}, "
-            f"{'all tokens' if query == 'all' else 'from [CLS]'}",
-            [LayerSeries("", entropy.sel(measure=measure, query_category=query).values, measure)],
-            y_label="entropy (nats)",
-            limits=(0.0, 1.05 * uniform.value),
-            references=[uniform],
-            first_layer=1,
-        )
-        for measure in survey["measure"].values
-        for query in ("all", "cls")
-    ]
     by_layer = entropy.mean("head")
     last = by_layer.isel(measure=0, layer=-1).sel(query_category="cls")
     table = frame_of(
@@ -209,10 +174,19 @@ def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "is attention spread evenly over the text. Norms, effective attention and gradients are "
         "made distributions first: absolute values divided by their sum.",
         pictures=[
-            writer.picture(
-                points_by_layer(panels, columns=2),
-                "Entropy by layer: left of all tokens, right of [CLS] alone.",
-                f"Uniform attention has {uniform.value:.2f} nats.",
+            writer.curves(
+                survey.sel(query_category=list(WHO.names)),
+                Curve(
+                    "entropy",
+                    panel="{measure}, {query_category}",
+                    by=(MEASURE, WHO),
+                    y_label="entropy (nats)",
+                    limits=(0.0, 1.05 * uniform.value),
+                    references=[uniform],
+                ),
+                caption="Entropy by layer: left of all tokens, right of [CLS] alone.",
+                alternative=f"Uniform attention has {uniform.value:.2f} nats.",
+                columns=2,
             )
         ],
         tables=[writer.table(table, "Means over the heads of a layer, in nats")],

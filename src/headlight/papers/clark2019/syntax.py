@@ -14,7 +14,7 @@ from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture, Table
 from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
-from headlight.vocabulary import measure as measure_row
+from headlight.vocabulary import head_name as own_name, measure as measure_row
 
 ARROWS = {"dependent": "dependent → head", "head": "head → dependent"}
 """Who attends to whom."""
@@ -113,7 +113,7 @@ def _accuracies(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Pic
             Mark(measure, one["accuracy"], one["low"], one["high"], measure)
             for measure, one in each.items()
         ]
-        note = head_name(int(first["layer"]), int(first["head"]))
+        note = own_name(int(first["layer"]), int(first["head"]))
         ticks = {"best fixed offset": float(first["baseline"])}
         rows.append(BarRow(str(first["relation"]), marks, ticks, note))
     return writer.picture(
@@ -131,7 +131,7 @@ def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
     chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")
     values = chosen.stack(place=("layer", "head")).transpose("place", "relation")
     there = np.isfinite(values.values).any(axis=1)
-    rows = [head_name(layer, head) for layer, head in values["place"].values[there]]
+    rows = [own_name(layer, head) for layer, head in values["place"].values[there]]
     drawn = HeadMap(
         f"{name}, {measure_row(str(chosen['measure'].values)).title}",
         values.values[there],

@@ -9,18 +9,20 @@ from headlight.findings.no_op import TARGETS, no_op
 from headlight.findings.rules import RELATED
 from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
 from headlight.papers.kobayashi2020.results import (
+    BY,
     LABELS,
     categories,
-    category_colour,
     load_norms,
 )
 from headlight.papers.naming import frame_of, head_name, head_numbers, layer_names
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries, head_map, points_by_layer
+from headlight.views.parts import Curve
+from headlight.views.pictures import HeadMap, head_map
 
 SYMBOLS = {"weight_total": "α", "weighted_norm_total": "‖αf(x)‖"}
+PANELS = {"weight_total": "(a) by weight", "weighted_norm_total": "(b) by norm"}
 
 SHOWN = 12
 """Heads in the table of those that do nothing."""
@@ -34,23 +36,6 @@ SHOWN = 12
 def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """What the weights say of special tokens, and what the norms say."""
     found = load_norms(reproduction)
-    panels = [
-        LayerPanel(
-            title,
-            [
-                LayerSeries(
-                    LABELS[kind], found[name].sel(key_category=kind).values, category_colour(kind)
-                )
-                for kind in categories(found)
-            ],
-            y_label=f"sum of {SYMBOLS[name]}",
-            first_layer=1,
-        )
-        for name, title in (
-            ("weight_total", "(a) by weight"),
-            ("weighted_norm_total", "(b) by norm"),
-        )
-    ]
     frame = frame_of(
         {
             f"{symbol} {LABELS[kind]}": found[name].mean("head").sel(key_category=kind)
@@ -65,10 +50,15 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "not normalised. Where the line of [SEP] is high on the left and low on the right, much "
         "is looked at and little is taken: a no-op.",
         pictures=[
-            writer.picture(
-                points_by_layer(panels, columns=2),
-                "Sums of α and of ‖αf(x)‖ over the tokens of each kind, by layer.",
-                shares,
+            writer.curves(
+                found.sel(key_category=categories(found)),
+                *(
+                    Curve(name, panel=title, by=BY, y_label=f"sum of {SYMBOLS[name]}")
+                    for name, title in PANELS.items()
+                ),
+                caption="Sums of α and of ‖αf(x)‖ over the tokens of each kind, by layer.",
+                alternative=shares,
+                columns=2,
             )
         ],
         tables=[writer.table(frame, "Means over the heads of a layer")],

@@ -13,7 +13,8 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import HeadMap, LayerPanel, LayerSeries, head_map, points_by_layer
+from headlight.views.parts import Curve
+from headlight.views.pictures import HeadMap, head_map
 
 STATISTICS = {"mean": "μ", "std": "σ", "cv": "CV", "max": "max", "min": "min"}
 FORMATS = dict.fromkeys(STATISTICS.values(), ".2f")
@@ -65,17 +66,21 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         missing = "It was not found what the values of this model are made from."
         return Content(explanation, notes=[*notes, missing])
     frame = extremes(found, "input_norm")
-    series = [
-        LayerSeries("‖f(x)‖, heads", found["vector_norm_cv"].values, "norm"),
-        LayerSeries("‖x‖", found["input_norm_cv"].values, "weight"),
-    ]
     return Content(
         explanation,
         pictures=[
-            writer.picture(
-                points_by_layer([LayerPanel("Coefficient of variation", series, first_layer=1)]),
-                "Coefficient of variation of what a layer reads and of what its heads make of it.",
-                _alternative(frame),
+            writer.curves(
+                found,
+                *(
+                    Curve(f"{name}_cv", label, "Coefficient of variation", colour=colour)
+                    for name, label, colour in (
+                        ("vector_norm", "‖f(x)‖, heads", "norm"),
+                        ("input_norm", "‖x‖", "weight"),
+                    )
+                ),
+                caption="Coefficient of variation of what a layer reads and of what its heads make "
+                "of it.",
+                alternative=_alternative(frame),
             )
         ],
         tables=[

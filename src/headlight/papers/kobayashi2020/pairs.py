@@ -1,5 +1,7 @@
 """Sections 4.2 and 4.3: do α and ‖f(x)‖ cancel out, and where (Table 2, Figures 5 and 6)."""
 
+from typing import Any
+
 import numpy as np
 import pandas
 import xarray
@@ -7,26 +9,25 @@ import xarray
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.results import (
+    BY,
     LABELS,
     categories,
-    category_colour,
     load_norms,
 )
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
+from headlight.views.parts import By, Curve
 from headlight.views.pictures import (
     DensityPanel,
-    LayerPanel,
-    LayerSeries,
     Reference,
     density,
-    points_by_layer,
     weight_and_length,
 )
 
 SYMBOLS = {"weight": "α", "norm": "‖f(x)‖"}
+RHO: dict[str, Any] = {"y_label": "Spearman's ρ", "references": [Reference(0.0)]}
 
 
 @exhibit(
@@ -48,27 +49,17 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         }
     )
     ours = dict(zip(names, map(float, frame["ρ"]), strict=True))
-    series = [
-        LayerSeries(
-            LABELS[name],
-            of["weight_norm_spearman_by_head"].sel(key_category=name).values,
-            category_colour(name),
-        )
-        for name in names
-    ]
-    panel = LayerPanel(
-        "Head by head", series, y_label="Spearman's ρ", references=[Reference(0.0)], first_layer=1
-    )
     return Content(
         "Spearman's rank correlation between α and ‖f(x)‖ over all pairs of an "
         "attending token and an attended token of the category, all heads together. Negative: the "
         "more attention, the shorter the vector. The pairs are never stored; the error of the "
         "method is computed with it. The picture has the same within each head.",
         pictures=[
-            writer.picture(
-                points_by_layer([panel]),
-                "Spearman's ρ between α and ‖f(x)‖ within each head.",
-                ", ".join(f"{LABELS[name]} {rho:.2f}" for name, rho in ours.items()),
+            writer.curves(
+                of,
+                Curve("weight_norm_spearman_by_head", panel="Head by head", by=BY, **RHO),
+                caption="Spearman's ρ between α and ‖f(x)‖ within each head.",
+                alternative=", ".join(f"{LABELS[name]} {rho:.2f}" for name, rho in ours.items()),
             )
         ],
         tables=[
@@ -149,20 +140,14 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         for name, symbol in SYMBOLS.items()
         if len(frame) > 1
     ]
-    by_head = found["frequency_spearman_by_head"]
-    series = [
-        LayerSeries(symbol, by_head.sel(quantity=name).values, name)
-        for name, symbol in SYMBOLS.items()
-    ]
-    heads = LayerPanel(
-        "Head by head", series, y_label="Spearman's ρ", references=[Reference(0.0)], first_layer=1
-    )
+    by_symbol = By("quantity", SYMBOLS)
     pictures = [
-        writer.picture(
-            points_by_layer([heads]),
-            "Spearman's ρ between frequency rank and α or ‖f(x)‖, within each head.",
-            alternative,
-            "heads",
+        writer.curves(
+            found,
+            Curve("frequency_spearman_by_head", panel="Head by head", by=by_symbol, **RHO),
+            caption="Spearman's ρ between frequency rank and α or ‖f(x)‖, within each head.",
+            alternative=alternative,
+            name="heads",
         )
     ]
     if panels:

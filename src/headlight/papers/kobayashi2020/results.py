@@ -2,10 +2,10 @@
 
 import xarray
 
-from headlight.corpora.state import source_state
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
-from headlight.studies.norms.settings import RANKS_WITHOUT_FILE, NormSettings
+from headlight.views.parts import By
+from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 LABELS = {
     "cls": "[CLS]",
@@ -14,14 +14,15 @@ LABELS = {
     "other": "other tokens",
     "sink": "sinks",
 }
+BY = By("key_category", LABELS)
 
 
 def load_norms(reproduction: Reproduction) -> xarray.Dataset:
     """Weights and norms of the text, in one pass."""
     text, ranks = text_source(reproduction), reproduction.sources.frequency_ranks or "corpus"
-    settings = text_settings(reproduction, NormSettings, frequency_ranks=ranks)
-    reads = [source_state(text), ranks if ranks in RANKS_WITHOUT_FILE else source_state(ranks)]
-    return reproduction.run("norms", text, settings, reads=reads)
+    reads = (text, [ranks] if ranks in RANKS_WITHOUT_FILE else ranks)
+    settings = text_settings(reproduction)
+    return reproduction.run("norms", text, reads=reads, frequency_ranks=ranks, **settings)
 
 
 def categories(found: xarray.Dataset) -> list[str]:
@@ -31,8 +32,3 @@ def categories(found: xarray.Dataset) -> list[str]:
         for name in found["key_category"].values
         if float(found["token_count"].sel(key_category=name)) > 0
     ]
-
-
-def category_colour(category: str) -> str:
-    """The colour of a category in a drawing; sinks have none of their own."""
-    return "" if category == "sink" else category

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import xarray
 
-from headlight.capture.value_map import value_map
 from headlight.errors import UnsupportedModelError
-from headlight.measures.singular import singular_values
+from headlight.measures.singular import singular_values_of
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
+from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.naming import frame_of, head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
@@ -23,7 +23,7 @@ from headlight.views.pictures import Line, LinePanel, lines
     "Singular values of f",
     "Kobayashi et al. (2020), Figure 9 and Appendices A and B",
 )
-def figure_9(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
     """The singular values of one head of every layer."""
     explanation = (
         "f is affine; with a 1 appended to the vectors it is linear, and its singular values say "
@@ -80,11 +80,7 @@ def load_singular_values(reproduction: Reproduction) -> xarray.Dataset:
     sites = reproduction.model.sites_of(reproduction.kind)
 
     def make(_: Path) -> xarray.Dataset:
-        found = []
-        for site in sites:
-            map_of_values = value_map(reproduction.model, site)
-            weight = site.projection.weight.cpu()
-            found.append(singular_values(map_of_values.weight, map_of_values.bias, weight).numpy())
+        found = [singular_values_of(reproduction.model, site).numpy() for site in sites]
         heads, size = (max(one.shape[axis] for one in found) for axis in (0, 1))
         values = np.full((len(found), heads, size), np.nan)
         for layer, one in enumerate(found):

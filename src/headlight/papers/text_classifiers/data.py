@@ -10,9 +10,8 @@ import torch
 from jaxtyping import Float32, Int64
 from torch import Tensor
 
-from headlight.corpora import WordVectors, read_word_vectors
+from headlight.corpora import WordVectors, read_word_vectors, source_state
 from headlight.corpora.parts import Part
-from headlight.corpora.state import source_state
 from headlight.papers.labelled_sets import (
     LabelledSet,
     LabelledText,

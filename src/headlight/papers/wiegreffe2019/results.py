@@ -14,7 +14,6 @@ from headlight.corpora.parts import PARTS, Part
 from headlight.papers.folder import RESULTS
 from headlight.papers.labelled_sets import named_sets
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight.papers.settings import ReproductionSettings
 from headlight.papers.text_classifiers.data import data_key, drawn_from, open_data
 from headlight.papers.text_classifiers.evaluation import (
     difference,
@@ -28,6 +27,7 @@ from headlight.papers.text_classifiers.jobs import (
     Guide,
 )
 from headlight.papers.text_classifiers.predictor import TextPredictor, adversaries
+from headlight.papers.wiegreffe2019.settings import Settings
 from headlight.result import describe
 from headlight.training import one_thread, run_stages
 from headlight.training.adversarial import AdversarialObjective
@@ -70,7 +70,7 @@ def sets_of(reproduction: Reproduction) -> dict[str, str]:
 
 def lambdas_of(reproduction: Reproduction) -> list[float]:
     """In order, each once, and 0 among them."""
-    return sorted({0.0, *(reproduction.settings.lambdas or ())})
+    return sorted({0.0, *reproduction.settings.lambdas})
 
 
 def load_all(reproduction: Reproduction) -> dict[str, xarray.Dataset]:
@@ -97,7 +97,7 @@ def load_result(reproduction: Reproduction, title: str) -> xarray.Dataset:
     """
     settings = reproduction.settings
     source = sets_of(reproduction)[title]
-    prediction = settings.predictions or "tvd"
+    prediction = settings.predictions
     trained: dict[str, Any] = {
         **data_key(reproduction, source),
         "epochs": settings.epochs,
@@ -160,7 +160,7 @@ Rows = Iterator[tuple[dict[str, Any], dict[str, Any]]]
 """What a model is, and what was measured of it on each part."""
 
 
-def _references(trainer: ClassifierTrainer, settings: ReproductionSettings) -> Rows:
+def _references(trainer: ClassifierTrainer, settings: Settings) -> Rows:
     """Beside the first base: those of other seeds, and itself with uniform attention."""
     for encoder in IN_CONTEXT:
         first = ClassifierJob("base", encoder, 0)
@@ -179,7 +179,7 @@ def _references(trainer: ClassifierTrainer, settings: ReproductionSettings) -> R
         yield {**vars(first), "kind": "uniform"}, measured
 
 
-def _other_seeds(encoder: Encoder, settings: ReproductionSettings) -> list[ClassifierJob]:
+def _other_seeds(encoder: Encoder, settings: Settings) -> list[ClassifierJob]:
     return [ClassifierJob("base", encoder, seed) for seed in range(1, settings.repeats)]
 
 

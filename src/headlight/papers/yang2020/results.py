@@ -9,8 +9,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.corpora import open_tagged, read_word_vectors
-from headlight.corpora.state import source_state
+from headlight.corpora import open_tagged, read_word_vectors, source_state
 from headlight.errors import CorpusError
 from headlight.papers.folder import RESULTS
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
@@ -45,7 +44,7 @@ VARIABLES = {
 
 def lambdas_of(reproduction: Reproduction) -> list[float]:
     """In order, each once, and 0 among them."""
-    return sorted({0.0, *(reproduction.settings.lambdas or ())})
+    return sorted({0.0, *reproduction.settings.lambdas})
 
 
 def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
@@ -119,7 +118,7 @@ def _kept(
     """
     shown = [job for stage in stages for job in stage if job.kind in kinds]
     settings, sources = reproduction.settings, reproduction.sources
-    prediction = settings.predictions or "labels"
+    prediction = settings.predictions
     config = TrainingConfig(
         settings.epochs,
         AdversarialObjective(prediction, settings.distance),

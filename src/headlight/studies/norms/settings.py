@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import TextSettings
 from headlight.catalogue import Study
 from headlight.settings import AtLeast1, Range
-
-RANKS_WITHOUT_FILE = ("corpus", "ids")
-"""What `frequency_ranks` may be besides a file."""
+from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 
 @dataclass(frozen=True, kw_only=True)

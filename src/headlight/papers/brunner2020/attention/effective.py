@@ -15,23 +15,21 @@ from headlight.papers.brunner2020.attention.results import (
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import frame_of, percent
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.text import text_notes
+from headlight.papers.text import CATEGORIES, FROM, TO, text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture
+from headlight.views.parts import By, Curve
 from headlight.views.pictures import (
     DensityPanel,
-    LayerPanel,
-    LayerSeries,
     Line,
     LinePanel,
     Reference,
     density,
     lines,
-    points_by_layer,
 )
 
-CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
 MEASURES = {"weight": "raw attention", "effective": "effective attention"}
+MEASURE = By("measure", {name: title.capitalize() for name, title in MEASURES.items()})
 
 
 @exhibit(
@@ -51,11 +49,12 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "of effective attention, which is signed: a dot is a head, a line the mean of a layer.",
         pictures=[
             *_correlations(found, writer),
-            writer.picture(
-                points_by_layer([_to_categories(share, name) for name in MEASURES]),
-                "Attention to kinds of tokens, raw (b) and effective (c), by layer.",
-                _alternative(share),
-                "categories",
+            writer.curves(
+                survey.sel(query_category="all", key_category=list(CATEGORIES)),
+                Curve("share", panel="{measure}", by=(MEASURE, TO), percent=True),
+                caption="Attention to kinds of tokens, raw (b) and effective (c), by layer.",
+                alternative=_alternative(share),
+                name="categories",
             ),
         ],
         tables=[writer.table(frame, "Means over the heads of a layer, in percent")],
@@ -140,15 +139,6 @@ def _peak_comparisons(share: xarray.DataArray) -> list[Comparison]:
     ]
 
 
-def _to_categories(share: xarray.DataArray, measure: str) -> LayerPanel:
-    here = share.sel(measure=measure)
-    series = [
-        LayerSeries(label, here.sel(key_category=name).values, name)
-        for name, label in CATEGORIES.items()
-    ]
-    return LayerPanel(f"{MEASURES[measure].capitalize()}", series, percent=True, first_layer=1)
-
-
 def _by_layer(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
     """One row for each measure and layer, means over its heads, in percent."""
     means = {
@@ -180,23 +170,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Attention to [SEP], from [SEP] and from other tokens, effective and raw."""
     survey = load_survey(reproduction)
     share = survey["share"].sel(key_category="sep")
-    from_to = {"sep": "[SEP] → [SEP]", "not_sep": "other → [SEP]"}
-    panels = [
-        LayerPanel(
-            f"{MEASURES[measure].capitalize()} to [SEP]",
-            [
-                LayerSeries(
-                    label,
-                    share.sel(measure=measure, query_category=name).values,
-                    "sep" if name == "sep" else "other",
-                )
-                for name, label in from_to.items()
-            ],
-            percent=True,
-            first_layer=1,
-        )
-        for measure in ("effective", "weight")
-    ]
+    from_to = FROM.names
     frame = _by_layer({label: share.sel(query_category=name) for name, label in from_to.items()})
     means = share.sel(query_category=list(from_to)).mean(("head", "layer"))
     kept = means.sel(measure="effective") / means.sel(measure="weight")
@@ -204,10 +178,15 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "What goes to [SEP] from [SEP] itself and from all other tokens: (a) effective "
         "attention, signed, and (b) raw attention. A dot is a head, a line the mean of a layer.",
         pictures=[
-            writer.picture(
-                points_by_layer(panels),
-                "Attention to [SEP] by layer, effective (a) and raw (b).",
-                "; ".join(
+            writer.curves(
+                survey.sel(
+                    key_category="sep",
+                    query_category=list(from_to),
+                    measure=["effective", "weight"],
+                ),
+                Curve("share", panel="{measure} to [SEP]", by=(MEASURE, FROM), percent=True),
+                caption="Attention to [SEP] by layer, effective (a) and raw (b).",
+                alternative="; ".join(
                     f"{label}: {float(kept.sel(query_category=name)):.0%} of it is effective"
                     for name, label in from_to.items()
                 ),

@@ -6,10 +6,6 @@ import numpy as np
 import pandas
 from jaxtyping import Float
 
-from headlight.capture import LayerRecord
-from headlight.capture.one_text import capture_one
-from headlight.encode import encode_one
-from headlight.measures import Scores
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.attention.results import bias_note, passage, value_bias
 from headlight.papers.exhibit import Content, exhibit
@@ -17,6 +13,7 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
+from headlight.read_layers import layer_maps
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import HeadMap, head_map
 
@@ -28,7 +25,6 @@ NEAR = 2
 """Positions from a token up to which a link is near the diagonal."""
 
 Map = Float[np.ndarray, "query key"]
-Heads = Float[np.ndarray, "head query key"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,23 +131,18 @@ def load_example(reproduction: Reproduction) -> Example:
 
     The text is ours: longer than the head is wide, or nothing would be in the null space.
     """
-    model, tokenizer = reproduction.model, reproduction.tokenizer
-    layer = min(published.EXAMPLE_LAYER, len(model.sites_of(reproduction.kind))) - 1
-    example = encode_one(tokenizer, *passage(reproduction), max_length=model.longest)
-
-    def visit(record: LayerRecord) -> tuple[Heads, Heads]:
-        scores = Scores(record, value_bias(reproduction))
-        raw, effective = scores.weight[0].double().cpu(), scores.effective[0].double().cpu()
-        return raw.numpy(), effective.numpy()
-
-    sites = model.sites_of(reproduction.kind, [layer])
-    ((raw, effective),) = capture_one(model, example, sites, visit)
+    model, kind = reproduction.model, reproduction.kind
+    layer = min(published.EXAMPLE_LAYER, len(model.sites_of(kind))) - 1
+    (site,), texts = model.sites_of(kind, [layer]), passage(reproduction)
+    bias = value_bias(reproduction)
+    raw, effective = layer_maps(model, texts, site, ("weight", "effective"), bias)
     with np.errstate(invalid="ignore"):
         alike = [
             np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(raw, effective, strict=True)
         ]
     head = int(np.nanargmin(alike)) if np.isfinite(alike).any() else 0
-    tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(list(example.ids))]
+    ids = reproduction.tokenizer(*texts)["input_ids"]
+    tokens = [str(token) for token in reproduction.tokenizer.convert_ids_to_tokens(ids)]
     return Example(layer, head, tokens, raw[head], effective[head])
 
 

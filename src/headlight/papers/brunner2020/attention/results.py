@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.alternatives import AlternativeSettings, alternatives
 from headlight.corpora import Corpus, CorpusCounts, Document, open_corpus
-from headlight.corpora.state import source_state
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_settings, text_source
-from headlight.studies.heads.settings import SurveySettings
-from headlight.studies.identifiability.settings import IdentifiabilitySettings
 from headlight.vocabulary import ValueBias
 
 FIRST = (
@@ -58,19 +55,21 @@ def bias_note(reproduction: Reproduction) -> str:
 
 def load_survey(reproduction: Reproduction) -> xarray.Dataset:
     """Raw and effective attention to kinds of tokens, on pairs of paragraphs."""
-    text, bias = text_source(reproduction), value_bias(reproduction)
-    measures = ("weight", "effective")
-    settings = text_settings(reproduction, SurveySettings, measures=measures, value_bias=bias)
-    reads = source_state(text)
-    return reproduction.run("survey", text, settings, reads=reads, name="attention-survey")
+    return reproduction.run(
+        "survey",
+        text_source(reproduction),
+        name="attention-survey",
+        measures=("weight", "effective"),
+        value_bias=value_bias(reproduction),
+        **text_settings(reproduction),
+    )
 
 
 def load_identifiability(reproduction: Reproduction) -> xarray.Dataset:
     """Ranks, null spaces and correlations by length, on single paragraphs, long and short."""
     text, bias = text_source(reproduction), value_bias(reproduction)
-    settings = text_settings(reproduction, IdentifiabilitySettings, pairs=False, value_bias=bias)
-    paragraphs = _paragraphs(text)
-    return reproduction.run("identifiability", paragraphs, settings, reads=source_state(text))
+    settings = text_settings(reproduction) | {"pairs": False, "value_bias": bias}
+    return reproduction.run("identifiability", _paragraphs(text), reads=[text], **settings)
 
 
 def passage(reproduction: Reproduction) -> tuple[str, str]:
@@ -100,7 +99,7 @@ def _paragraphs(source: str) -> Corpus:
     return Corpus(opened.source, read)
 
 
-def load_alternatives(reproduction: Reproduction) -> xarray.Dataset:
+def load_alternatives(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     """Other attention of the same output, of the first head of every layer, on a text of ours."""
     sites = reproduction.model.sites_of(reproduction.kind)
 
@@ -122,18 +121,18 @@ def load_alternatives(reproduction: Reproduction) -> xarray.Dataset:
     )
 
 
-def _try_alternatives(reproduction: Reproduction, layer: int, method: str) -> dict[str, Any]:
+def _try_alternatives(
+    reproduction: Reproduction[Settings], layer: int, method: str
+) -> dict[str, Any]:
     """One head: how many rows can be changed, by how much, and what the model says to it."""
-    model, texts, place = reproduction.model, passage(reproduction), (layer, 0)
-    whole = alternatives(model, *texts, place=place, kind=reproduction.kind)
+    model, texts = reproduction.model, passage(reproduction)
+    place: dict[str, Any] = {"layer": layer, "head": 0, "kind": reproduction.kind}
+    whole = model.alternatives(*texts, **place)
     if method == "farthest":
         chosen = np.linspace(0, whole.exists.size - 1, ROWS).astype(int)
-        settings = AlternativeSettings(
-            method="farthest",
-            queries=tuple(dict.fromkeys(chosen.tolist())),
-            seed=reproduction.settings.seed,
-        )
-        whole = alternatives(model, *texts, place=place, kind=reproduction.kind, settings=settings)
+        queries = tuple(dict.fromkeys(chosen.tolist()))
+        seed = reproduction.settings.seed
+        whole = model.alternatives(*texts, **place, method="farthest", queries=queries, seed=seed)
     dataset = whole.dataset
     moved = whole.total_variation.values[:, whole.exists.values]
     return {

@@ -4,39 +4,36 @@ from typing import Any
 
 import xarray
 
-from headlight.attribution_settings import AttributionSettings
 from headlight.corpora import open_treebank
-from headlight.corpora.state import source_state
 from headlight.encode import sentences
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
-from headlight.studies.contributions.settings import ContributionSettings
 
 
-def load_contributions(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
+def load_contributions(reproduction: Reproduction[Settings], pairs: PairSet) -> xarray.Dataset:
     """What input tokens contribute, on a set of sentence pairs; exactly as well on some of MRPC."""
     main = pairs == find_pair_set(reproduction)
     exact = reproduction.settings.exact_pairs if main else 0
-    settings = contribution_settings(reproduction, exact=exact)
-    examples = pairs.examples(reproduction.tokenizer)
-    name = f"contributions-{pairs.name}"
-    return reproduction.run("contributions", examples, settings, reads=pairs.state, name=name)
+    return reproduction.run(
+        "contributions",
+        pairs.examples(reproduction.tokenizer),
+        reads=pairs.reads,
+        name=f"contributions-{pairs.name}",
+        exact=exact,
+        **contribution_settings(reproduction),
+    )
 
 
-def load_contributions_by_tags(reproduction: Reproduction) -> xarray.Dataset:
+def load_contributions_by_tags(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     """The same on the first sentences of the first treebank, by part of speech."""
     chosen, source = reproduction.settings, reproduction.sources.dependency[0]
     treebank = open_treebank(source, invalid="skip")
     first = next(iter(treebank), None)
     has_xpos = first is not None and any(tag != "_" for tag in first.xpos)
-    settings = contribution_settings(
-        reproduction,
-        max_examples=chosen.max_sentences or chosen.max_pairs,
-        exact=0,
-        tags="xpos" if has_xpos else "upos",
-    )
+    tags = "xpos" if has_xpos else "upos"
     examples = sentences(
         treebank,
         reproduction.tokenizer,
@@ -47,27 +44,29 @@ def load_contributions_by_tags(reproduction: Reproduction) -> xarray.Dataset:
     found = reproduction.run(
         "contributions",
         examples,
-        settings,
-        reads=[source_state(source), reproduction.max_length, chosen.invalid],
+        reads=[source, [reproduction.max_length, chosen.invalid]],
         name="contributions-by-tags",
+        max_examples=chosen.max_sentences or chosen.max_pairs,
+        exact=0,
+        tags=tags,
+        **contribution_settings(reproduction),
     )
-    return found.assign_attrs(tags=settings.tags)
+    return found.assign_attrs(tags=tags)
 
 
-def contribution_settings(reproduction: Reproduction, **more: Any) -> ContributionSettings:
+def contribution_settings(reproduction: Reproduction[Settings]) -> dict[str, Any]:
     """How contributions are computed."""
-    return ContributionSettings(
-        kind=reproduction.model.kinds[0],
-        attribution=attribution_settings(reproduction),
-        seed=reproduction.settings.seed,
-        **more,
-    )
+    return {
+        "kind": reproduction.model.kinds[0],
+        "attribution": attribution_settings(reproduction),
+        "seed": reproduction.settings.seed,
+    }
 
 
-def attribution_settings(reproduction: Reproduction) -> AttributionSettings:
+def attribution_settings(reproduction: Reproduction[Settings]) -> dict[str, Any]:
     """An estimate from random directions, as many as the settings say."""
     chosen = reproduction.settings
-    return AttributionSettings(directions=chosen.directions, seed=chosen.seed, precision="medium")
+    return {"directions": chosen.directions, "seed": chosen.seed, "precision": "medium"}
 
 
 def counterparts(found: xarray.Dataset) -> dict[int, int]:
@@ -90,7 +89,7 @@ def contribution_notes(
     return [model_note(reproduction), read, method, *agreement_notes(found)]
 
 
-def method_note(reproduction: Reproduction, found: xarray.Dataset) -> str:
+def method_note(reproduction: Reproduction[Settings], found: xarray.Dataset) -> str:
     """How contributions were computed."""
     own = float(found["own_mean"].sel(group="all").mean())
     error = float(found["own_estimate_error"].mean()) / own

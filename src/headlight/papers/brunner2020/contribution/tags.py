@@ -17,9 +17,9 @@ from headlight.papers.naming import layer_names, percent
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.studies.contributions.tags import GROUPS
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import BoxPanel, boxes
+from headlight.vocabulary import CATEGORIES
 
 CONTENT = (
     "NN", "NNS", "NNP", "NNPS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "JJ", "JJR", "JJS",
@@ -35,6 +35,9 @@ FUNCTION = (
 
 FEWEST = 20
 """A part of speech with fewer tokens is in the table alone."""
+
+GROUPS = ("all", *CATEGORIES)
+"""Groups of tokens that every text has, before those of parts of speech."""
 
 SPECIAL = {"cls": "[CLS]", "sep": "[SEP]"}
 

@@ -7,16 +7,17 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.attribution_settings import AttributionSettings
 from headlight.corpora import SentencePair, open_sentence_pairs
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.contribution.results import attribution_settings
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import in_words, layer_names
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.reading import read
 from headlight.views.exhibits import Picture
 from headlight.views.pictures import HeadMap, head_map
 
@@ -30,7 +31,7 @@ TRACKED = len(published.TRACKED_WORDS)
     "Brunner et al. (2020), Figures 19 to 25 and Appendix C.4",
     ("pairs",),
 )
-def figure_19(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_19(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
     """Seven tokens of one pair, tracked through the layers."""
     pair, is_papers = _choose_pair(find_pair_set(reproduction))
     found = load_reading(reproduction, pair)
@@ -68,14 +69,15 @@ def _choose_pair(pairs: PairSet) -> tuple[SentencePair, bool]:
     return first[0], False
 
 
-def load_reading(reproduction: Reproduction, pair: SentencePair) -> xarray.Dataset:
+def load_reading(reproduction: Reproduction[Settings], pair: SentencePair) -> xarray.Dataset:
     """Contributions in one pair."""
-    settings = attribution_settings(reproduction)
+    chosen = attribution_settings(reproduction)
     if reproduction.settings.exact_pairs:
-        settings = settings.replace(method="exact")
+        chosen["method"] = "exact"
+    settings = AttributionSettings(**chosen)
 
     def make(_: Path) -> xarray.Dataset:
-        reading = read(reproduction.model, pair.first, pair.second, attribution=settings)
+        reading = reproduction.model.read(pair.first, pair.second, attribution=settings)
         return reading.dataset[["attribution"]]
 
     return reproduction.keep(

@@ -20,6 +20,7 @@ from headlight.papers.brunner2020.identity.results import (
     load_same_layer,
 )
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.claims import Claim
 from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
 from headlight.papers.naming import yes_or_no
@@ -78,7 +79,9 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
-def identifiability(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Content:
+def identifiability(
+    reproduction: Reproduction[Settings], writer: ExhibitWriter, name: str | None
+) -> Content:
     """Rates of all maps and both distances by layer, trained and tested on the same layer.
 
     Args:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.capture import CapturedModel
+from headlight.model import Model
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.folder import RUNS
-from headlight.papers.reproduction import Reproduction
+from headlight.papers.reproduction import Reproduction, states_of
 from headlight.papers.text import model_note
-from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
 
 EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
 """Passes over the training tokens at most, by kind of map; the paper names no limit."""
@@ -27,7 +27,9 @@ MAP_TITLES = {"naive": "naive", "linear": "linear", "mlp": "MLP"}
 LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
 
 
-def load_same_layer(reproduction: Reproduction, pairs: PairSet, kind: str) -> xarray.Dataset:
+def load_same_layer(
+    reproduction: Reproduction[Settings], pairs: PairSet, kind: str
+) -> xarray.Dataset:
     """Maps of a kind, trained and tested on the same layer; the learning rate is searched.
 
     Those of the first set are tested on all other layers as well, so that none has to be trained
@@ -39,7 +41,7 @@ def load_same_layer(reproduction: Reproduction, pairs: PairSet, kind: str) -> xa
     return _load(reproduction, pairs, f"same-{kind}", kind, folds=folds, across=across)
 
 
-def load_ridge(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
+def load_ridge(reproduction: Reproduction[Settings], pairs: PairSet) -> xarray.Dataset:
     """Linear maps of the same layer by ridge regression, whatever the solver is."""
     folds = reproduction.settings.folds
     return _load(reproduction, pairs, "same-ridge", "linear", folds=folds, solver=RIDGE)
@@ -113,25 +115,25 @@ def load_by_fraction(reproduction: Reproduction, pairs: PairSet) -> xarray.Datas
 
 def best_training(
     reproduction: Reproduction, pairs: PairSet, kind: str, loss: str
-) -> MapTrainingSettings:
+) -> dict[str, Any]:
     """How maps are trained, with the learning rate that was best for maps of the same layer."""
-    training = MapTrainingSettings(epochs=EPOCHS[kind], precision="medium")
+    training = {"epochs": EPOCHS[kind], "precision": "medium"}
     if kind == "naive":
         return training
     found = load_same_layer(reproduction, pairs, kind)
     if str(found["solver"].sel(map=kind).item()) != "adam":
         return training
     rates = found["parameter"].sel(map=kind, loss=loss).values
-    return training.replace(rates=(float(np.nanmedian(rates)),))
+    return training | {"rates": (float(np.nanmedian(rates)),)}
 
 
 def _load(
-    reproduction: Reproduction,
+    reproduction: Reproduction[Settings],
     pairs: PairSet,
     title: str,
     kind: str,
     *,
-    model: CapturedModel | None = None,
+    model: Model | None = None,
     **choices: Any,
 ) -> xarray.Dataset:
     """A study of one kind of map, in a folder where all of them share the hidden tokens."""
@@ -142,22 +144,21 @@ def _load(
         "maps": (kind,),
         "solver": reproduction.settings.solver,
         "folds": 1,
-        "training": MapTrainingSettings(epochs=EPOCHS[kind], precision="medium"),
+        "training": {"epochs": EPOCHS[kind], "precision": "medium"},
     }
-    settings = TokenIdentitySettings(
-        rate_search="shared", seed=reproduction.settings.seed, **(defaults | choices)
-    )
     # Hidden tokens of another model, or of other pairs, are kept beside these.
-    of = json.dumps([model.identity(), pairs.state])
+    of = json.dumps([model.identity(), states_of(pairs.reads)])
     mark = sha256(of.encode()).hexdigest()[:8]
     return reproduction.run(
         "token_identity",
         pairs.examples(reproduction.tokenizer),
-        settings,
-        reads=pairs.state,
+        reads=pairs.reads,
         name=f"identity-{title}-{pairs.name}",
         model=model,
-        cache=reproduction.folder / RUNS / f"identity-{pairs.name}-{mark}",
+        objects={"cache": reproduction.folder / RUNS / f"identity-{pairs.name}-{mark}"},
+        rate_search="shared",
+        seed=reproduction.settings.seed,
+        **(defaults | choices),
     )
 
 

@@ -9,11 +9,11 @@ from typing import get_args
 import xarray
 
 from headlight.corpora import open_parallel
-from headlight.corpora.state import source_state
 from headlight.errors import UsageError
 from headlight.links import Aligner, LinkScore, baseline_links, open_links, score_links
 from headlight.papers.kobayashi2020.alignment.results import Rate, aligned_of
-from headlight.papers.reproduction import Reproduction
+from headlight.papers.kobayashi2020.settings import Settings
+from headlight.papers.reproduction import Reproduction, states_of
 from headlight.papers.translations import link_file_name
 
 LONGEST = 25
@@ -55,7 +55,7 @@ class OtherAligner:
         return next(known, "") if self.is_forward else ""
 
 
-def from_files(reproduction: Reproduction) -> list[OtherAligner]:
+def from_files(reproduction: Reproduction[Settings]) -> list[OtherAligner]:
     """Those whose links were given."""
     aligned = aligned_of(reproduction)
     found = []
@@ -68,7 +68,9 @@ def from_files(reproduction: Reproduction) -> list[OtherAligner]:
     return found
 
 
-def trained_on_the_spot(reproduction: Reproduction) -> tuple[list[OtherAligner], list[str]]:
+def trained_on_the_spot(
+    reproduction: Reproduction[Settings],
+) -> tuple[list[OtherAligner], list[str]]:
     """Those that learn here from parallel text; and why some do not, in a sentence each."""
     settings, sources = reproduction.settings, reproduction.sources
     if not settings.max_parallel:
@@ -95,7 +97,7 @@ def trained_on_the_spot(reproduction: Reproduction) -> tuple[list[OtherAligner],
     return found, notes
 
 
-def _load_aligner(reproduction: Reproduction, aligner: str) -> xarray.Dataset:
+def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.Dataset:
     """The error rates of one aligner, in both directions and with both put together.
 
     Raises:
@@ -121,8 +123,10 @@ def _load_aligner(reproduction: Reproduction, aligner: str) -> xarray.Dataset:
             coords={"direction": list(DIRECTIONS)},
         )
 
-    read = (sources.translations, sources.translations_target, sources.gold, sources.parallel,
-            sources.parallel_target)  # fmt: skip
+    read = (
+        *(sources.translations, sources.translations_target, sources.gold),
+        *(sources.parallel, sources.parallel_target),
+    )
     return reproduction.keep(
         f"aligner-{aligner}",
         "aligner",
@@ -131,11 +135,13 @@ def _load_aligner(reproduction: Reproduction, aligner: str) -> xarray.Dataset:
         longest=LONGEST,
         max_parallel=settings.max_parallel,
         seed=settings.seed,
-        reads=[source_state(path) for path in read if path],
+        reads=states_of(read),
     )
 
 
-def _training(reproduction: Reproduction) -> Iterator[tuple[list[str], list[str]]]:
+def _training(
+    reproduction: Reproduction[Settings],
+) -> Iterator[tuple[list[str], list[str]]]:
     sources = reproduction.sources
     assert sources.parallel is not None  # noqa: S101 - it has been asked
     pairs = open_parallel(sources.parallel, sources.parallel_target)

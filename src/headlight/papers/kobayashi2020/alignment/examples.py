@@ -20,6 +20,7 @@ from headlight.papers.kobayashi2020.alignment.results import (
     translator_note,
     translator_of,
 )
+from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.alignment_page import DrawnAlignment, alignment_picture
@@ -73,7 +74,9 @@ def _layers(reproduction: Reproduction) -> list[int]:
     return [site.layer for site in translator_of(reproduction).sites_of("cross")]
 
 
-def _content(reproduction: Reproduction, writer: ExhibitWriter, layers: Sequence[int]) -> Content:
+def _content(
+    reproduction: Reproduction[Settings], writer: ExhibitWriter, layers: Sequence[int]
+) -> Content:
     examples = list(islice(_examples(reproduction), DRAWN))
     pictures = [
         picture for layer in layers for picture in _pictures(reproduction, writer, layer, examples)
@@ -93,7 +96,7 @@ def _content(reproduction: Reproduction, writer: ExhibitWriter, layers: Sequence
     )
 
 
-def _examples(reproduction: Reproduction) -> list[Example]:
+def _examples(reproduction: Reproduction[Settings]) -> list[Example]:
     if reproduction.settings.drawn == "sample" or reproduction.sources.aligned is None:
         pairs = list(open_parallel(SAMPLE_TRANSLATIONS))
         gold = list(open_links(SAMPLE_LINKS, sentences=len(pairs)))

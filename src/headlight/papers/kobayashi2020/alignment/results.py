@@ -6,13 +6,11 @@ from typing import Any
 
 import xarray
 
-from headlight.capture import CapturedModel
-from headlight.corpora.state import source_state
+from headlight.model import Model
+from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_name
 from headlight.papers.translations import AlignedPairs
-from headlight.studies.alignment.settings import AlignmentSettings
-from headlight.word_alignment.settings import ATTENTION_MEASURES, InputMeasureSettings
 
 STEPS = {"input": "AWI", "output": "AWO"}
 """The row of cross-attention that speaks for a target word: of the step that reads it, or of that
@@ -71,7 +69,7 @@ class Rate:
         return f"{self.value:.1f} ({self.low:.1f}–{self.high:.1f})"
 
 
-def translator_of(reproduction: Reproduction) -> CapturedModel:
+def translator_of(reproduction: Reproduction) -> Model:
     """The translation model, which is there if an exhibit that needs one is made."""
     found = reproduction.translator
     assert found is not None  # noqa: S101 - the exhibits need it
@@ -88,10 +86,10 @@ def aligned_of(reproduction: Reproduction) -> AlignedPairs:
 def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> xarray.Dataset:
     """Weights, norms and effective attention of every layer and head, in one pass."""
     name = "alignment" if max_pairs is None else "alignment-first"
-    return _load(reproduction, name, measures=ATTENTION_MEASURES, max_pairs=max_pairs)
+    return _load(reproduction, name, measures=tuple(LABELS), max_pairs=max_pairs)
 
 
-def load_inputs(reproduction: Reproduction, method: InputMethod) -> Rate:
+def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Rate:
     """The error rate of a measure of the input.
 
     Of gradients as Ding et al. link: each piece of the target to one of the source, words by all
@@ -102,39 +100,34 @@ def load_inputs(reproduction: Reproduction, method: InputMethod) -> Rate:
         "max_pairs": max_gradients(reproduction),
     }
     if method.form:
-        inputs = InputMeasureSettings(form=method.form)  # type: ignore[arg-type]
+        settings |= {"inputs": {"form": method.form}, "unit": "piece"}
         if method.measure == "smoothgrad":
             asked = reproduction.settings
-            inputs = inputs.replace(samples=asked.samples, seed=asked.seed)
-        settings |= {"inputs": inputs, "unit": "piece"}
+            settings["inputs"] |= {"samples": asked.samples, "seed": asked.seed}
     name = "-".join(filter(None, ("alignment", method.measure, method.form)))
     found = _load(reproduction, name, **settings)
     return Rate.of(found.sel(input_measure=method.measure), "input_")
 
 
-def max_gradients(reproduction: Reproduction) -> int | None:
+def max_gradients(reproduction: Reproduction[Settings]) -> int | None:
     """The translations of which gradients are taken; None for all."""
     most = reproduction.settings.max_gradients
     every = len(aligned_of(reproduction).pairs)
     return most if most < every else None
 
 
-def _load(reproduction: Reproduction, name: str, **settings: Any) -> xarray.Dataset:
+def _load(reproduction: Reproduction[Settings], name: str, **settings: Any) -> xarray.Dataset:
     sources = reproduction.sources
-    read = (sources.translations, sources.translations_target, sources.gold)
-    asked = AlignmentSettings(
+    return reproduction.run(
+        "alignment",
+        sources.translations,
+        reads=(sources.translations, sources.translations_target, sources.gold),
+        name=name,
+        model=translator_of(reproduction),
         target=sources.translations_target,
         gold=sources.gold,
         seed=reproduction.settings.seed,
         **settings,
-    )
-    return reproduction.run(
-        "alignment",
-        sources.translations,
-        asked,
-        reads=[source_state(path) for path in read if path],
-        name=name,
-        model=translator_of(reproduction),
     )
 
 

@@ -22,6 +22,7 @@ from headlight.papers.kobayashi2020.alignment.results import (
     max_gradients,
     mean_of_layers,
 )
+from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture, Table
@@ -209,7 +210,7 @@ def _published(others: list[OtherAligner]) -> dict[str, float]:
     return attention | gradients | aligners
 
 
-def _gradient_notes(reproduction: Reproduction) -> list[str]:
+def _gradient_notes(reproduction: Reproduction[Settings]) -> list[str]:
     most, every = max_gradients(reproduction), len(aligned_of(reproduction).pairs)
     read = f"the first {most}" if most else f"all {every}"
     return [

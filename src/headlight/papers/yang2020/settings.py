@@ -1,0 +1,24 @@
+"""How *Is Attention Points Out the Only "Path"?* is reproduced; without torch."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from headlight.papers.settings import AdversaryPaperSettings
+from headlight.settings import AtLeast1, Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(AdversaryPaperSettings):
+    """Everything that the results depend on besides data.
+
+    Attributes:
+        max_sentences: sentences with tags; by default all.
+    """
+
+    title: ClassVar[str] = "Is Attention Points Out the Only “Path”? (Yang 2020)"
+    reads: ClassVar[tuple[str, ...]] = ("tagged", "word_vectors")
+
+    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = (
+        0.0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1,
+    )  # fmt: skip
+    max_sentences: AtLeast1 | None = None
