@@ -75,6 +75,7 @@ attention asks after every repair of a basis: neither is in the table.
 
 
 @pytest.mark.parametrize("name", WAITS)
+@pytest.mark.slow
 def test_within_a_layer_the_host_waits_as_often_as_is_said(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def test_the_root_and_the_command_line_load_nothing_heavy(module: str) -> None:
     ],
     ids=" ".join,
 )
+@pytest.mark.slow
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     run = (
         "import sys\n"

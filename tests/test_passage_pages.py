@@ -52,6 +52,7 @@ def test_the_report_leads_to_the_text_of_a_passage_at_its_head(corpus, tmp_path)
         assert '"report":"../report.html"' in page
 
 
+@pytest.mark.slow
 def test_a_run_that_has_ended_gets_its_pages(corpus, tmp_path):
     survey(corpus, tmp_path / "run")
     assert links(tmp_path / "run") == []

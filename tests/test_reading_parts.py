@@ -35,6 +35,7 @@ def assert_part(found, whole, heads, queries):
 )
 @given(data=st.data())
 @settings(max_examples=12, deadline=None)
+@pytest.mark.slow
 def test_some_heads_and_queries_by_blocks_of_any_size(family, kind, pair, data):
     subject = model(family)
     whole = read(subject, TEXT, pair, kind=kind)

@@ -344,6 +344,7 @@ def test_versions_name_what_a_result_depends_on() -> None:
 
 
 @pytest.mark.parametrize("module", ["headlight.result", "headlight.reduce", "headlight.run"])
+@pytest.mark.slow
 def test_importing_it_loads_no_model_library(module: str) -> None:
     program = (
         f"import sys, {module}, headlight.result; headlight.result.versions();"

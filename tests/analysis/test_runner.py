@@ -144,6 +144,7 @@ def test_a_folder_is_left_alone_while_another_run_is_in_it(tmp_path: Path) -> No
         case.run(CORPUS, folder=mine)
 
 
+@pytest.mark.slow
 def test_a_run_is_overwritten_if_that_is_said(case: Case, tmp_path: Path) -> None:
     first = case.run(CORPUS, folder=RunFolder(path=tmp_path))
     again = case.run(CORPUS[:2], folder=RunFolder(path=tmp_path, overwrite=True))

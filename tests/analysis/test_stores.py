@@ -26,6 +26,7 @@ def names(address: str) -> set[str]:
     return {each.name for each in files.location(address).iterdir()}
 
 
+@pytest.mark.slow
 def test_a_result_in_a_store_is_that_of_memory(address: str) -> None:
     found, corpus = model("bert"), texts(9)
     alone = survey(corpus, found, SETTINGS, progress=False)
@@ -36,6 +37,7 @@ def test_a_result_in_a_store_is_that_of_memory(address: str) -> None:
     assert names(address) == {"result.nc"}
 
 
+@pytest.mark.slow
 def test_a_run_in_a_store_is_resumed_with_the_same_bits(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,6 +54,7 @@ def test_a_run_in_a_store_is_resumed_with_the_same_bits(
     assert again.attrs["created"] == resumed.attrs["created"]
 
 
+@pytest.mark.slow
 def test_a_run_in_a_store_is_replaced_only_if_that_is_said(address: str) -> None:
     found = model("bert")
     survey(texts(3), found, SETTINGS, folder=RunFolder(path=address), progress=False)

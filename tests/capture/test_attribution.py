@@ -265,6 +265,7 @@ def test_both_definitions_differ() -> None:
 # The estimate
 
 
+@pytest.mark.slow
 def test_estimates_are_unbiased_within_their_own_errors() -> None:
     model, batch = known("BERT"), batch_of("BERT", lengths=(6,))
     truth = attribute(model, batch, EXACT).contribution

@@ -79,6 +79,7 @@ def of_families(_: int, folder: Path) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_every_head_of_many_families_is_seen_once(tmp_path: Path) -> None:
     """Of maps of their own or one for all; Phi-3 and OLMo 2 have all heads everywhere."""
     rows = {row.name: row for row in DECODERS if row.name in FAMILIES}
@@ -103,6 +104,7 @@ def kept(_: int, folder: Path) -> tuple[Any, ...]:
     return made, refused, network.identity()
 
 
+@pytest.mark.slow
 def test_the_first_process_keeps_the_run(tmp_path: Path) -> None:
     saved("llama", tmp_path / "model")
     (made, refused, identity), other = together(kept, tmp_path)
@@ -131,6 +133,7 @@ def resumed(_: int, folder: Path) -> list[Any]:
         return [whole, survey(out=out, resume=True)]
 
 
+@pytest.mark.slow
 def test_what_was_interrupted_is_resumed_by_all_processes(tmp_path: Path) -> None:
     saved("llama", tmp_path / "model")
     for whole, found in together(resumed, tmp_path):

@@ -113,6 +113,7 @@ def test_the_class_token(reproduction):
     assert int(last.set_index("place")["pairs"][0]) == len(PAIRS)  # every text has a separator
 
 
+@pytest.mark.slow
 def test_tokens_are_tracked_exactly(reproduction):
     exhibit, _ = created(reproduction, figure_19)
     reading = read(reproduction.model, *PAIRS[0])

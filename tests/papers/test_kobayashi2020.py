@@ -124,6 +124,7 @@ def test_other_kinds_of_attention(headlight, text, tmp_path, family, kind):
     assert "does not hold" in (out / "findings.csv").read_text()
 
 
+@pytest.mark.slow
 def test_the_order_of_the_vocabulary_can_be_the_ranks(headlight, model, text, tmp_path):
     out = tmp_path / "out"
     more = ("--frequency-ranks", "ids", "--only", "figure-6")
@@ -132,6 +133,7 @@ def test_the_order_of_the_vocabulary_can_be_the_ranks(headlight, model, text, tm
     assert "Ranks: vocabulary ids, exclusions: paper" in (out / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_text_that_the_tokenizer_does_not_know_is_told_once(headlight, model, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("шалом дом\nкот дом\n\n" * 4)

@@ -160,6 +160,7 @@ def test_the_translator_is_the_model_itself_or_one_that_is_named(tmp_path, trans
         found(None, translator=bert, translates=True)
 
 
+@pytest.mark.slow
 def test_the_corpus_can_be_drawn(tmp_path, translations):
     made = opened(tmp_path, translations, drawn="corpus")
     (figure,) = find_paper("kobayashi2020").select(["figure-8"])

@@ -300,6 +300,7 @@ def test_students_begin_where_they_are_told_to(tmp_path: Path) -> None:
 # Runs
 
 
+@pytest.mark.slow
 def test_finished_students_are_not_trained_again(tmp_path: Path, monkeypatch: Any) -> None:
     trained = []
     run = StudentTrainer.run
@@ -331,6 +332,7 @@ def test_finished_students_are_not_trained_again(tmp_path: Path, monkeypatch: An
     assert len(trained) == 7
 
 
+@pytest.mark.slow
 def test_the_command_and_its_report(tmp_path: Path) -> None:
     write(tmp_path)
     place = tiny_classifier(tmp_path / "classifier")

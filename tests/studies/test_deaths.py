@@ -32,7 +32,7 @@ MASKED = MaskedLanguageModel(
 )
 TRAINING = {"epochs": 2, "learning_rate": 0.02}
 CHANGING = ("created", "command", "seconds")
-QUICK = ("survey", "distances", "importance", "token_identity")
+QUICK = ("distances", "token_identity")
 WITH_REPORT = ("survey", "coreference")
 """Two for all, since reports and tables take long."""
 

@@ -173,6 +173,7 @@ def importance(made: CapturedModel, text: str, measure: str, removal: str, rows:
         ("gradient_input", "mean"), ("leave_one_out", "mean"),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_metrics_are_those_of_single_texts(removal: str, measure: str, rows: str) -> None:
     made, data = with_mask(), texts_of_words(4)
     result = headlight.faithfulness(

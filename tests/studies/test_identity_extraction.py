@@ -134,6 +134,7 @@ def test_from_texts_to_a_result_and_files(tmp_path):
     torch.testing.assert_close(made(hidden), inner @ second.mT + second_bias)
 
 
+@pytest.mark.slow
 def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, monkeypatch):
     whole = run(listed(examples()), models.model("bert"), QUICK, progress=False)
     fitted = []

@@ -143,6 +143,7 @@ def test_nothing_depends_on_batches() -> None:
     assert whole.jsd_low <= whole.jsd <= whole.jsd_high
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
     options: dict[str, Any] = {"model": classifier(), "by": ["layer"], **QUICK, "exact": "none"}
     result = headlight.instance_adversary(labelled(4), out=tmp_path, **options)

@@ -344,6 +344,7 @@ def test_sinks_are_named_in_the_result_and_taken_out_of_their_category():
     assert result["token_count"].sel(key_category="sink") > 0
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_read_and_another_is_refused(tmp_path):
     found, corpus = model("bert"), texts(6)
     first = study(found, corpus, folder=RunFolder(path=tmp_path))

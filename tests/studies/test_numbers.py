@@ -195,6 +195,7 @@ def _corpus(given):
     return Corpus("documents in memory", lambda _: iter(given))
 
 
+@pytest.mark.slow
 def test_some_measures_have_the_numbers_that_they_have_among_all():
     found, corpus = subject("bert"), texts(5, seed=3)
     everything = without_passages(survey(corpus, found, progress=False))

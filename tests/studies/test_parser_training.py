@@ -66,6 +66,7 @@ def test_a_planted_combination_of_heads_is_found(corpora):
     assert strength[1, 3] > 1.5 * strength[1, [0, 1, 2, 4]].abs().max()
 
 
+@pytest.mark.slow
 def test_words_say_which_head_is_right(tmp_path):
     """Head 0 governs words in even places and misleads the others, head 1 the other way about."""
     generator = np.random.default_rng(0)

@@ -33,6 +33,7 @@ def means(reading: xarray.Dataset, does: str, layer: int, head: int) -> tuple[fl
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])
+@pytest.mark.slow
 def test_passages_are_those_that_loops_find(family):
     found, corpus = model(family), texts(6, longest=40, seed=2)
     result = survey(corpus, found, progress=False)

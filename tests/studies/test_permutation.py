@@ -165,6 +165,7 @@ def test_distances_are_those_of_single_texts(change: str) -> None:
         assert float(cell[f"{name}agreement"]) == pytest.approx(same)
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_batches_and_shuffles_are_of_the_text() -> None:
     made, data = classifier(), labelled(9)
     options = {"model": made, "by": ALL, "shuffles": 3, "bootstrap": 5, "progress": False}
@@ -236,6 +237,7 @@ def _probabilities(made: CapturedModel, inputs: Any, change: str | None) -> torc
     return found
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
     options = {"model": classifier(), "shuffles": 2, "bootstrap": 3, "progress": False}
     result = headlight.permutation(labelled(6), out=tmp_path, **options)

@@ -99,6 +99,7 @@ def test_all_kinds_in_one_pass_are_those_of_three_runs(family):
 
 
 @pytest.mark.parametrize("study", RUNS)
+@pytest.mark.slow
 def test_other_studies_of_all_kinds(study):
     run, settings = RUNS[study]
     model = FAMILIES["m2m_100"].model()
@@ -123,6 +124,7 @@ def agrees(part, alone):
     assert {n: part.attrs.get(n) for n in said} == {n: alone.attrs.get(n) for n in said}
 
 
+@pytest.mark.slow
 def test_all_kinds_are_kept_resumed_and_shown(tmp_path):
     model = FAMILIES["m2m_100"].model()
     settings = SurveySettings(kind="all")

@@ -97,6 +97,7 @@ class TestStyle:
             assert svg_text(layers()) == plain
             assert dict(mpl.rcParams) == before
 
+    @pytest.mark.slow
     def test_matplotlib_is_loaded_when_something_is_drawn_and_pyplot_never(self):
         program = (
             "import sys, numpy as np\n"
@@ -211,6 +212,7 @@ class TestLabels:
 
 class TestWords:
     @given(st.text(), st.integers(1, 30))
+    @pytest.mark.slow
     def test_shortened_words_are_short_and_printable(self, text, most):
         short = shortened(text, most)
         assert len(short) <= most

@@ -624,6 +624,7 @@ def hostile_pictures():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", hostile_pictures())
+@pytest.mark.slow
 def test_words_are_shown_as_they_are(name):
     figure = hostile_pictures()[name]()
     svg = svg_text(figure)
