@@ -9,15 +9,13 @@ from typing import Any
 import xarray
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.kinds import Observe, ToDataset, run_kinds
-from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.text_plan import TextSource, plan_text_study
-from headlight.capture import CapturedModel
+from headlight.analysis.plan import StudyPlan
+from headlight.analysis.text_plan import TextSource
+from headlight.analysis.text_study import TextStudy
+from headlight.capture import CapturedModel, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.reduce import Sample
-from headlight.run import State
+from headlight.reduce import Sample, Tally
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences, count_types
 from headlight.studies.norms.observer import NormsObserver
 from headlight.studies.norms.result import FIELDS, PAIR, dataset
@@ -26,54 +24,74 @@ from headlight.studies.norms.sinks import Sinks, find_sinks, looks_for_sinks
 from headlight.vocabulary import CATEGORIES
 
 
-def run(
-    source: TextSource,
-    model: CapturedModel,
-    settings: NormSettings | None = None,
-    *,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+class NormsStudy(TextStudy[NormSettings]):
     """How long transformed vectors are, and how that goes together with weights and frequency.
 
     One pass of the model over the corpus, also for all kinds of attention; before it one for each
     kind that only tokenises, to count types, and, if sinks are looked for, another of the model
-    over the beginning of the corpus.  Memory does not grow with the corpus.  Streams and resumes as
-    a survey does.
+    over the beginning of the corpus.
 
     A pair of positions counts if the query can see the key and neither is padding: under a causal
     mask every query with itself and what came before, in cross-attention every position of the
     decoder with every one of the encoder.  What a token receives is the mean over the queries that
     can see it.
 
-    Args:
-        source: see `headlight.analysis.text_plan.TextSource`; it is read repeatedly.
-        model: the model.
-        settings: see `NormSettings`.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        The statistics, see the documentation of results; layers and heads are zero-based.
+    Its statistics are those of the documentation of results.
 
     Raises:
-        UsageError: something does not fit together: layers, kinds, lengths, folder.
-        CorpusError: the corpus cannot be read, cannot be read again, or holds no example.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
-        RunError: the run in the folder is of another model, corpus or setting.
+        CorpusError: the corpus cannot be read again, or holds no example.
     """
-    settings = settings or NormSettings()
-    plan = plan_text_study("norms", "Norms of transformed vectors", source, model, settings)
-    known = {kind: _Known.of(part, settings) for kind, part in plan.by_kind().items()}
-    depends = {str(kind): each.settings() for kind, each in known.items()}
-    plan = replace(plan, options=depends if plan.all_kinds else depends[plan.kind])
 
-    def make(plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
-        return _make(plan, settings, known[plan.kind])
+    name = "norms"
+    title = "Norms of transformed vectors"
+    settings_class = NormSettings
 
-    return run_kinds(plan, make, folder=folder, command=command, progress=progress)
+    def __init__(
+        self,
+        source: TextSource,
+        model: CapturedModel,
+        settings: NormSettings,
+        objective: Objective | None = None,
+    ) -> None:
+        super().__init__(source, model, settings, objective)
+        plan = self.plan
+        self._known = {kind: _Known.of(part, settings) for kind, part in plan.by_kind().items()}
+        depends = {str(kind): each.settings() for kind, each in self._known.items()}
+        self.plan = replace(plan, options=depends if plan.all_kinds else depends[plan.kind])
+
+    def observe(
+        self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
+    ) -> NormsObserver:
+        """Looks at the lengths of one kind of attention."""
+        known, asked = self._known[plan.kind], self.settings
+        texts = Texts.of(batch, examples, plan.kind)
+        # Of all pairs of positions about half cannot be seen under a causal mask.
+        drawn = asked.sample * (2 if plan.kind == "decoder" else 1)
+        return NormsObserver(
+            known.sinks.apart(texts) if known.sinks else texts,
+            known.occurrences,
+            len(known.categories),
+            plan.sites,
+            pairs=Sample(drawn, len(PAIR), len(known.categories), seed=asked.seed),
+            tokens=Sample(asked.sample, len(FIELDS), seed=asked.seed),
+        )
+
+    def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
+        """Statistics of one kind of attention, and what had to be known for them."""
+        known = self._known[plan.kind]
+        occurrences = known.occurrences
+        statistics = dataset(
+            tally, occurrences, plan.layers, known.categories, sample=self.settings.sample
+        )
+        return statistics.assign_attrs(
+            sinks=json.dumps(known.sinks.settings()) if known.sinks else None,
+            frequency_source=occurrences.ranks.source,
+            frequency_exclusions=occurrences.ranks.exclusions,
+            frequency_left_out=occurrences.left_out,
+        )
+
+
+run = NormsStudy.run
 
 
 @dataclass(frozen=True)
@@ -95,44 +113,17 @@ class _Known:
         wanted = looks_for_sinks(plan.kind, plan.model.tokenizer, settings)
         return cls(find_sinks(plan, settings) if wanted else None, occurrences)
 
+    @property
+    def categories(self) -> Sequence[str]:
+        """Of tokens; sinks are one of their own."""
+        return CATEGORIES if self.sinks is None else (*CATEGORIES, "sink")
+
     def settings(self) -> dict[str, Any]:
         """What the result depends on of it, as JSON."""
         return {
             "found_sinks": self.sinks.settings() if self.sinks else None,
             "frequency": self.occurrences.settings(),
         }
-
-
-def _make(
-    plan: StudyPlan[Encoded], settings: NormSettings, known: _Known
-) -> tuple[Observe, ToDataset]:
-    """The observers of one kind of attention, and what makes a dataset of what they saw."""
-    sinks, occurrences = known.sinks, known.occurrences
-    categories = CATEGORIES if sinks is None else (*CATEGORIES, "sink")
-    # Of all pairs of positions about half cannot be seen under a causal mask.
-    drawn = settings.sample * (2 if plan.kind == "decoder" else 1)
-
-    def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> NormsObserver:
-        texts = Texts.of(batch, examples, plan.kind)
-        return NormsObserver(
-            sinks.apart(texts) if sinks else texts,
-            occurrences,
-            len(categories),
-            plan.sites,
-            pairs=Sample(drawn, len(PAIR), len(categories), seed=settings.seed),
-            tokens=Sample(settings.sample, len(FIELDS), seed=settings.seed),
-        )
-
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        found = dataset(state.tally, occurrences, plan.layers, categories, sample=settings.sample)
-        return found.assign_attrs(
-            sinks=json.dumps(sinks.settings()) if sinks else None,
-            frequency_source=occurrences.ranks.source,
-            frequency_exclusions=occurrences.ranks.exclusions,
-            frequency_left_out=occurrences.left_out,
-        )
-
-    return observer, to_dataset
 
 
 def _occurrences(plan: StudyPlan[Encoded], settings: NormSettings) -> Occurrences:
