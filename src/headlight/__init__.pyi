@@ -72,7 +72,7 @@ def survey(
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
@@ -159,7 +159,7 @@ def norms(
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
@@ -244,7 +244,7 @@ def contributions(
         progress: show a bar on standard error.
         kind: the hidden tokens of which stack; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
@@ -403,7 +403,7 @@ def importance(
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
@@ -480,7 +480,7 @@ def ablation(
         seed: where segments are cut, which words are hidden, and of the resampling.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says. For a classifier
             one of those of permutation.
         column: key or column that holds the text; by default ``text``, or the only one.
@@ -560,7 +560,7 @@ def identifiability(
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
@@ -647,7 +647,7 @@ def token_identity(
         progress: show a bar on standard error.
         kind: the hidden tokens of which stack; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
@@ -743,7 +743,7 @@ def dependency(
         kind: which attention; by default the first that the model has. Cross-attention goes
             from one text to another, and a dependency is within one.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the files; by default what their suffix or beginning says.
         invalid: what becomes of a sentence or document whose annotation is wrong: it is an
             error (``refuse``), or left out and counted (``skip``).
@@ -839,7 +839,7 @@ def coreference(
         kind: which attention; by default the first that the model has. Cross-attention goes
             from one text to another, and an antecedent is in the same.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the files; by default what their suffix or beginning says.
         invalid: what becomes of a sentence or document whose annotation is wrong: it is an
             error (``refuse``), or left out and counted (``skip``).
@@ -939,7 +939,7 @@ def parser_probes(
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the files; by default what their suffix or beginning says.
         invalid: what becomes of a sentence or document whose annotation is wrong: it is an
             error (``refuse``), or left out and counted (``skip``).
@@ -1030,7 +1030,7 @@ def alignment(
         kind: cross-attention, from the words of one text to those of another.
         layers: which layers, from 0; by default all. Of an encoder: how many layers have run, 0
             for embeddings.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         null: whether special tokens of the source may win (``special``: the word then has no
             link, as in Kobayashi et al.), or are left out (``exclude``); by default they may in
             attention and not in gradients and differences, as published. Hidden states of
@@ -1121,7 +1121,7 @@ def permutation(
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
             Each resample costs four bytes per number of the result.
         seed: of the resampling.
@@ -1205,7 +1205,7 @@ def faithfulness(
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
             Each resample costs four bytes per number of the result.
         seed: of the resampling.
@@ -1289,7 +1289,7 @@ def agreement(
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
             Each resample costs four bytes per number of the result.
         seed: of the resampling.
@@ -1480,7 +1480,7 @@ def adversary(
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
             Each resample costs four bytes per number of the result.
         seed: of the resampling.
@@ -1584,7 +1584,7 @@ def guided(
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
             Each resample costs four bytes per number of the result.
         seed: of the resampling.
