@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given, strategies as st
 from markupsafe import Markup
 
-from headlight.views.colour import LEVELS, THEMES, contrast, level, ramp, text_colour
+from headlight.views.colour import (
+    LEVELS,
+    THEMES,
+    contrast,
+    level,
+    on_dark,
+    ramp,
+    text_colour,
+    text_in_figures,
+)
 from headlight.views.markup import element
 from headlight.views.numbers import (
     decimal,
@@ -68,6 +77,21 @@ def test_ramps_run_one_way_in_lightness(theme, scale):
 def test_numbers_can_be_read_on_every_colour(theme):
     colours = [colour for scale in THEMES[theme] for colour in ramp(theme, scale)]
     assert min(contrast(text_colour(colour), colour) for colour in colours) > 4.3
+
+
+def test_numbers_in_figures_can_be_read_on_light_and_on_dark_pages():
+    for scale in THEMES["light"]:
+        for colour in ramp("light", scale):
+            text = text_in_figures(colour)
+            assert contrast(text, colour) > 3.5
+            assert contrast(on_dark(text), on_dark(colour)) > 3.5
+
+
+def test_dark_pages_turn_lightness_round_and_keep_hues():
+    assert (on_dark("#ffffff"), on_dark("#000000")) == ("#000000", "#ffffff")
+    for hue, channel in (("#801500", 0), ("#005020", 1), ("#0f3a7a", 2)):
+        channels = [int(on_dark(hue)[at : at + 2], 16) for at in (1, 3, 5)]
+        assert channels.index(max(channels)) == channel
 
 
 def test_contrast_of_black_on_white_is_21():

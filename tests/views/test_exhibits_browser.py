@@ -9,14 +9,32 @@ import pytest
 from headlight.views import exhibits_page
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture
 from headlight.views.pictures import (
+    BarRow,
+    Box,
+    BoxPanel,
+    DensityPanel,
+    Embedding,
     HeadMap,
     LayerPanel,
     LayerSeries,
+    Line,
+    LinePanel,
+    LinkDrawing,
+    Mark,
+    Reference,
+    attention_lines,
+    bars,
+    boxes,
+    dendrogram,
+    density,
+    embedding,
     head_map,
+    lines,
     points_by_layer,
     svg_text,
 )
 from views.browsers import chromium, needs_browser
+from views.dark import check_dark_pictures
 
 pytestmark = needs_browser
 
@@ -76,3 +94,51 @@ def test_a_head_is_ringed_in_all_pictures_of_its_kind_and_a_picture_is_a_file(sh
         page.click("[data-name=own-0] .save")
     assert download.value.suggested_filename == "own-0.svg"
     assert Path(download.value.path()).read_text(encoding="utf-8") == cells
+
+
+def drawings() -> list[object]:
+    """One of each way of drawing."""
+    random = np.random.default_rng(0)
+    names = ["a", "b", "c"]
+    x = np.arange(5)
+    layers = [LayerSeries(name, random.random((5, 3))) for name in ("weight", "other")]
+    curve = [Line(name, x, random.random(5), x / 9, x / 5, marked=True) for name in names]
+    square = random.random((3, 3))
+    merges = np.array([[0.0, 1.0, 0.2, 2.0], [2.0, 3.0, 0.5, 3.0]])
+    return [
+        head_map([HeadMap("A", square, scale=scale) for scale in ("weight", "norm", "change")]),
+        head_map([HeadMap("Many", random.random((50, 60)))]),
+        points_by_layer([LayerPanel("A", layers, references=[Reference(0.5, "half")])] * 2),
+        lines([LinePanel("A", curve, "x", "y")]),
+        bars([BarRow(n, [Mark("a", 0.5, 0.4, 0.6)], {"fixed": 0.3}, "L0H1") for n in names]),
+        boxes([BoxPanel("A", [Box.of(name, random.random(20)) for name in names])]),
+        density([DensityPanel.of("A", random.random(500), random.random(500))]),
+        embedding([Embedding("A", random.random((3, 2)), names, {0: "L0H0"})]),
+        embedding([Embedding("A", random.random((3, 2)), names, ordered=True)]),
+        dendrogram(merges, names, names),
+        attention_lines([LinkDrawing("A", names, names, square, highlighted=[1], faint=[2])]),
+    ]
+
+
+def test_pictures_follow_a_dark_page(tmp_path) -> None:
+    drawn = [Picture(f"p{n}", "", f"p{n}", svg_text(each)) for n, each in enumerate(drawings())]
+    page = exhibits_page(ExhibitsPage("All", "Ours.", [Exhibit("all", "All", "", "", drawn)]))
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    with chromium() as browser:
+        assert check_dark_pictures(browser, path) == len(drawn)
+
+
+def test_on_a_phone_one_panel_fits_the_screen(tmp_path) -> None:
+    panels = [LinePanel(name, [Line("a", np.arange(3), np.arange(3))]) for name in "ABC"]
+    drawn = [Picture("three", "", "", svg_text(lines(panels)))]
+    page = exhibits_page(ExhibitsPage("All", "Ours.", [Exhibit("all", "All", "", "", drawn)]))
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    with chromium() as browser:
+        phone = browser.new_page(viewport={"width": 390, "height": 800})
+        phone.goto(path.as_uri())
+        wide = phone.locator(".drawing").bounding_box()["width"]
+        room = phone.locator(".paper").evaluate("(each) => each.clientWidth")
+        assert 0.85 * room < wide / 3 <= room
+        assert phone.evaluate("document.documentElement.scrollWidth") == 390

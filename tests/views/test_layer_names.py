@@ -14,6 +14,8 @@ from headlight.views.studies import pictures, summary, tables
 from headlight.views.studies.terminal import study_terminal
 from headlight.vocabulary import NUMBERING
 from study_runs import HEADS, LAYERS, StudyRuns, uneven
+from views.browsers import CHROMIUM, chromium
+from views.dark import check_dark_pictures
 
 
 @pytest.fixture(params=studies())
@@ -83,6 +85,15 @@ def test_pictures_have_the_numbers_of_layers_at_their_axes(result):
                 if labels == ["1", "3"]:  # boxes stand beside each other, whatever their names
                     continue
                 assert set(np.round(points).astype(int)) == set(LAYERS)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+def test_figures_follow_a_dark_page(study_runs, name, result):
+    with chromium() as browser:
+        seen = check_dark_pictures(browser, study_runs.folder(name) / "report.html")
+    assert seen == len(pictures(result))
 
 
 BEST_HEADS = {"dependency": "weight", "coreference": "best", "distances": "nearest"}

@@ -128,6 +128,26 @@ def text_colour(colour: str) -> str:
     return max(("#000000", "#ffffff"), key=lambda text: contrast(text, colour))
 
 
+def text_in_figures(colour: str) -> str:
+    """Dark or light text that stands out from a colour of a figure on light and on dark pages."""
+    return max(
+        ("#000000", "#ffffff"),
+        key=lambda text: min(contrast(text, colour), contrast(on_dark(text), on_dark(colour))),
+    )
+
+
+def on_dark(colour: str) -> str:
+    """What dark pages make of a colour of a figure, by the filter of `palette.css`.
+
+    Lightness is turned round, and then hue by half a circle, as the Filter Effects Module defines
+    ``invert(1)`` and ``hue-rotate(180deg)``.
+    """
+    turned = [255 - channel for channel in _channels(colour)]
+    grey = sum(part * channel for part, channel in zip((0.213, 0.715, 0.072), turned, strict=True))
+    channels = (min(max(round(2 * grey - channel), 0), 255) for channel in turned)
+    return "#" + "".join(f"{channel:02x}" for channel in channels)
+
+
 def contrast(one: str, other: str) -> float:
     """Contrast of two colours, 1 to 21 (Web Content Accessibility Guidelines 2.1)."""
     low, high = sorted((_luminance(one), _luminance(other)))

@@ -17,6 +17,10 @@ from headlight.views.provenance import provenance
 from headlight.views.tables import Cell, Column, SortableTable
 from headlight.views.template import render
 
+_ABOUT = {
+    "panels": re.compile(r'data-panels="(\d+)"'),
+    "wide": re.compile(r' width="([\d.]+)pt"'),
+}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -212,6 +216,7 @@ def _shown(exhibit: Exhibit) -> dict[str, Any]:
                 picture.caption,
                 picture.alternative,
                 b64encode(picture.svg.encode()).decode(),
+                *_size(picture.svg),
             )
             for picture in exhibit.pictures
         ],
@@ -222,6 +227,13 @@ def _shown(exhibit: Exhibit) -> dict[str, Any]:
         # Everything but letters, digits and slashes is quoted: an address can only be a file.
         "files": [(name, quote(name)) for name in exhibit.files],
     }
+
+
+def _size(svg: str) -> tuple[int, int]:
+    """The panels side by side in a drawing, and its width in pixels, as its first tag says."""
+    tag = svg[svg.find("<svg") :].split(">", 1)[0]
+    panels, wide = (_ABOUT[name].search(tag) for name in ("panels", "wide"))
+    return int(panels[1]) if panels else 1, round(float(wide[1]) * 4 / 3) if wide else 480
 
 
 def _sheet(table: Table, name: str) -> SortableTable:

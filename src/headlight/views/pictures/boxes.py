@@ -13,6 +13,7 @@ from headlight.views.pictures.canvas import (
     Reference,
     entitle,
     finish,
+    panel_size,
     panels_on,
     refer_to,
     text_width,
@@ -75,7 +76,8 @@ def boxes(panels: Sequence[BoxPanel], *, columns: int | None = None, title: str 
     """
     most = max((len(panel.boxes) for panel in panels), default=0)
     width = min(WIDEST, max(3.75, 0.9 + 0.26 * most))
-    figure, all_axes = panels_on(len(panels), (width, 2.85), columns)
+    size = panel_size(len(panels), (width, 2.85)) if width < 5 else (width, 2.85)
+    figure, all_axes = panels_on(len(panels), size, columns)
     entitle(figure, title)
     for axes, panel in zip(all_axes, panels, strict=True):
         for place, box in enumerate(panel.boxes):

@@ -37,6 +37,11 @@ class Reference:
     upright: bool = False
 
 
+def panel_size(count: int, size: tuple[float, float]) -> tuple[float, float]:
+    """The size of a panel of curves or boxes in inches: wider where it stands alone."""
+    return (1.4 * size[0], 1.1 * size[1]) if count == 1 else size
+
+
 def panels_on(
     count: int, size: tuple[float, float], columns: int | None = None
 ) -> tuple[Figure, list[Axes]]:

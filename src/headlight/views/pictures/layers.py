@@ -12,6 +12,7 @@ from headlight.views.pictures.canvas import (
     Reference,
     finish,
     free_shares,
+    panel_size,
     panels_on,
     refer_to,
     share_range,
@@ -93,7 +94,7 @@ def points_by_layer(
     After Clark et al. (2019), Figures 2 to 4; Kobayashi et al. (2020), Figure 3; Brunner et al.
     (2020), Figure 1. Series of one label have one colour in all panels.
     """
-    figure, all_axes = panels_on(len(panels), SIZE, columns)
+    figure, all_axes = panels_on(len(panels), panel_size(len(panels), SIZE), columns)
     labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
     named: list[tuple[Axes, list[Any]]] = []
     for axes, panel in zip(all_axes, panels, strict=True):

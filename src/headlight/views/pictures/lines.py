@@ -12,6 +12,7 @@ from headlight.views.pictures.canvas import (
     finish,
     free_shares,
     logarithmic,
+    panel_size,
     panels_on,
     refer_to,
     share_range,
@@ -81,7 +82,7 @@ def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str
     Raises:
         UsageError: There is nothing to draw.
     """
-    figure, all_axes = panels_on(len(panels), SIZE, columns)
+    figure, all_axes = panels_on(len(panels), panel_size(len(panels), SIZE), columns)
     labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
     named: list[tuple[Axes, list[Any]]] = []
     for axes, panel in zip(all_axes, panels, strict=True):

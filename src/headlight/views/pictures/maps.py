@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.views.colour import text_colour
+from headlight.views.colour import text_in_figures
 from headlight.views.pictures.canvas import entitle, finish, panels_on
 from headlight.views.pictures.heads import heads_id
 from headlight.views.pictures.map_layout import (
@@ -257,5 +257,5 @@ def _annotate(
                 ha="center",
                 va="center_baseline",
                 size=size,
-                color=text_colour(str(to_hex(colours[row, column]))),
+                color=text_in_figures(str(to_hex(colours[row, column]))),
             )

@@ -26,7 +26,14 @@ def svg_text(figure: Figure) -> str:
     # No date, no version of matplotlib: nothing that changes from one day to the next.
     metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
     figure.savefig(buffer, format="svg", metadata=metadata, bbox_inches="tight", pad_inches=0.06)
-    return _TAG.sub(_tidied, buffer.getvalue().decode("utf-8"))
+    text = _TAG.sub(_tidied, buffer.getvalue().decode("utf-8"))
+    return text.replace("<svg ", f'<svg data-panels="{_panels(figure)}" ', 1)
+
+
+def _panels(figure: Figure) -> int:
+    """How many panels stand side by side, by which a page knows how wide one is."""
+    grids = [each.get_subplotspec() for each in figure.axes[:1]]
+    return max((grid.get_gridspec().ncols for grid in grids if grid is not None), default=1)
 
 
 @styled
