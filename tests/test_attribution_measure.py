@@ -21,8 +21,8 @@ from headlight.studies.distances import study as distances
 from headlight.studies.distances.settings import DistanceSettings
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run
-from headlight.views import report, terminal_table
-from headlight.views.tables import head_table, layer_table
+from headlight.views import terminal_table
+from headlight.views.studies import result_page, tables
 from headlight.vocabulary import ATTRIBUTION
 from studies import dependency_naive, naive, test_coreference_heads as antecedents
 from studies.command import Command
@@ -114,15 +114,13 @@ def test_only_the_first_head_of_a_survey_has_contributions(ours):
 def test_a_report_has_contributions_by_layer(ours):
     result, _ = ours
     own = average(result["neighbour"].sel(measure=ATTRIBUTION, offset=0).values, axis=1)
-    table = layer_table(result)
-    column = [each.label for each in table.columns].index("contribution: current %")
-    shown = [row[column].order for row in table.rows]
-    assert shown == pytest.approx(own.tolist(), rel=1e-4)
-    assert not any("contribution" in each.label for each in head_table(result).columns)
+    shown = tables(result)["layers_beside"].frame["contribution: current %"]
+    assert shown.tolist() == pytest.approx((100 * own).tolist())
+    assert not any("contribution" in name for name in tables(result)["heads_beside"].frame)
     assert "own c" in rendered(terminal_table(result))
     alone = result.sel(measure=[ATTRIBUTION], head=[0])
     assert "own c" in rendered(terminal_table(alone))
-    assert "contribution: current %" in report(alone)
+    assert "contribution: current %" in result_page(alone)
 
 
 def rendered(shown) -> str:

@@ -20,8 +20,9 @@ from headlight.result import save_csv
 from headlight.studies.distances.settings import DistanceSettings
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run
-from headlight.views import reading_page, reading_terminal, report, terminal_table
+from headlight.views import reading_page, reading_terminal, terminal_table
 from headlight.views.pictures.theme import colour_of, marker_of
+from headlight.views.studies import pictures, result_page
 from headlight.vocabulary import (
     CATEGORIES,
     CATEGORY_LABELS,
@@ -115,13 +116,13 @@ def test_a_survey_has_it(survey, reading):
 
 
 def test_the_report_has_it(survey):
-    text = report(survey)
+    text = result_page(survey)
     page = Page(text)
     view = json.loads(page.by_id("data").text)["views"]["other.squared"]
     shares = survey["share"].sel(measure="squared", query_category="all", key_category="other")
     assert view["values"] == [float(f"{value:.4g}") for value in shares.values.ravel()]
-    panels = [str(e.attributes["aria-label"]) for e in page.all("svg") if "role" in e.attributes]
-    assert any("Share of squared weight α² (%)" in label for label in panels)
+    (axes, *_) = pictures(survey)["shares"].draw().axes
+    assert "squared" in [line.get_label() for line in axes.get_lines()]
     assert ".s-squared{" in text
     assert "sum of heads: entropy" in text
     assert "own Σα" in printed(terminal_table(survey))

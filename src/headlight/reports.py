@@ -11,9 +11,8 @@ from headlight.analysis.folder import REPORT, TABLES
 from headlight.errors import ResultError
 from headlight.files import Location, location
 from headlight.result import csv_text, save_csv
-from headlight.views.passages import PassagePages
+from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.studies import result_page, tables
-from headlight.views.survey_report import NO_PAGES
 
 CONFIG = "config.yaml"
 

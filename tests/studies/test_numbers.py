@@ -13,7 +13,7 @@ from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
-from headlight.views import report
+from headlight.views.studies import result_page
 from studies import naive
 from studies.models import documents, subject, texts, transformer, uneven
 
@@ -211,7 +211,7 @@ def test_some_measures_have_the_numbers_that_they_have_among_all():
         assert ("merged_total" in some) == ("vector_norm_mean" in some) == ("norm" in measures)
         assert ("rank" in some) == ("effective_correlation" in some) == ("effective" in measures)
         assert highlights(some)
-        assert "</html>" in report(some)
+        assert "</html>" in result_page(some)
 
 
 def test_measures_that_are_unknown_or_named_twice_are_refused():

@@ -21,8 +21,7 @@ from headlight.studies.identifiability.settings import IdentifiabilitySettings
 from headlight.studies.identifiability.study import run as identifiability
 from headlight.studies.norms.settings import NormSettings
 from headlight.studies.norms.study import run as norms
-from headlight.views import report
-from headlight.views.studies import tables
+from headlight.views.studies import result_page, tables
 from translators import FAMILIES, SOURCE, TARGET
 from views.pages import Page
 
@@ -48,7 +47,7 @@ def test_only_what_stands_there_is_named(family):
     source, target = (
         json.loads(result.attrs[name]) for name in ("category_names", "query_category_names")
     )
-    page = report(result)
+    page = result_page(result)
     said = [page, *(each.text for each in highlights(result))]
     assert not any(
         ABSENT[family] in text.replace("&lt;", "<").replace("&gt;", ">") for text in said
@@ -138,7 +137,7 @@ def test_all_kinds_are_kept_resumed_and_shown(tmp_path):
     for kind, part in split_kinds(result).items():
         xarray.testing.assert_identical(opened.headlight.of_kind(kind), part)
         xarray.testing.assert_identical(of_kind(opened.sel(kind=kind), kind), part)
-    page = Page(report(opened))
+    page = Page(result_page(opened))
     names = {str(e.attributes.get("id")) for e in page.all("g")}
     assert {"encoder-L0H3", "decoder-L1H1", "cross-L1H1"} <= names
     assert "L0H0" not in names

@@ -39,7 +39,9 @@ def check_dark_pictures(browser: Any, path: Path) -> int:
     )
     page.goto(path.as_uri())
     # Those that are shown in turn are all looked at.
-    page.evaluate("document.querySelectorAll('[hidden]').forEach((each) => { each.hidden = false; })")
+    page.evaluate(
+        "document.querySelectorAll('[hidden]').forEach((each) => { each.hidden = false; })"
+    )
     drawings = page.locator(".drawing").all()
     for drawing in drawings:
         drawing.scroll_into_view_if_needed()

@@ -26,18 +26,9 @@ from headlight.views.numbers import (
     rank_text,
     signed,
 )
-from headlight.views.scale import Scale, round_domain
+from headlight.views.scale import round_domain
 
 VALUES = st.floats(-1e6, 1e6, allow_nan=False)
-
-
-@given(VALUES, st.floats(1e-3, 1e6))
-def test_ticks_are_few_round_and_inside(low, span):
-    scale = Scale(low, low + span, 0.0, 100.0)
-    ticks = scale.ticks(6)
-    assert len(ticks) <= 7
-    slack = 1e-6 * (abs(low) + span)
-    assert all(low - slack <= tick <= low + span + slack for tick in ticks)
 
 
 @given(VALUES, st.floats(1e-3, 1e6))
@@ -52,7 +43,6 @@ def test_round_domains_contain_the_values(low, span):
 def test_values_a_hair_below_zero_do_not_open_a_step_below_it(low):
     domain = round_domain(low, 0.97)
     assert domain == (low, 1.0)
-    assert Scale(*domain, 0.0, 100.0).ticks() == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 
 
 def test_values_far_below_zero_have_their_room():

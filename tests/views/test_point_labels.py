@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as some
 
-from headlight.views.point_labels import Box, Spot, point_labels
+from headlight.views.point_labels import Box, Spot, placed_names
 
 ROOM = Box(0, 0, 200, 100)
 NUMBERS = some.floats(0, 1)
@@ -18,19 +18,13 @@ SPOTS = some.lists(
 )
 
 
-def places(labels):
-    """Where names stand; one of four letters is 25.6 wide and 12 high."""
-    found = {}
-    for label in labels:
-        about = dict(part.split("=") for part in str(label).split(">")[0].split()[1:])
-        left, below = (float(about[name].strip('"')) for name in ("x", "y"))
-        found[str(label).split(">")[1].split("<")[0]] = (left, below + 2.5 - 12)
-    return found
+def named(placed):
+    return [spot.name for spot, _ in placed]
 
 
 @given(SPOTS)
 def test_no_name_stands_over_another_or_outside(spots):
-    boxes = list(places(point_labels(spots, ROOM)).values())
+    boxes = [(box.left, box.top) for _, box in placed_names(spots, ROOM)]
     for at, (left, top) in enumerate(boxes):
         assert -0.01 <= left <= 200 - 25.6 + 0.01
         assert -0.01 <= top <= 88.01
@@ -40,10 +34,10 @@ def test_no_name_stands_over_another_or_outside(spots):
 
 @given(SPOTS)
 def test_order_does_not_matter(spots):
-    assert point_labels(spots, ROOM) == point_labels(spots[::-1], ROOM)
+    assert placed_names(spots, ROOM) == placed_names(spots[::-1], ROOM)
 
 
 def test_the_one_that_is_furthest_gets_its_name_first():
     near, far = Spot(50.0, 50.0, "L0H1", 0.3), Spot(51.0, 51.0, "L0H2", 0.9)
-    assert list(places(point_labels([near, far], ROOM, most=1))) == ["L0H2"]
-    assert set(places(point_labels([near, far], ROOM))) == {"L0H1", "L0H2"}
+    assert named(placed_names([near, far], ROOM, most=1)) == ["L0H2"]
+    assert set(named(placed_names([near, far], ROOM))) == {"L0H1", "L0H2"}

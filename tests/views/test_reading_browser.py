@@ -9,9 +9,10 @@ import pytest
 
 from headlight.findings import highlights
 from headlight.kinds import join_kinds
-from headlight.views import reading_page, report
+from headlight.views import reading_page
 from headlight.views.in_corpus import InCorpus
 from headlight.views.reading_format import pack
+from headlight.views.studies import result_page
 from views.browsers import Opened, chromium, needs_browser
 from views.sample_results import reading_sample, survey_sample
 from views.test_in_corpus import relations
@@ -114,7 +115,7 @@ def test_a_link_brings_the_state_back(show):
 def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp_path):
     survey = survey_sample(2, 3)
     survey["share_error"] = 0.01 + 0 * survey["share"].isel(query_category=0, drop=True)
-    (tmp_path / "report.html").write_text(report(survey), encoding="utf-8")
+    (tmp_path / "report.html").write_text(result_page(survey), encoding="utf-8")
     corpus = InCorpus(survey=survey, dependency=relations(), report="report.html")
     about = next(each for each in highlights(survey) if each.head is not None)
     address = f"#h={about.layer}-{about.head}&o=relation nsubj"
@@ -135,17 +136,31 @@ def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp
     shown.requests.clear()  # the report, after the click
 
 
-def test_a_head_of_a_report_is_ringed_in_all_its_panels(browser, tmp_path):
+def test_a_head_of_a_report_is_ringed_in_all_its_pictures_and_framed_in_the_grid(browser, tmp_path):
     path = tmp_path / "report.html"
-    path.write_text(report(survey_sample(2, 3)), encoding="utf-8")
+    path.write_text(result_page(survey_sample(2, 3)), encoding="utf-8")
     page = browser.new_page()
     page.goto(path.as_uri())
-    assert page.locator(".nearest").count() == 0
+    assert page.locator(".rings").count() == 0
     page.hover("#L1H2 rect")
-    ringed = page.locator(".panels:not([hidden]) .panel").evaluate_all(
-        "all => all.map(each => each.querySelectorAll('.nearest').length)"
+    assert page.locator(".cell.linked").count() == 1
+    ringed = page.locator(".picture:not([hidden]) .rings").evaluate_all(
+        "all => all.map(each => each.childElementCount)"
     )
-    assert sum(count > 0 for count in ringed) >= 8
+    assert len(ringed) == 6
+    assert min(ringed) > 0
+    page.close()
+
+
+def test_a_report_shows_one_set_of_shares_at_a_time(browser, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(result_page(survey_sample(2, 3)), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    shown = page.locator("#shares .picture:not([hidden])")
+    assert shown.evaluate_all("all => all.map(each => each.dataset.name)") == ["shares"]
+    page.locator("[data-pictures=shares] label").nth(2).click()
+    assert shown.evaluate_all("all => all.map(each => each.dataset.name)") == ["shares_from_sep"]
     page.close()
 
 

@@ -8,8 +8,10 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 
-from headlight.views import report
+from headlight.views.pictures import svg_text
+from headlight.views.studies import pictures, result_page as report, tables
 from headlight.vocabulary import measure
+from views.drawn import dots, line_named, points, texts
 from views.pages import Page
 from views.sample_results import survey_sample
 
@@ -22,7 +24,8 @@ HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&am
 def test_one_file_that_loads_nothing(layers, heads, special):
     text = report(survey_sample(layers, heads, special=special, pruned=True))
     page = Page(text)
-    assert not [e for e in page.elements if {"src", "srcset"} & set(e.attributes)]
+    loaded = [e for e in page.elements if {"src", "srcset"} & set(e.attributes)]
+    assert all(str(e.attributes["src"]).startswith("data:image/svg+xml;base64,") for e in loaded)
     assert all(str(e.attributes["href"]).startswith("#") for e in page.all("a"))
     assert not re.search(r"url\(|@import|https?://", text)
     assert len(text.encode()) < 2_000_000
@@ -44,12 +47,12 @@ def test_hostile_text_stays_text():
     result.attrs["category_names"] = json.dumps({"sep": HOSTILE, "cls": HOSTILE})
     page = Page(report(result, command=f"headlight survey {HOSTILE}"))
     plain = Page(report(survey_sample(3, 4)))
-    for tag in ("script", "svg", "style"):
+    for tag in ("script", "svg", "style", "img"):
         assert len(page.all(tag)) == len(plain.all(tag))
-    assert page.all("img") == []
+    assert all(str(e.attributes["class"]) == "drawing" for e in page.all("img"))
     assert not [name for e in page.elements for name in e.attributes if name.startswith("on")]
     assert page.all("h1")[0].text == HOSTILE
-    labels = [str(e.attributes["aria-label"]) for e in page.all("svg") if "role" in e.attributes]
+    labels = [str(e.attributes["alt"]) for e in page.all("img")]
     assert any(HOSTILE in label for label in labels)
     assert any(HOSTILE in e.text for e in page.all("title") if "svg" not in e.inside)
     data = page.by_id("data").text
@@ -84,8 +87,8 @@ def test_what_effective_attention_lacks_is_said_and_shown():
     page = Page(report(result))
     view = json.loads(page.by_id("data").text)["views"]["unreached."]
     assert view["values"] == pytest.approx(lost.ravel(), rel=1e-3, abs=1e-4)
-    rows = [e for e in page.all("td") if e.text == f"{100 * lost.mean():.1f}"]
-    assert rows, "the matrix of effective attention adds up to 100%"
+    drawn = texts(pictures(result)["matrices"].draw())
+    assert f"{100 * lost.mean():.1f}%" in drawn, "the map of effective attention adds up to 100%"
     layer, head = np.unravel_index(lost.argmax(), lost.shape)
     said = next(e.text for e in page.all("li") if "cannot reach the output" in e.text)
     assert f"adds up to {100 * (1 - lost.mean()):.0f}%" in said
@@ -101,48 +104,42 @@ def test_every_measure_is_explained_where_it_is_first_named():
     assert all(view["help"] for view in views.values())
 
 
-def test_the_takeaway_draws_every_head_from_measure_to_measure():
+def test_every_head_is_drawn_from_measure_to_measure():
     result = survey_sample(3, 4)
-    page = Page(report(result))
-    lines = next(e for e in page.all("path") if e.attributes.get("class") == "slopes s-sep")
-    drawn = str(lines.attributes["d"]).split("M")[1:]
-    assert len(drawn) == 12
-    ends = [[float(at) for at in re.findall(r" ([\d.]+)", line)] for line in drawn]
+    drawn = pictures(result)["from_weight_to_norm"].draw()
+    axes = next(each for each in drawn.axes if each.get_title("left") == "Share of [SEP]")
+    (lines,) = axes.collections
     share = result["share"].sel(query_category="all", key_category="sep").values.reshape(3, -1)
-    order = np.argsort(share.T.ravel())
-    assert np.all(np.diff(np.array(ends).ravel()[order]) <= 0.011)  # the higher, the more
+    ends = np.stack([path.vertices for path in lines.get_paths()])
+    assert np.array_equal(ends[:, :, 1], share.T)
+    assert np.array_equal(ends[:, :, 0], np.tile(np.arange(3), (12, 1)))
+    named = {each.get_text() for each in axes.texts}
+    change = np.abs(share - share[0]).max(axis=0)
+    most = [f"L{n // 4}H{n % 4}" for n in np.argsort(-change)[:5] if change[n] > 0.1]
+    assert named == set(most)
+    assert points(line_named(axes, "mean"))[:, 1] == pytest.approx(share.mean(axis=1))
 
 
-def test_the_heads_that_stand_out_are_named_beside_their_dots():
+def test_the_heads_that_stand_out_are_named():
     result = survey_sample(3, 4)
     result["neighbour"][:] = 0.05
     result["neighbour"].loc[{"measure": "weight", "layer": 1, "head": 2, "offset": 1}] = 0.97
-    page = Page(report(result))
-    labels = [e for e in page.all("text") if e.attributes.get("class") == "head-label"]
-    assert [e.text for e in labels].count("L1H2") >= 1
-    dots = next(
-        e for e in page.all("path") if e.attributes.get("data-series") == "to the next token"
-    )
-    places = re.findall(r"M([\d.]+) ([\d.]+)h0", str(dots.attributes["d"]))
-    x, y = map(float, places[1 * 4 + 2])
-    near = [
-        e
-        for e in labels
-        if e.text == "L1H2"
-        and abs(float(str(e.attributes["x"])) - x) < 40
-        and abs(float(str(e.attributes["y"])) - y) < 20
-    ]
-    assert near
+    drawn = pictures(result)["neighbours"].draw()
+    named = {
+        axes.get_title("left"): [each.get_text() for each in axes.texts] for axes in drawn.axes
+    }
+    assert named["Share of the next token"] == ["L1H2"]
+    assert named["Share of the previous token"] == []
 
 
 def test_missing_heads_are_marked_and_not_drawn():
-    page = Page(report(survey_sample(2, 4, pruned=True)))
+    result = survey_sample(2, 4, pruned=True)
+    page = Page(report(result))
     assert str(page.by_id("L1H3").attributes["class"]) == "cell none"
-    dots = [
-        str(e.attributes["data-heads"]) for e in page.all("path") if "data-heads" in e.attributes
-    ]
-    assert dots
-    assert not any("L1H3 " in names for names in dots if "examples" not in names)
+    for name in ("shares", "neighbours", "from_weight_to_norm"):
+        drawn = svg_text(pictures(result)[name].draw())
+        assert "L1H1" in drawn
+        assert "L1H3" not in drawn
 
 
 def test_every_figure_says_how_to_read_it_and_where_it_is_from():
@@ -151,6 +148,7 @@ def test_every_figure_says_how_to_read_it_and_where_it_is_from():
         "Clark et al. (2019), Figure 2",
         "Kobayashi et al. (2020), Figure 3",
         "Brunner et al. (2020), Figure 1b–c",
+        "Clark et al. (2019), Section 3.2",
         "Clark et al. (2019), Section 3.1",
         "Clark et al. (2019), Figure 4",
         "Kobayashi et al. (2020), Tables 1 and 4",
@@ -158,41 +156,58 @@ def test_every_figure_says_how_to_read_it_and_where_it_is_from():
     ):
         assert source in text
     page = Page(text)
-    panels = [e for e in page.all("svg") if e.attributes.get("class") == "panel"]
-    assert len(panels) == 3 + 5 * 3 + 3 + 2 + 2 + 2
-    assert all(e.attributes["role"] == "img" and e.attributes["aria-label"] for e in panels)
+    assert len(page.all("img")) == 5 + 1 + 1 + 1 + 1 + 1 + 2
+    assert all(e.attributes["alt"] for e in page.all("img"))
 
 
-def test_dots_stand_where_their_values_are():
+def test_dots_and_lines_stand_where_their_values_are():
     result = survey_sample(4, 3)
-    page = Page(report(result))
-    dots = next(e for e in page.all("path") if e.attributes.get("data-series") == "to [SEP]")
-    heights = [float(y) for y in re.findall(r"M[\d.]+ ([\d.]+)", str(dots.attributes["d"]))]
-    values = result["share"].sel(measure="weight", query_category="all", key_category="sep")
-    flat = values.values.ravel()
-    # Positions are straight in the values: two points give the line, all lie on it.
-    low, high = flat.argmin(), flat.argmax()
-    slope = (heights[high] - heights[low]) / (flat[high] - flat[low])
-    expected = [heights[low] + slope * (value - flat[low]) for value in flat]
-    assert slope < 0
-    assert heights == pytest.approx(expected, abs=0.02)
+    drawn = pictures(result)["shares"].draw()
+    axes = next(each for each in drawn.axes if each.get_title("left") == "Share of [SEP]")
+    values = result["share"].sel(query_category="all", key_category="sep")
+    for name, each in zip(["weight", "norm", "effective"], dots(axes), strict=True):
+        assert np.array_equal(points(each)[:, 1], values.sel(measure=name).values.ravel())
+        line = points(line_named(axes, name))
+        assert line[:, 1] == pytest.approx(values.sel(measure=name).mean("head").values)
+
+
+def test_maps_hold_the_means_of_the_shares():
+    result = survey_sample(4, 3)
+    drawn = pictures(result)["matrices"].draw()
+    axes = next(each for each in drawn.axes if "norm" in each.get_title("left"))
+    shares = result["share"].sel(measure="norm").mean(["layer", "head"])
+    wanted = shares.transpose("query_category", "key_category").values
+    np.testing.assert_allclose(axes.collections[0].get_array(), wanted)
 
 
 def test_tables_hold_every_head_with_numbers_to_sort_by():
     result = survey_sample(3, 4)
     page = Page(report(result))
-    rows = [e for e in page.all("th") if e.attributes.get("scope") == "row"]
-    assert [e.text for e in rows if re.fullmatch(r"L\dH\d", e.text)] == [
-        f"L{layer}H{head}" for layer in range(3) for head in range(4)
-    ]
     cells = [float(str(e.attributes["data-v"])) for e in page.all("td") if "data-v" in e.attributes]
     assert all(math.isfinite(value) for value in cells)
-    wanted = float(
-        result["share"].sel(measure="norm", query_category="all", key_category="sep")[2, 3]
-    )
-    assert any(math.isclose(value, wanted, rel_tol=1e-5) for value in cells)
+    share = result["share"].sel(measure="norm", query_category="all", key_category="sep")
+    assert any(math.isclose(value, 100 * float(share[2, 3]), rel_tol=1e-5) for value in cells)
+    frame = tables(result)["heads"].frame
+    assert list(zip(frame["layer"], frame["head"], strict=True)) == list(np.ndindex(3, 4))
+    assert frame["norm [SEP] %"].tolist() == (100 * share).values.ravel().tolist()
     headers = [e for e in page.all("th") if "aria-sort" in e.attributes]
-    assert {e.attributes["aria-sort"] for e in headers} == {"ascending", "none"}
+    assert {e.attributes["aria-sort"] for e in headers} == {"none"}
+
+
+def test_what_is_known_of_heads_and_layers_beside_shares_has_tables():
+    result = survey_sample(3, 4)
+    known = tables(result)
+    assert list(known)[:2] == ["layers", "heads"]
+    frame = known["heads_beside"].frame.set_index(["layer", "head"])
+    own = result["neighbour"].sel(measure="norm", offset=0, layer=2, head=1)
+    assert frame.loc[(2, 1), "norm current %"] == 100 * float(own)
+    layers = known["layers_beside"].frame.set_index("layer")
+    assert layers.loc[1, "‖x‖ CV"] == float(result["input_norm_cv"][1])
+    row = known["dispersion"].frame.iloc[0]
+    most = np.unravel_index(int(np.argmax(result["vector_norm_cv"].values)), (3, 4))
+    assert row["largest CV"] == float(result["vector_norm_cv"].max())
+    assert row["largest in"] == f"L{most[0]}H{most[1]}"
+    assert row["longest"] == float(result["vector_norm_max"].max())
 
 
 def test_a_finding_leads_to_the_picture_that_shows_it():
@@ -227,16 +242,6 @@ def test_words_from_the_outside_have_their_own_direction():
     assert any(e.text == "שלום.txt" for e in page.all("bdi"))
 
 
-def test_a_share_a_hair_below_zero_leaves_no_panel_empty():
-    result = survey_sample(3, 4)
-    result["share"][:] = result["share"].clip(0.05)
-    result["share"].loc[{"measure": "effective", "layer": 1, "head": 1}] = -0.001
-    page = Page(report(result))
-    ticks = [e.text for e in page.all("text") if e.attributes.get("class") == "tick"]
-    assert "-50" not in ticks
-    assert not any(tick.startswith(("-", "−")) for tick in ticks)
-
-
 def test_the_foot_holds_command_versions_and_digest():
     result = survey_sample()
     text = report(result)
@@ -258,8 +263,9 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     cells = [str(e.attributes.get("id")) for e in page.all("g")]
     assert [name for name in cells if re.fullmatch(r"L\dH\d", name)] == names
     rows = [e.text for e in page.all("th") if e.attributes.get("scope") == "row"]
-    assert [row for row in rows if re.fullmatch(r"L\dH\d", row)] == names
-    assert [row for row in rows if re.fullmatch(r"\d", row)] == ["1", "4"]
-    dots = next(e for e in page.all("path") if e.attributes.get("data-series") == "to [SEP]")
-    named = str(dots.attributes["data-heads"]).split("|")
-    assert [name.split()[0] for name in named] == names
+    assert set(rows) >= {"1", "4"}
+    assert not {"0", "2", "3", "5"} & set(rows)
+    drawn = svg_text(pictures(result)["shares"].draw())
+    heads = re.findall(r'id="heads-[^."]*\.([^"]*)"', drawn)
+    assert heads
+    assert all(each.split(".") == names for each in heads)

@@ -1,6 +1,6 @@
 """Results as pages, tables and files; nothing here knows a model.
 
-``report`` and ``terminal_table`` draw a survey, ``reading_page``, ``reading_json`` and
+``terminal_table`` draws a survey, ``reading_page``, ``reading_json`` and
 ``reading_terminal`` draw a reading, ``exhibits_page`` and ``comparison_table`` draw the tables and
 figures of a paper. ``pictures`` draws for paper, and needs matplotlib.
 """
@@ -9,7 +9,6 @@ from headlight.views.comparison import comparison_table
 from headlight.views.exhibits import exhibits_page
 from headlight.views.page import parse_page, reading_page
 from headlight.views.serial import reading_json
-from headlight.views.survey_report import report
 from headlight.views.terminal import reading_terminal, terminal_table
 
 __all__ = [
@@ -19,6 +18,5 @@ __all__ = [
     "reading_json",
     "reading_page",
     "reading_terminal",
-    "report",
     "terminal_table",
 ]

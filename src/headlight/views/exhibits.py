@@ -9,12 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
+from markupsafe import Markup
 
 from headlight.errors import UsageError
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import MINUS, MISSING
 from headlight.views.provenance import provenance
-from headlight.views.tables import Cell, Column, SortableTable
+from headlight.views.sortable import Cell, Column, SortableTable
 from headlight.views.template import render
 
 _ABOUT = {
@@ -100,12 +101,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture as SVG, with the words that stand for it where it cannot be seen."""
+    """A picture as SVG, with the words that stand for it where it cannot be seen.
+
+    Of several pictures of an exhibit with a `choice`, one is shown at a time, by that label.
+    """
 
     name: str
     caption: str
     alternative: str
     svg: str
+    choice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,7 @@ class Exhibit:
         notes: Where model or data differ from the paper's, a sentence each.
         files: Names relative to the page, e.g. ``figure-2.csv``.
         group: Heads of one name are the same in exhibits of one group.
+        html: Elements that are neither picture nor table, under the explanation.
     """
 
     name: str
@@ -135,6 +141,7 @@ class Exhibit:
     notes: Sequence[str] = ()
     files: Sequence[str] = ()
     group: str = ""
+    html: Markup = field(default_factory=Markup)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -151,12 +158,14 @@ class ExhibitsPage:
     Attributes:
         title: Of the page.
         introduction: A paragraph under it.
+        terms: What is measured: its name, what a number says, and where it is defined.
         exhibits: In the order of the page.
         facts: Label and value of the few numbers that say what was read.
         missing: Name of each exhibit that is not there, and why.
         attributes: Provenance, as in a result: model, revision, corpus, versions, settings, ...
         command: The exact command that made the page.
         kind: What kind of page this is, over the title.
+        kinds: Groups of exhibits, if those of one group are shown at a time.
     """
 
     title: str
@@ -167,6 +176,8 @@ class ExhibitsPage:
     attributes: Mapping[str, object] = field(default_factory=dict)
     command: str = ""
     kind: str = "tables and figures of a paper"
+    terms: Sequence[tuple[str, str, str]] = ()
+    kinds: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         names = [exhibit.name for exhibit in self.exhibits]
@@ -189,7 +200,10 @@ def exhibits_page(page: ExhibitsPage) -> str:
         title=page.title,
         kind=page.kind,
         introduction=page.introduction,
+        terms=page.terms,
         facts=page.facts,
+        kinds=page.kinds,
+        surveyed=any(exhibit.html for exhibit in page.exhibits),
         exhibits=[_shown(exhibit) for exhibit in page.exhibits],
         missing=page.missing,
         provenance=provenance(page.attributes, page.command or None),
@@ -210,16 +224,8 @@ def _shown(exhibit: Exhibit) -> dict[str, Any]:
         "source": exhibit.source,
         "explanation": exhibit.explanation,
         "group": exhibit.group,
-        "pictures": [
-            (
-                picture.name,
-                picture.caption,
-                picture.alternative,
-                b64encode(picture.svg.encode()).decode(),
-                *_size(picture.svg),
-            )
-            for picture in exhibit.pictures
-        ],
+        "html": exhibit.html,
+        "pictures": list(map(_pictured, exhibit.pictures)),
         "comparisons": rows,
         "comparison_notes": any(comparison.note for comparison in exhibit.comparisons),
         "tables": [_sheet(table, f"{exhibit.name}.{n}") for n, table in enumerate(exhibit.tables)],
@@ -229,11 +235,19 @@ def _shown(exhibit: Exhibit) -> dict[str, Any]:
     }
 
 
-def _size(svg: str) -> tuple[int, int]:
-    """The panels side by side in a drawing, and its width in pixels, as its first tag says."""
-    tag = svg[svg.find("<svg") :].split(">", 1)[0]
+def _pictured(picture: Picture) -> dict[str, Any]:
+    """A picture as the template reads it; its first tag says how wide it is, and its panels."""
+    tag = picture.svg[picture.svg.find("<svg") :].split(">", 1)[0]
     panels, wide = (_ABOUT[name].search(tag) for name in ("panels", "wide"))
-    return int(panels[1]) if panels else 1, round(float(wide[1]) * 4 / 3) if wide else 480
+    return {
+        "name": picture.name,
+        "caption": picture.caption,
+        "alternative": picture.alternative,
+        "choice": picture.choice,
+        "drawing": b64encode(picture.svg.encode()).decode(),
+        "panels": int(panels[1]) if panels else 1,
+        "wide": round(float(wide[1]) * 4 / 3) if wide else 480,
+    }
 
 
 def _sheet(table: Table, name: str) -> SortableTable:

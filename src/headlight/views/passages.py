@@ -1,6 +1,7 @@
 """A passage of the corpus as a line of text, coloured by what each token gets."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from markupsafe import Markup
 
@@ -15,6 +16,8 @@ Shown = tuple[str, float]
 
 PassagePages = Mapping[Shown, str]
 """The address of the page of a text, as seen from a report."""
+
+NO_PAGES: PassagePages = MappingProxyType({})
 
 _SOMETHING = 0.05
 """Of the highest weight: a token that gets less is shown only beside others."""

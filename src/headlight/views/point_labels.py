@@ -3,9 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from headlight.views.markup import element
 from headlight.views.scale import Number
 
 MOST = 5
@@ -46,14 +43,6 @@ class Box:
         """Whether the other lies inside."""
         across = self.left <= other.left and other.right <= self.right
         return across and self.top <= other.top and other.bottom <= self.bottom
-
-
-def point_labels(spots: Iterable[Spot], room: Box, most: int = MOST) -> list[Markup]:
-    """The names of those that stand out most as texts of an SVG; see `placed_names`."""
-    return [
-        element("text", spot.name, x=place.left, y=place.bottom - 2.5, class_="head-label")
-        for spot, place in placed_names(spots, room, most)
-    ]
 
 
 def placed_names(spots: Iterable[Spot], room: Box, most: int = MOST) -> list[tuple[Spot, Box]]:

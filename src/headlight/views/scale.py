@@ -1,31 +1,8 @@
-"""From values to positions: straight scales with round ticks."""
+"""Round values: the ends and steps of scales."""
 
 import math
-from dataclasses import dataclass
 
 Number = int | float
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A straight line from values (``low`` to ``high``) to positions (``start`` to ``end``)."""
-
-    low: Number
-    high: Number
-    start: Number
-    end: Number
-
-    def __call__(self, value: Number) -> float:
-        """The position of a value."""
-        span = self.high - self.low
-        return self.start + (value - self.low) / span * (self.end - self.start)
-
-    def ticks(self, most: int = 6) -> list[float]:
-        """Round values inside the scale, at most about ``most`` of them."""
-        step = round_step(self.high - self.low - _hair(self.low, self.high), most)
-        first = math.ceil(self.low / step - 1e-9)
-        last = math.floor(self.high / step + 1e-9)
-        return [round(index * step, 12) for index in range(first, last + 1)]
 
 
 def round_step(span: float, most: int = 6) -> float:

@@ -30,6 +30,11 @@ def render(template: str, **values: object) -> str:
     return text.replace(_HASHES, script_hashes(text) or "'none'", 1)
 
 
+def fragment(template: str, **values: object) -> Markup:
+    """A part of a page, from a template of its own."""
+    return Markup(_environment().get_template(template).render(**values))
+
+
 def script_hashes(text: str) -> str:
     """The scripts of a page, as a Content-Security-Policy names them."""
     digests = (sha256(script.encode()).digest() for script in _SCRIPT.findall(text))

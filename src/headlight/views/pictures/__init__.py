@@ -15,6 +15,7 @@ from headlight.views.pictures.links import LinkDrawing, attention_lines, windowe
 from headlight.views.pictures.maps import HeadMap, head_map
 from headlight.views.pictures.save import save_picture, svg_text
 from headlight.views.pictures.sheet import table_picture
+from headlight.views.pictures.slopes import SlopePanel, slopes
 from headlight.views.pictures.theme import ordered_colours
 from headlight.views.pictures.trees import dendrogram
 
@@ -32,6 +33,7 @@ __all__ = [
     "LinkDrawing",
     "Mark",
     "Reference",
+    "SlopePanel",
     "attention_lines",
     "bars",
     "boxes",
@@ -43,6 +45,7 @@ __all__ = [
     "ordered_colours",
     "points_by_layer",
     "save_picture",
+    "slopes",
     "svg_text",
     "table_picture",
     "weight_and_length",

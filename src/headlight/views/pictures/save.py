@@ -12,6 +12,12 @@ DOTS_PER_INCH = 150
 # Verdana has the widths of DejaVu Sans, and is there where that is not.
 _FONTS = f"'{FONT}', Verdana, sans-serif"
 _TAG = re.compile(r"<[^>]*>")
+# Markers of one style in a group: `<g ...>`, then `<use ... style="..."/>` each.
+_ALIKE = re.compile(
+    r'<g([^<>]*)>\s*(<use [^<>]*?( style="[^"]*")/>(?:\s*<use [^<>]*?\3/>)+)\s*</g>'
+)
+_MARKER = re.compile(r"<use [^<>]*>")
+_NAME = re.compile(r'(?<=["#])m[0-9a-f]{10}(?=")')
 _LONG_NUMBER = re.compile(r"(-?\d+\.\d\d)\d+")
 
 
@@ -26,7 +32,9 @@ def svg_text(figure: Figure) -> str:
     # No date, no version of matplotlib: nothing that changes from one day to the next.
     metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
     figure.savefig(buffer, format="svg", metadata=metadata, bbox_inches="tight", pad_inches=0.06)
-    text = _TAG.sub(_tidied, buffer.getvalue().decode("utf-8"))
+    text = _ALIKE.sub(_hoisted, _TAG.sub(_tidied, buffer.getvalue().decode("utf-8")))
+    names: dict[str, str] = {}
+    text = _NAME.sub(lambda name: names.setdefault(name.group(), f"m{len(names)}"), text)
     return text.replace("<svg ", f'<svg data-panels="{_panels(figure)}" ', 1)
 
 
@@ -66,3 +74,9 @@ def save_picture(figure: Figure, folder: Path, name: str) -> list[Path]:
 def _tidied(tag: re.Match[str]) -> str:
     """A tag with coordinates of two decimals, which is a fiftieth of a pixel, and spare fonts."""
     return _LONG_NUMBER.sub(r"\1", tag.group()).replace(f"'{FONT}'", _FONTS)
+
+
+def _hoisted(group: re.Match[str]) -> str:
+    """A group whose markers have their style from it: there are thousands of them in a picture."""
+    about, markers, style = group.groups()
+    return f"<g{about}{style}>{''.join(_MARKER.findall(markers.replace(style, '')))}</g>"

@@ -73,12 +73,17 @@ function ring(head, group) {
   });
 }
 
+document.addEventListener("headpointed", ({ detail }) => ring(detail.head, detail.group));
+function pointAt(head, group) {
+  document.dispatchEvent(new CustomEvent("headpointed", { detail: { head, group } }));
+}
+
 figures.forEach((figure) => {
   const drawing = figure.querySelector(".drawing");
   let shown = null;
   drawing.addEventListener("pointermove", (event) => {
     const head = nearest(figure, event);
-    if (head !== shown) ring(head, figure.dataset.group);
+    if (head !== shown) pointAt(head, figure.dataset.group);
     shown = head;
     tooltip.hidden = !head;
     if (!head) return;
@@ -87,7 +92,7 @@ figures.forEach((figure) => {
     tooltip.style.left = `${Math.max(left, 8)}px`;
     tooltip.style.top = `${Math.max(event.clientY - tooltip.offsetHeight - 10, 8)}px`;
   });
-  drawing.addEventListener("pointerleave", () => { shown = null; tooltip.hidden = true; ring(null); });
+  drawing.addEventListener("pointerleave", () => { shown = null; tooltip.hidden = true; pointAt(); });
   figure.querySelector(".save").addEventListener("click", () => {
     const link = document.createElement("a");
     link.href = drawing.src;

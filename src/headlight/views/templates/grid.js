@@ -1,3 +1,4 @@
+(() => {
 "use strict";
 // Pages of texts name a head by its numbers, as their own address does: #h=4-7
 function headOf(wanted) {
@@ -6,9 +7,9 @@ function headOf(wanted) {
   return wanted.get("head") ?? `${kind}L${layer}H${head}`;
 }
 
-// Each kind of attention is a survey of its own; its ids and names begin with its prefix.
-document.querySelectorAll("[data-survey]").forEach((root) => {
-const prefix = root.dataset.survey;
+// Each kind of attention has a grid of its own; its ids and names begin with its prefix.
+document.querySelectorAll("[data-grid]").forEach((root) => {
+const prefix = root.dataset.grid, group = prefix.slice(0, -1);
 const byId = (id) => document.getElementById(prefix + id);
 const data = JSON.parse(byId("data").textContent);
 const inputs = (name) => [...root.querySelectorAll(`input[name="${prefix}${name}"]`)];
@@ -92,6 +93,10 @@ function showDetail() {
   panel.replaceChildren(build("h3", `Head ${nameOf(cells[current])}`), table);
 }
 
+function pointAt(head) {
+  document.dispatchEvent(new CustomEvent("headpointed", { detail: { head, group } }));
+}
+
 function choose(index) {
   current = index;
   cells.forEach((cell, i) => cell.classList.toggle("chosen", i === index));
@@ -136,7 +141,13 @@ if (grid) {
   grid.addEventListener("pointerover", (event) => {
     const cell = event.target.closest(".cell");
     if (cell && !pinned) choose(cells.indexOf(cell));
+    pointAt(cell?.id.replace(/^.*-/, ""));
   });
+  grid.addEventListener("pointerleave", () => pointAt());
+  // A head that is pointed at, here or in a picture, is framed.
+  document.addEventListener("headpointed", ({ detail }) => cells.forEach((cell) => {
+    cell.classList.toggle("linked", detail.group === group && cell.id === prefix + detail.head);
+  }));
   grid.addEventListener("click", (event) => {
     const cell = event.target.closest(".cell");
     if (!cell) return;
@@ -149,7 +160,7 @@ if (grid) {
   [...inputs("question"), ...inputs("measure")].forEach((input) => input.addEventListener("change", () => { paintGrid(); writeAddress(); }));
   window.addEventListener("hashchange", showAddress);
   // A second click on a link shows its view again, though the address stays the same.
-  root.querySelectorAll('a[href^="#head="]').forEach((link) => link.addEventListener("click", (event) => {
+  document.querySelectorAll('a[href^="#head="]').forEach((link) => link.addEventListener("click", (event) => {
     event.preventDefault();
     history.pushState(null, "", link.getAttribute("href"));
     showAddress();
@@ -160,112 +171,5 @@ if (grid) {
   paintGrid();
   showAddress();
 }
-
-// Figures with several sets of panels ----------------------------------------------------------
-root.querySelectorAll("[data-variants]").forEach((set) => {
-  set.addEventListener("change", (event) => {
-    document.getElementById(set.dataset.variants).querySelectorAll("[data-variant]").forEach((panels) => {
-      panels.hidden = panels.dataset.variant !== event.target.value;
-    });
-  });
 });
-
-// Tables ---------------------------------------------------------------------------------------
-root.querySelector("[data-columns]")?.addEventListener("change", (event) => {
-  root.querySelectorAll("table.sortable").forEach((table) => {
-    const shown = [...table.tHead.rows[0].cells].map((head) => !head.dataset.measure || head.dataset.measure === event.target.value);
-    [...table.rows].forEach((row) => [...row.cells].forEach((cell, index) => { cell.hidden = !shown[index]; }));
-  });
-});
-});
-
-(() => {
-// One kind at a time; without a script all stand one below the other ----------------------------
-const choice = document.querySelector("[data-kinds]");
-const surveys = [...document.querySelectorAll("[data-survey]")];
-function showKind(kind) {
-  surveys.forEach((root) => { root.hidden = root.dataset.kind !== kind; });
-  choice.querySelector(`input[value="${kind}"]`).checked = true;
-}
-if (choice) {
-  choice.addEventListener("change", (event) => showKind(event.target.value));
-  surveys.forEach((root) => root.addEventListener("wanted", () => showKind(root.dataset.kind)));
-  const wanted = () => document.getElementById(location.hash.slice(1))?.closest("[data-survey]");
-  const follow = () => { const root = wanted(); if (root) { showKind(root.dataset.kind); document.getElementById(location.hash.slice(1)).scrollIntoView(); } };
-  window.addEventListener("hashchange", follow);
-  const head = document.getElementById(headOf(new URLSearchParams(location.hash.slice(1))));
-  const shown = head ?? wanted();
-  showKind((shown?.closest("[data-survey]") ?? surveys[0]).dataset.kind);
-  (head?.closest(".grid-view") ?? shown)?.scrollIntoView();
-}
-
-// The name of the nearest dot ------------------------------------------------------------------
-const tooltip = document.getElementById("tooltip");
-const spots = new WeakMap();
-
-function spotsOf(panel) {
-  if (!spots.has(panel)) {
-    spots.set(panel, [...panel.querySelectorAll(".dots")].flatMap((path) => {
-      const names = path.dataset.heads.split("|");
-      const { survey, kind } = panel.closest("[data-survey]").dataset;
-      return [...path.getAttribute("d").matchAll(/M(-?[\d.]+) (-?[\d.]+)/g)].map((match, index) => ({
-        x: Number(match[1]), y: Number(match[2]), head: names[index].split(" ")[0],
-        text: `${path.dataset.series}: ${survey && `${kind} `}${names[index]}`,
-      }));
-    }));
-  }
-  return spots.get(panel);
-}
-
-function nearestSpot(panel, event) {
-  const box = panel.getBoundingClientRect();
-  const scale = panel.viewBox.baseVal.width / box.width;
-  const x = (event.clientX - box.left) * scale, y = (event.clientY - box.top) * scale;
-  let best = null, least = 12 ** 2;
-  for (const spot of spotsOf(panel)) {
-    const distance = (spot.x - x) ** 2 + (spot.y - y) ** 2;
-    if (distance < least) { least = distance; best = spot; }
-  }
-  return best;
-}
-
-function circled(panel, spot, nearest) {
-  const circle = document.createElementNS(panel.namespaceURI, "circle");
-  const about = { class: spot === nearest ? "nearest" : "nearest same", cx: spot.x, cy: spot.y, r: 4.5 };
-  Object.entries(about).forEach(([name, value]) => circle.setAttribute(name, value));
-  panel.append(circle);
-}
-
-// A head that is pointed at is ringed in every panel of its kind, and framed in the grid.
-function ring(root, head, nearest) {
-  root.querySelectorAll(".nearest").forEach((circle) => circle.remove());
-  root.querySelectorAll(".cell.linked").forEach((cell) => cell.classList.remove("linked"));
-  if (!head) return;
-  root.querySelectorAll(".panels:not([hidden]) .panel").forEach((panel) => {
-    spotsOf(panel).forEach((spot) => { if (spot.head === head) circled(panel, spot, nearest); });
-  });
-  const { survey, kind } = root.dataset;
-  document.getElementById(`${survey && `${kind}-`}${head}`)?.classList.add("linked");
-}
-
-surveys.forEach((root) => root.querySelector(".head-grid")?.addEventListener("pointerover", (event) => {
-  ring(root, event.target.closest(".cell")?.id.replace(/^.*-/, ""));
-}));
-document.querySelectorAll(".panel").forEach((panel) => {
-  const root = panel.closest("[data-survey]");
-  let shown = null;
-  panel.addEventListener("pointermove", (event) => {
-    const spot = nearestSpot(panel, event);
-    if (spot !== shown) ring(root, spot?.head, spot);
-    shown = spot;
-    tooltip.hidden = !spot;
-    if (!spot) return;
-    tooltip.textContent = spot.text;
-    const left = Math.min(event.clientX + 14, window.innerWidth - tooltip.offsetWidth - 8);
-    tooltip.style.left = `${Math.max(left, 8)}px`;
-    tooltip.style.top = `${Math.max(event.clientY - tooltip.offsetHeight - 10, 8)}px`;
-  });
-  panel.addEventListener("pointerleave", () => { tooltip.hidden = true; shown = null; ring(root); });
-});
-
 })();
