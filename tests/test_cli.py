@@ -84,10 +84,13 @@ def test_every_setting_is_an_option_and_is_explained(name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_examples_name_options_that_exist(name):
     command = get_command(app).commands[name]
-    known = {option for parameter in command.params for option in parameter.opts}
-    used = {word for word in command.epilog.split() if word.startswith("--")}
-    assert used or name == "merge"  # which has none
-    assert used <= known
+    papers = [*getattr(command, "commands", {}).values()]
+    for each in (command, *papers):
+        made_of = (command, *papers) if each is command else (each,)
+        known = {option for one in made_of for parameter in one.params for option in parameter.opts}
+        used = {word for word in each.epilog.split() if word.startswith("--")}
+        assert used or name == "merge"  # which has none
+        assert used <= known | {"--help"}
 
 
 def test_without_anything_it_shows_its_help(headlight):

@@ -136,9 +136,11 @@ def test_every_command_and_every_option_is_described(name: str, command: Any) ->
 
 @pytest.mark.parametrize(("name", "command"), commands(), ids=lambda value: str(value)[:20])
 def test_no_option_is_described_that_is_not_there(name: str, command: Any) -> None:
+    papers = getattr(command, "commands", {})  # whose options stand in its section
     known = {
         option
-        for parameter in command.params
+        for each in (command, *papers.values())
+        for parameter in each.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     }
     assert set(re.findall(r"--[a-z][a-z-]*", section_of(name))) <= known | {"--help"}
@@ -241,7 +243,11 @@ def test_every_command_of_an_example_is_understood(
             name, *arguments = shlex.split(called[1], comments=True)
             if not name.startswith("-"):
                 # Reads arguments and options, and refuses what does not exist; runs nothing.
-                program.commands[name].make_context(name, arguments)
+                command = program.commands[name]
+                context = command.make_context(name, arguments)
+                paper = getattr(command, "commands", {}).get(arguments[0] if arguments else "")
+                if paper is not None:
+                    paper.make_context(arguments[0], arguments[1:], parent=context)
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
