@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
@@ -30,6 +30,8 @@ from headlight.encode.examples import Encoded
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
 from headlight.vocabulary import Kind
 
+# Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
+_Model = TypeVar("_Model", bound="CapturedModel")
 _TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
@@ -270,7 +272,7 @@ class CapturedModel:
             tape.run(losses)
         return losses.detach()
 
-    def base(self) -> Self:
+    def base(self: _Model) -> _Model:
         """The same model without its head, as a model of its own that shares the weights.
 
         A model that is not built of a base and a head (T5, say) stays what it is.  Only one of the
@@ -278,7 +280,7 @@ class CapturedModel:
         """
         return self._part(self.transformer.base_model)
 
-    def encoder(self) -> Self:
+    def encoder(self: _Model) -> _Model:
         """The encoder of an encoder-decoder model, as a model of its own."""
         return self._part(self.transformer.get_encoder())
 
@@ -364,7 +366,7 @@ class CapturedModel:
             )
         return int(start)
 
-    def _part(self, network: PreTrainedModel) -> Self:
+    def _part(self: _Model, network: PreTrainedModel) -> _Model:
         return type(self)(network, self.tokenizer, self.name, self.revision, self.tokenizer_problem)
 
     def _accepts(self, argument: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -25,6 +25,9 @@ from headlight.training.trainer import (
 Kind = Literal["base", "adversary", "guided"]
 KINDS: tuple[Kind, ...] = ("base", "adversary", "guided")
 """Models of one seed begin differently if they are of different kinds."""
+
+# Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
+Job = TypeVar("Job", bound="TeacherJob")
 
 
 class TeacherJob:
@@ -57,24 +60,23 @@ class TeacherJob:
         return (self.seed, KINDS.index(self.kind))
 
     @property
-    def base(self) -> Self:
+    def base(self: Job) -> Job:
         """The model that it is compared with, and taught by if it is an adversary."""
         return self._alike(kind="base", weight=None, guide=None)
 
     @property
-    def source(self) -> Self | str:
+    def source(self: Job) -> Job | str:
         """The model whose attention a guided one is given, or the name of what comes from none."""
         if self.guide == "adversary":
             return self._alike(kind="adversary", guide=None)
         return self.base if self.guide in (None, "base") else str(self.guide)
 
-    def _alike(self, **changes: Any) -> Self:
+    def _alike(self: Job, **changes: Any) -> Job:
         """Another job for the same data and seed."""
-        found: Self = replace(self, **changes)  # type: ignore[type-var]
+        found: Job = replace(self, **changes)  # type: ignore[type-var]
         return found
 
 
-Job = TypeVar("Job", bound=TeacherJob)
 Model = TypeVar("Model", bound=AttentionModel[Any])
 
 
