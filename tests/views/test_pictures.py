@@ -93,6 +93,12 @@ class TestPointsByLayer:
         first, second = (line_named(axes, "a").get_color() for axes in figure.axes)
         assert first == second == CYCLE[0]
 
+    def test_no_series_has_the_colour_of_another_one_of_the_palette(self):
+        named = [LayerSeries(name, VALUES, name) for name in ("cls", "sep", "punctuation")]
+        series = [LayerSeries("unmasked", VALUES), *named, LayerSeries("masked", VALUES)]
+        (axes,) = points_by_layer([LayerPanel("A", series)]).axes
+        assert len({line_named(axes, one.label).get_color() for one in series}) == len(series)
+
     def test_a_name_may_begin_with_an_underscore(self):
         series = [LayerSeries(name, VALUES) for name in ("_a", "b")]
         figure = points_by_layer([LayerPanel("A", series), LayerPanel("B", series)])

@@ -29,6 +29,7 @@ from headlight.views.pictures.theme import (
     colour_of,
     marker_of,
     picture,
+    places_of,
 )
 from headlight.views.point_labels import STANDS_OUT, Box, Spot, placed_names
 from headlight.views.scale import Number
@@ -96,11 +97,18 @@ def points_by_layer(
     """
     figure, all_axes = panels_on(len(panels), panel_size(len(panels), SIZE), columns)
     labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
+    looks = places_of([(one.label, one.colour) for panel in panels for one in panel.series])
     named: list[tuple[Axes, list[Any]]] = []
     for axes, panel in zip(all_axes, panels, strict=True):
         seen = [one for one in panel.series if np.isfinite(one.heads).any()]
         drawn = [
-            _draw(axes, one, panel, _lane(lane, len(seen)), labels.index(one.label))
+            _draw(
+                axes,
+                one,
+                panel,
+                _lane(lane, len(seen)),
+                (labels.index(one.label), looks.get(one.label, 0)),
+            )
             for lane, one in enumerate(seen)
         ]
         refer_to(axes, panel.references)
@@ -121,9 +129,12 @@ def _lane(index: int, lanes: int) -> float:
     return (index - (lanes - 1) / 2) * min(0.16, 0.7 / lanes)
 
 
-def _draw(axes: Axes, one: LayerSeries, panel: LayerPanel, lane: float, place: int) -> Any:
-    """The dots and the line of a series; returns the line."""
-    values, colour = one.heads, colour_of(one.colour, place)
+def _draw(
+    axes: Axes, one: LayerSeries, panel: LayerPanel, lane: float, places: tuple[int, int]
+) -> Any:
+    """The dots and the line of a series, by its place and that of its look; returns the line."""
+    place, look = places
+    values, colour = one.heads, colour_of(one.colour, look)
     layers = np.arange(len(values)) + panel.first_layer
     if values.shape[1] > 1:
         layer, head = np.nonzero(np.isfinite(values))
@@ -148,7 +159,7 @@ def _draw(axes: Axes, one: LayerSeries, panel: LayerPanel, lane: float, place: i
         layers[seen],
         means[seen],
         color=colour,
-        marker=marker_of(one.colour, place),
+        marker=marker_of(one.colour, look),
         markersize=4.6,
         markeredgecolor=PAPER,
         markeredgewidth=0.6,

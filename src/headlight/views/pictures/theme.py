@@ -5,7 +5,7 @@ settings of the user do not matter: a picture is the same on every machine.
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -141,6 +141,21 @@ def colour_of(name: str, index: int) -> str:
     """The colour of a series: of the palette, as ``#rrggbb``, or by its place when it has none."""
     style = series_styles().get(name)
     return style.light if style else name or CYCLE[index % len(CYCLE)]
+
+
+def places_of(series: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """By label the place by which `colour_of` draws a series that has no colour of its own.
+
+    None has the colour of a series of the palette beside it, such as that of [CLS].
+
+    Args:
+        series: label and name of the palette, or empty, of each.
+    """
+    styles = series_styles()
+    taken = {styles[name].light for _, name in series if name in styles}
+    free = [index for index, colour in enumerate(CYCLE) if colour not in taken] or [0]
+    labels = dict.fromkeys(label for label, name in series if name not in styles)
+    return {label: free[at % len(free)] for at, label in enumerate(labels)}
 
 
 def readable(colour: str) -> str:
