@@ -79,3 +79,12 @@ def test_what_killed_processes_have_left_half_written_is_cleared_away(tmp_path: 
         assert files(tmp_path / "tables") == set()
         assert files(tmp_path / "other") == {".c.nc.7.8.partial"}
     assert files(tmp_path) == kept
+
+
+def test_tables_are_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "tables").symlink_to(tmp_path / "other", target_is_directory=True)
+    for how in ({}, {"resume": True}, {"overwrite": True}, {"workers": 1}):
+        with pytest.raises(RunError, match="tables is a link, where"):
+            RunFolder(path=tmp_path / "run", **how).check_free()

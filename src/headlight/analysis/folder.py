@@ -107,6 +107,11 @@ class RunFolder:
             if folder.exists() and not folder.is_dir():
                 raise RunError(f"{folder} is a file; choose another folder with --out.")
             found = [name for name in self.holds if (folder / name).exists()]
+            if is_link(folder / TABLES):
+                raise RunError(
+                    f"{folder / TABLES} is a link, where a run writes its tables; remove it, or "
+                    "choose another folder with --out."
+                )
         except HeadlightError:
             raise
         except Exception as problem:  # drivers of stores raise errors of their own
