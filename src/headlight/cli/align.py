@@ -14,7 +14,7 @@ from headlight.cli.options import LOAD, RUN, LoadOptions
 from headlight.cli.printing import complain, say, say_lines
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.corpus import Corpus
-from headlight.errors import MissingHeadError, UsageError
+from headlight.errors import CorpusError, MissingHeadError, UsageError
 from headlight.links import LinkFormat, LinkWriter, Symmetrization
 from headlight.word_alignment.settings import INPUT_MEASURES, AlignerSettings, AlignmentMeasure
 
@@ -250,7 +250,12 @@ def _open(
         source, target, format=format, columns=None if columns is None else names(columns)
     )
     if not opened.once:
-        next(iter(opened))  # complain before anything slow is imported
+        try:
+            next(iter(opened))  # complain before anything slow is imported
+        except CorpusError as error:
+            if " " in source.strip() and not Path(source).exists():
+                error.args = (f"{error} A pair is written 'das haus{BARS}the house'.",)
+            raise
     return opened
 
 

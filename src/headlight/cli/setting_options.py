@@ -247,11 +247,12 @@ def _with_flags(sentence: str, flags: Mapping[str, str], known: str) -> str:
         return flags[match[0]]
 
     named = re.sub(rf"(?<![\w/.'-])(?:{known})(?![\w/.'-])(?= must | is '| is \d)", flag, sentence)
-    return re.sub(
+    found = re.sub(
         r"(?<![\w/.'-])[a-z]+(?:_[a-z]+)+(?![\w/.'-])",
         lambda match: flags.get(match[0], match[0]),
         named,
     )
+    return re.sub(r"(--[\w-]+) \(\1\)", r"\1", found)  # a sentence for Python names both
 
 
 def _gathered(options: list[SettingOption], given: dict[str, Any]) -> dict[str, Any]:
