@@ -4,8 +4,9 @@ import resource
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
@@ -61,4 +62,20 @@ def test_300_clients_that_say_nothing_keep_nobody_out(sent):
             client = stack.enter_context(socket.create_connection(("127.0.0.1", port), 10))
             client.sendall(sent)
         assert health(port) == b"well"
+    assert complaints == [""]
+
+
+def test_who_sends_no_whole_headers_is_hung_up_on():
+    with served(0.5) as (port, complaints):
+        silent, slow, second = (socket.create_connection(("127.0.0.1", port), 10) for _ in range(3))
+        slow.sendall(b"GET /hea")
+        second.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hea")
+        answer = b""
+        while b"well" not in answer:
+            answer += second.recv(10_000)
+        began = time.monotonic()
+        for client in (silent, slow, second):
+            with client, suppress(ConnectionResetError):
+                assert client.recv(10_000) == b""
+        assert time.monotonic() - began < 5
     assert complaints == [""]
