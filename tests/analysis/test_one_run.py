@@ -1,11 +1,15 @@
 """A run is measured with the same settings by all its processes, and after interruptions."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
 import yaml
 
+from analysis.test_runner import CASES, CORPUS, Case
+from headlight.analysis.folder import RunFolder
 from headlight.catalogue import studies
 from headlight.errors import HeadlightError
 from headlight.settings import NO_EFFECT, Range, Settings
@@ -88,3 +92,38 @@ def test_a_run_says_everything_that_its_bits_depend_on(name: str) -> None:
         assert again.replace(**unsaid) == settings
         varied += 1
     assert varied >= 0.6 * len(kind.hints())
+
+
+def stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_no_part_of_a_run_is_measured_with_other_settings(case: Case, tmp_path: Path) -> None:
+    """Whoever resumes it or joins it with another value of a setting is refused.
+
+    Only where the value means the same, such as the kind that a model has anyway, it is gone on
+    with, to the same bits.
+    """
+    whole = case.run(CORPUS).drop_attrs()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headlight.analysis.runner.joined", stop)
+        for workers in (None, 1):
+            folder = RunFolder(path=tmp_path / str(workers), workers=workers)
+            with pytest.raises(KeyboardInterrupt):
+                case.run(CORPUS, folder=folder)
+    refused: set[str] = set()
+    for number, settings in enumerate(variations(case.settings)):
+        for workers in (None, 1):
+            copy = tmp_path / f"{number} {workers}"
+            copytree(tmp_path / str(workers), copy)
+            folder = RunFolder(path=copy, resume=workers is None, workers=workers)
+            try:
+                found = case.run(CORPUS, folder=folder, settings=settings)
+            except HeadlightError as error:
+                # Some values are of no use for this model; others would need another run.
+                if "with other settings" in str(error):
+                    refused.add(different(settings, case.settings))
+            else:
+                assert found.drop_attrs().identical(whole), different(settings, case.settings)
+    assert {"batch_tokens", "max_length", "max_examples", "seed"} <= refused
