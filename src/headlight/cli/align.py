@@ -246,16 +246,16 @@ def _open(
         first, _, second = source.partition(BARS)
         pair = TranslationPair.of("the command line", first, second)
         return open_parallel([pair])
-    opened = open_parallel(
-        source, target, format=format, columns=None if columns is None else names(columns)
-    )
-    if not opened.once:
-        try:
+    try:
+        opened = open_parallel(
+            source, target, format=format, columns=None if columns is None else names(columns)
+        )
+        if not opened.once:
             next(iter(opened))  # complain before anything slow is imported
-        except CorpusError as error:
-            if " " in source.strip() and not Path(source).exists():
-                error.args = (f"{error} A pair is written 'das haus{BARS}the house'.",)
-            raise
+    except CorpusError as error:
+        if " " in source.strip() and not Path(source).exists():
+            error.args = (f"{error} A pair is written 'das haus{BARS}the house'.",)
+        raise
     return opened
 
 
