@@ -17,7 +17,7 @@ from headlight.analysis.batch_texts import Texts
 from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
-from headlight.read_layers import ReadLayers, part_of
+from headlight.reading.layers import ReadLayers, part_of
 from headlight.reduce import Sample
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.identifiability.study import POINT, IdentifiabilityObserver

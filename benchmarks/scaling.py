@@ -28,7 +28,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.capture.loading import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode import Examples, texts
-from headlight.model import Model
+from headlight.reading.model import Model
 from headlight.run.blocks import BLOCKS, Block
 from headlight.run.checkpoint import load_state, save_state
 

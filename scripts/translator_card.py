@@ -23,7 +23,7 @@ from transformers import MarianMTModel, PreTrainedTokenizerFast
 
 import headlight
 from headlight.links.aligners import EFLOMAL, baseline_links
-from headlight.views.studies.alignment import best_layers
+from headlight.studies.alignment.page import best_layers
 
 AT_ONCE = 25
 MEASURES = ("weight", "norm", "effective", "gradient", "difference")

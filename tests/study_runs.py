@@ -9,7 +9,7 @@ import xarray
 import example_data
 import headlight
 from headlight.catalogue import find_study, studies
-from headlight.model import Model
+from headlight.reading.model import Model
 from headlight.result import load
 from shared import Shared
 from translators import FAMILIES

@@ -12,12 +12,12 @@ from transformers import (
     AutoModelForSeq2SeqLM,
 )
 
-from headlight.alternatives import Alternatives, AlternativeSettings
 from headlight.capture import LayerRecord
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
-from headlight.model import Model
+from headlight.reading.alternatives import Alternatives, AlternativeSettings
+from headlight.reading.model import Model
 from studies.models import SETTINGS, tokenizer
 from tiny_models import randomise
 

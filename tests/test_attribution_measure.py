@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.attribution_settings import AttributionSettings
 from headlight.capture.attribution import attribute
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
@@ -17,12 +16,13 @@ from headlight.findings import average
 from headlight.findings.coreference import systems_table
 from headlight.measures import Scores
 from headlight.reading import read
+from headlight.settings.attribution import AttributionSettings
 from headlight.studies.distances import study as distances
 from headlight.studies.distances.settings import DistanceSettings
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run
 from headlight.views import terminal_table
-from headlight.views.studies import result_page, tables
+from headlight.views.result_page import result_page, tables
 from headlight.vocabulary import ATTRIBUTION
 from studies import dependency_naive, naive, test_coreference_heads as antecedents
 from studies.command import Command

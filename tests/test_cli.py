@@ -15,13 +15,13 @@ from typer.main import get_command
 
 import headlight as headlight_in_python
 from architectures import REFUSED
-from headlight.accessor import HeadlightAccessor
 from headlight.catalogue import studies
 from headlight.cli import app
 from headlight.cli.setting_options import SettingOption
 from headlight.errors import CorpusError, UsageError
 from headlight.result import load
 from headlight.views import parse_page
+from headlight.views.accessor import HeadlightAccessor
 from studies.command import Command, done
 from studies.models import saved, texts, tokenizer
 from studies.processes import start

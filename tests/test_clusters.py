@@ -10,8 +10,8 @@ import xarray
 from scipy.cluster import hierarchy
 from sklearn import manifold
 
-from headlight.clusters import BEHAVIOURS, behaviours, embedding, tree
 from headlight.errors import UsageError
+from headlight.findings.clusters import BEHAVIOURS, behaviours, embedding, tree
 from papers.test_examples_of_heads import made, put
 
 

@@ -19,10 +19,7 @@ TORCH = {"torch", "transformers"}
 HEAVY = TORCH | {"datasets", "h5netcdf", "jinja2", "pandas", "tokenizers", "xarray"}
 # Layers that read, merge and draw results where there is no model.
 WITHOUT_TORCH = [
-    "alternative_settings",
-    "attribution_settings",
     "catalogue",
-    "clusters",
     "corpora",
     "errors",
     "files",

@@ -347,7 +347,7 @@ def test_versions_name_what_a_result_depends_on() -> None:
 @pytest.mark.slow
 def test_importing_it_loads_no_model_library(module: str) -> None:
     program = (
-        f"import sys, {module}, headlight.result; headlight.result.versions();"
+        f"import sys, {module}, headlight.result; headlight.result.storage.versions();"
         "print({'torch', 'transformers'} & set(sys.modules))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

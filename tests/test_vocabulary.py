@@ -22,7 +22,7 @@ from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run
 from headlight.views import reading_page, reading_terminal, terminal_table
 from headlight.views.pictures.theme import colour_of, marker_of
-from headlight.views.studies import pictures, result_page
+from headlight.views.result_page import pictures, result_page
 from headlight.vocabulary import (
     CATEGORIES,
     CATEGORY_LABELS,

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings as hypothesis_settings, stra
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import capture_one, one_text
 from headlight.errors import HeadlightError, MissingHeadError, UsageError
-from headlight.model import Model
-from headlight.what_if import Edit, HeadEffect, WhatIf, each_head_removed, edits_of, what_if
-from headlight.what_if.rows import EditContext, wanted_rows
+from headlight.reading.model import Model
+from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, edits_of, what_if
+from headlight.reading.what_if.rows import EditContext, wanted_rows
 from studies.models import model as headless
 from studies.test_ablation import PLACES, SUBJECTS, gpt2, without
 from studies.test_permutation import classifier

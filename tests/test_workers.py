@@ -17,10 +17,10 @@ from headlight.cli.program import _run as command
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import location
 from headlight.run.blocks import PLAN
+from headlight.sessions.workers import device_of, local_workers
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.training import one_thread
-from headlight.workers import device_of, local_workers
 from interruptions import interrupted_after
 from studies.models import model, texts
 
@@ -98,7 +98,7 @@ def test_a_worker_that_ends_early_is_one_sentence(
         process.wait()
         return process
 
-    monkeypatch.setattr("headlight.workers._start", start)
+    monkeypatch.setattr("headlight.sessions.workers._start", start)
     folder = RunFolder(path=tmp_path, workers=2)
     working = local_workers(find_study("survey"), {}, folder, model("bert"))
     with pytest.warns(HeadlightWarning, match=message), working:
@@ -132,7 +132,7 @@ def test_workers_trust_code_if_the_user_does(
         commands.append(command)
         return subprocess.Popen([sys.executable, "-c", ""])
 
-    monkeypatch.setattr("headlight.workers._start", start)
+    monkeypatch.setattr("headlight.sessions.workers._start", start)
     trusted = replace(model("bert"), trust_remote_code=trust)
     with local_workers(find_study("survey"), {}, RunFolder(path=tmp_path, workers=3), trusted):
         pass

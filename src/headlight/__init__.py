@@ -18,9 +18,9 @@ from headlight.version import __version__ as __version__
 # Resolved when first asked for, so that `import headlight` loads neither torch nor xarray.
 _HOMES = {
     "HeadlightError": "headlight.errors",
-    "Model": "headlight.model",
+    "Model": "headlight.reading.model",
     "Reading": "headlight.reading",
-    "load": "headlight.model",
+    "load": "headlight.reading.model",
     "open": "headlight.api",
 }
 

@@ -3,7 +3,7 @@
 import xarray
 
 from collections.abc import Iterable, Mapping
-from headlight.attribution_settings import AttributionSettings
+from headlight.settings.attribution import AttributionSettings
 from headlight.capture.objectives.objective import Objective
 from headlight.corpora.trees.sentence import Sentence
 from headlight.corpora.word_vectors import WordVectors
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from upath import UPath
 from headlight.api import open as open
 from headlight.errors import HeadlightError as HeadlightError
-from headlight.model import Model as Model, load as load
+from headlight.reading.model import Model as Model, load as load
 from headlight.reading import Reading as Reading
 from headlight.version import __version__ as __version__
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray
 
-import headlight.accessor  # noqa: F401 - results can make their tables, pictures and pages
+import headlight.views.accessor  # noqa: F401 - results can make their tables, pictures and pages
 from headlight.analysis.folder import RESULT, RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import Study, find_study

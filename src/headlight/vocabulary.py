@@ -37,11 +37,6 @@ QueryPooling = Literal["mean", "first", "max"]
 RANKS_WITHOUT_FILE = ("corpus", "ids")
 """Frequency ranks that are in no file: counted in the corpus, or the order of the vocabulary."""
 
-Embeddings = Literal["sum", "output"]
-"""What an input token is: the sum of its embeddings, or what the first block is given."""
-
-MatrixPrecision = Literal["highest", "medium"]
-"""Of products of float32 matrices, as `torch.set_float32_matmul_precision` names it."""
 
 CATEGORY_LABELS = {
     "cls": "[CLS]",

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.classifier_plan import Classified, Readout
-from headlight.analysis.erasure import Answers
-from headlight.analysis.predictor import (
+from headlight.analysis.classifiers.erasure import Answers
+from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.predictor import (
     CapturedPredictor,
     Predictor,
     WordRemoval,

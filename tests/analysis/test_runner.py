@@ -20,7 +20,6 @@ from headlight.analysis.positions import Positions
 from headlight.analysis.runner import run_study
 from headlight.analysis.settings import MeasureSettings
 from headlight.analysis.text_plan import plan_text_study
-from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, MaskedLanguageModel, OwnObjective
 from headlight.catalogue import studies
 from headlight.encode import Encoded
@@ -30,6 +29,7 @@ from headlight.result import load
 from headlight.run import State
 from headlight.run.blocks import begin_pass
 from headlight.settings import Settings
+from headlight.settings.attribution import AttributionSettings
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.result import dataset
 from headlight.studies.heads.settings import SurveySettings

@@ -13,7 +13,6 @@ import torch
 import xarray
 from torch import nn
 
-from headlight.attribution_settings import AttributionSettings
 from headlight.capture import CapturedModel, OwnObjective, attribute, load_model
 from headlight.capture.attention import _listeners, _lock
 from headlight.capture.memory import out_of_memory
@@ -22,6 +21,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UnknownNameError, UsageError
 from headlight.reading import read
+from headlight.settings.attribution import AttributionSettings
 from studies.models import model, texts
 from studies.test_gradient import with_head
 

@@ -11,8 +11,8 @@ import xarray
 
 from headlight.capture import load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.clusters import embedding
 from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
+from headlight.findings.clusters import embedding
 from headlight.findings.coreference import systems_table
 from headlight.findings.dependency import best_heads
 from headlight.links import open_links

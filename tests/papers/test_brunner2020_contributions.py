@@ -5,7 +5,6 @@ import pandas
 import pytest
 import xarray
 
-from headlight.model import load
 from headlight.papers.brunner2020.contribution.neighbours import figure_4, figure_18
 from headlight.papers.brunner2020.contribution.own import figure_3
 from headlight.papers.brunner2020.contribution.results import (
@@ -23,6 +22,7 @@ from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import Sources
 from headlight.reading import read
+from headlight.reading.model import load
 from papers.material import TREES, conllu, saved_model
 
 PAIRS = [

@@ -7,12 +7,12 @@ import torch
 import xarray
 
 from deaths import needs_fork, random_kills
-from headlight.model import load as load_model
 from headlight.papers import find_paper
 from headlight.papers.folder import reproduction_folder
 from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import Sources
+from headlight.reading.model import load as load_model
 from headlight.result import load
 from papers.material import folder_of_data, saved_model
 from random_moments import random_moments

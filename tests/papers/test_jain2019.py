@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.analysis.predictor import lost_words
+from headlight.analysis.classifiers.predictor import lost_words
 from headlight.measures import jensen_shannon
 from headlight.measures.adversaries import AdversarySearch
 from headlight.papers import find_paper

@@ -11,7 +11,6 @@ import xarray
 
 from headlight import files
 from headlight.errors import RunError, UnknownNameError, UsageError
-from headlight.model import Model, load
 from headlight.papers import NAMES, find_paper, find_settings
 from headlight.papers.brunner2020.contribution.results import load_contributions
 from headlight.papers.brunner2020.identity.results import load_same_layer
@@ -26,6 +25,7 @@ from headlight.papers.kobayashi2020.settings import Settings as Kobayashi2020Set
 from headlight.papers.reproduce import reproduce
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import SOURCES, Sources
+from headlight.reading.model import Model, load
 from papers.material import folder_of_data, saved_model
 from studies.models import tokenizer, transformer
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas
 import pytest
 
-from headlight.model import Model, load
 from headlight.papers import find_paper
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import Sources
+from headlight.reading.model import Model, load
 from papers.material import saved_model
 
 HEADS = {"L0H0 (1-1)", "L0H1 (1-2)", "L1H0 (2-1)"}

@@ -19,13 +19,13 @@ import example_data
 import headlight
 from headlight.cli import app
 from headlight.errors import UsageError
+from headlight.reading.what_if import edits_of
 from headlight.serve import make_app
 from headlight.serve.functions import FUNCTIONS, Workspace
 from headlight.serve.readings import KEPT, CachedReading, Readings
 from headlight.serve.server import HERE, is_loopback, listening, serve
 from headlight.serve.work import MOST, Work
-from headlight.views.reading_format import unpack
-from headlight.what_if import edits_of
+from headlight.views.reading.format import unpack
 from views.sample_results import reading_sample
 
 TOKEN = "a-token-of-the-tests"

@@ -11,7 +11,7 @@ import pytest
 
 import example_data
 import headlight
-from headlight.what_if import Edit
+from headlight.reading.what_if import Edit
 from views.browsers import chromium, needs_browser
 from views.first_heads import farthest_apart, most_misleading, named
 

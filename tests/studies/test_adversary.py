@@ -18,14 +18,14 @@ import headlight
 from definitions import attention_distance
 from example_data import SOURCES, tiny_classifier, tiny_model, write
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_scores import macro_f1, span_f1
+from headlight.analysis.classifiers.scores import macro_f1, span_f1
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import find_study
 from headlight.cli import app
 from headlight.errors import CorpusError, HeadlightError, MissingHeadError, ModelError, UsageError
+from headlight.studies.adversary.page import growth
 from headlight.studies.adversary.students import StudentTrainer
-from headlight.views.studies.adversary import growth
 from studies.models import model, texts, tokenizer
 from studies.test_permutation import classifier, labelled, tagged
 from tiny_models import randomise

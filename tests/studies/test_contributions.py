@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from headlight.analysis.folder import RunFolder
-from headlight.attribution_settings import AttributionSettings
 from headlight.capture.attribution import Attribution, attribute
 from headlight.corpora import Sentence
 from headlight.encode import Encoded, Examples, encode_one, sentences
@@ -16,6 +15,7 @@ from headlight.encode.batch import collate
 from headlight.encode.examples import Recipe
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
+from headlight.settings.attribution import AttributionSettings
 from headlight.studies.contributions.settings import ContributionSettings
 from headlight.studies.contributions.spread import MARKS, boxes
 from headlight.studies.contributions.statistics import (

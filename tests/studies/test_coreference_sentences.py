@@ -9,7 +9,7 @@ from headlight.analysis.sentences import LONGEST
 from headlight.findings.coreference import best_heads
 from headlight.result import load, save
 from headlight.studies.coreference.sentences import AROUND, best_stretch
-from headlight.views.studies import pictures
+from headlight.views.result_page import pictures
 from studies.models import model
 from studies.test_coreference_heads import documents, found, word_maps
 

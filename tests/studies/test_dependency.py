@@ -26,7 +26,7 @@ from headlight.result import load, save
 from headlight.studies.dependency import study as module
 from headlight.studies.dependency.gold import summarize
 from headlight.studies.dependency.settings import DependencySettings
-from headlight.views.studies import pictures
+from headlight.views.result_page import pictures
 from studies import dependency_naive as naive
 from studies.models import WORDS, model, uneven
 

@@ -152,7 +152,7 @@ def importance(made: CapturedModel, text: str, measure: str, removal: str, rows:
         products = (embedded.grad * embedded).sum(-1)[0].detach().numpy()
         network.zero_grad()
         return products[1:-1]
-    reading = headlight.reading.read(made, text)
+    reading = headlight.reading.reading.read(made, text)
     values = np.abs(reading.dataset[measure].values)  # layer, head, query, key
     chosen_rows = {"mean": slice(None), "first": slice(0, 1), "last": slice(-1, None)}[rows]
     total = np.zeros(values.shape[-1])

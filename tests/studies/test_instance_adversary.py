@@ -10,7 +10,7 @@ import torch
 
 import headlight
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, Readout
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.adversaries import AdversarySearch

@@ -13,7 +13,7 @@ from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
-from headlight.views.studies import result_page
+from headlight.views.result_page import result_page
 from studies import naive
 from studies.models import documents, subject, texts, transformer, uneven
 

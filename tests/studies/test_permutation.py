@@ -15,7 +15,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertForToken
 from transformers.models.bert import modeling_bert
 
 import headlight
-from headlight.analysis.other_attention import on_one, permuted, uniform
+from headlight.analysis.classifiers.other_attention import on_one, permuted, uniform
 from headlight.capture import CapturedModel
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError
 from studies.models import model, texts, tokenizer

@@ -9,7 +9,7 @@ import xarray
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.text_plan import plan_text_study
 from headlight.corpora import SAMPLE_TEXT
-from headlight.reports import write_report
+from headlight.sessions.reports import write_report
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from studies.models import model

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UnknownNameError
-from headlight.kinds import join_kinds
-from headlight.views.lazy_reading import LiveView
-from headlight.views.page import View, live_page
-from headlight.views.reading_format import header_text, unpack
+from headlight.result.kinds import join_kinds
+from headlight.views.reading.format import header_text, unpack
+from headlight.views.reading.lazy import LiveView
+from headlight.views.reading.page import View, live_page
 from views.sample_results import reading_sample
 
 

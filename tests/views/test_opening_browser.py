@@ -3,7 +3,7 @@
 import pytest
 
 import headlight
-from headlight.kinds import split_kinds
+from headlight.result.kinds import split_kinds
 from studies.models import saved
 from views.browsers import Opened, chromium, needs_browser
 from views.first_heads import farthest_apart, most_misleading, named

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from headlight.characters import printable
 from headlight.errors import ResultError, UsageError
+from headlight.files import printable
 from headlight.views.colour import contrast, series_styles
 from headlight.views.pictures import (
     Embedding,

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from headlight.findings import highlights
-from headlight.kinds import join_kinds
+from headlight.result.kinds import join_kinds
 from headlight.views import reading_page
-from headlight.views.in_corpus import InCorpus
-from headlight.views.reading_format import pack
-from headlight.views.studies import result_page
+from headlight.views.reading.format import pack
+from headlight.views.reading.in_corpus import InCorpus
+from headlight.views.result_page import result_page
 from views.browsers import Opened, chromium, needs_browser
 from views.sample_results import reading_sample, survey_sample
 from views.test_in_corpus import relations

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from headlight.errors import ResultError, UnknownNameError, UsageError
-from headlight.kinds import join_kinds
 from headlight.reading import Reading
+from headlight.result.kinds import join_kinds
 from headlight.views import parse_page, reading_page
-from headlight.views.lazy_reading import LiveView
-from headlight.views.reading_format import header_text, pack, unpack
-from headlight.views.reading_pair import matched
+from headlight.views.reading.format import header_text, pack, unpack
+from headlight.views.reading.lazy import LiveView
+from headlight.views.reading.pair import matched
 from views.sample_results import reading_sample
 
 FIRST = ("[CLS]", "the", "cat", "##s", "sat", ".", "[SEP]")

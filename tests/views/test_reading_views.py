@@ -11,8 +11,8 @@ from rich.console import Console
 
 from headlight.errors import ResultError, UnknownNameError
 from headlight.views import parse_page, reading_json, reading_page, reading_terminal
-from headlight.views.page import AROUND
-from headlight.views.reading_format import header_text, pack
+from headlight.views.reading.format import header_text, pack
+from headlight.views.reading.page import AROUND
 from headlight.views.script import joined_script
 from views.pages import Page
 from views.sample_results import reading_sample

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headlight.views.pictures import svg_text
-from headlight.views.studies import pictures, result_page as report, tables
+from headlight.views.result_page import pictures, result_page as report, tables
 from headlight.vocabulary import measure
 from views.drawn import dots, line_named, points, texts
 from views.pages import Page

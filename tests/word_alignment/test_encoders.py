@@ -20,7 +20,7 @@ from headlight.errors import UsageError
 from headlight.links import open_links, score_links, symmetrized
 from headlight.studies.alignment.settings import AlignmentSettings
 from headlight.studies.alignment.study import run as study
-from headlight.views.studies import study_page, tables
+from headlight.views.result_page import study_page, tables
 from headlight.word_alignment.aligner import Alignment, PairAligner
 from headlight.word_alignment.directions import align_pairs
 from headlight.word_alignment.encoders import encoder_of, usual_layer

@@ -12,7 +12,6 @@ from torch import Tensor
 from headlight.analysis.allocator import give_freed_memory_back
 from headlight.analysis.contributions import kind_of, with_contributions
 from headlight.analysis.settings import BATCH_TOKENS
-from headlight.attribution_settings import AttributionSettings
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.memory import out_of_memory
@@ -20,6 +19,7 @@ from headlight.capture.tensor_parallel import processes_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import Tally
+from headlight.settings.attribution import AttributionSettings
 
 E = TypeVar("E", bound=Encoded)
 VERIFIED = 512

@@ -15,8 +15,8 @@ from headlight.capture import Kind, LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.kinds import join_kinds
 from headlight.reduce import Tally
+from headlight.result.kinds import join_kinds
 from headlight.run import State
 
 E = TypeVar("E", bound=Encoded)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from headlight.analysis.settings import ModelSettings
-from headlight.attribution_settings import AttributionSettings
 from headlight.capture import AttentionSite, CapturedModel, Objective, default_objective
 from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import UsageError
-from headlight.kinds import ALL
+from headlight.result.kinds import ALL
+from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kind, measures_that_need
 
 T = TypeVar("T")

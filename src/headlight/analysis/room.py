@@ -4,8 +4,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from headlight.characters import printable, storable
 from headlight.errors import RunError
+from headlight.files import printable, storable
 
 
 def announce_room(folder: Path, size: int, what: str, *, progress: bool = True) -> None:

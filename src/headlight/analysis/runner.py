@@ -20,8 +20,8 @@ from headlight.encode import Encoded, special_tokens
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError
 from headlight.files import Location
-from headlight.kinds import ALL
 from headlight.result import FORMAT, joined, load, save, versions
+from headlight.result.kinds import ALL
 from headlight.run import State
 from headlight.run.blocks import begin_pass
 from headlight.run.checkpoint import FILE as CHECKPOINT

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.attribution_settings import AttributionSettings
 from headlight.errors import UsageError
 from headlight.settings import (
     CHOSEN,
@@ -12,6 +11,7 @@ from headlight.settings import (
     StudySettings,
     require_distinct,
 )
+from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import (
     ATTRIBUTION,
     GRADIENT,

@@ -25,7 +25,7 @@ from headlight.corpora import (
 )
 from headlight.encode import Encoded, Examples, adjacent_segments, sentence_pairs, texts
 from headlight.errors import UsageError
-from headlight.kinds import ALL
+from headlight.result.kinds import ALL
 
 SAMPLE_NAME = "the sample corpus"
 SAMPLE_LENGTH = 256

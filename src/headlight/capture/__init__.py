@@ -11,12 +11,17 @@ values v(x), inputs x, which keys each query may see, and the site.  With
 ``attribute(model, batch)`` is what input tokens contribute to hidden ones.
 """
 
-from headlight.attribution_settings import AttributionSettings
 from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.classes import Classes
-from headlight.capture.graph import attention_with_graph
 from headlight.capture.heads import default_objective
+from headlight.capture.interventions.graph import attention_with_graph
+from headlight.capture.interventions.removal import Heads, heads_removed
+from headlight.capture.interventions.replacement import (
+    Replacement,
+    Replacements,
+    attention_replaced,
+)
 from headlight.capture.loading import load_model
 from headlight.capture.objectives import (
     NOTHING,
@@ -29,9 +34,8 @@ from headlight.capture.objectives import (
     SequenceToSequence,
 )
 from headlight.capture.record import AttentionSite, LayerRecord, Projection
-from headlight.capture.removal import Heads, heads_removed
-from headlight.capture.replacement import Replacement, Replacements, attention_replaced
 from headlight.capture.session import Recorder
+from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kind
 
 __all__ = [

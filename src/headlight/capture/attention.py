@@ -7,7 +7,7 @@ that share the configuration, and for other threads, the hook computes what woul
 without Headlight.
 
 Attention can also be replaced here, below the listener, so that a capture sees what the model then
-works with (`headlight.capture.replacement`).
+works with (`headlight.capture.interventions.replacement`).
 """
 
 import os

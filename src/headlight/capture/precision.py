@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 import torch
 
-from headlight.vocabulary import MatrixPrecision
+from headlight.settings.attribution import MatrixPrecision
 
 
 @contextmanager

@@ -13,9 +13,6 @@ from headlight.settings import StudySettings
 if TYPE_CHECKING:
     import xarray
 
-PAGES_OF_OURS = "headlight.views.studies"
-"""Where the pages of our own studies are; other packages have theirs beside the settings."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
@@ -83,5 +80,4 @@ class Study:
     @cached_property
     def page(self) -> ModuleType:
         """The module with ``sections(result)`` and ``summary(result)``."""
-        ours = f"{PAGES_OF_OURS}.{self.name}"
-        return import_module(ours if self.is_ours else f"{self.package}.page")
+        return import_module(f"{self.package}.page")

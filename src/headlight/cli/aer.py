@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.characters import printable, storable
 from headlight.cli.printing import say, say_json, show
 from headlight.corpora import open_parallel
 from headlight.errors import CorpusError, UsageError
+from headlight.files import printable, storable
 from headlight.links import (
     RATES,
     RESAMPLES,

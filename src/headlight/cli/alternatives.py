@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headlight.alternative_settings import AlternativeSettings
-from headlight.characters import printable
 from headlight.cli.options import LOAD, LoadOptions
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
+from headlight.files import printable
+from headlight.settings.alternatives import AlternativeSettings
 from headlight.vocabulary import Kind
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from headlight.alternatives import Alternatives
+    from headlight.reading.alternatives import Alternatives
 
 ALTERNATIVES_EXAMPLES = """
 [bold]Examples[/bold]
@@ -44,7 +44,7 @@ def alternatives(
     settings: AlternativeSettings,
 ) -> None:
     """Find other attention of one head with which the model gives the same output."""
-    from headlight.alternatives import alternatives as find
+    from headlight.reading.alternatives import alternatives as find
     from headlight.result import save
 
     found = find(

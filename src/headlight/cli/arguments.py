@@ -4,8 +4,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from headlight.characters import storable
 from headlight.errors import UsageError
+from headlight.files import storable
 
 
 def names(spec: str) -> list[str]:

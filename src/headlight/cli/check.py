@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.characters import printable
 from headlight.cli.options import Device, LoadOptions, Precision, Revision, Trust
 from headlight.cli.printing import say, show
+from headlight.files import printable
 
 if TYPE_CHECKING:
     from headlight.capture import AttentionSite

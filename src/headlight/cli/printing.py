@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from headlight.characters import printable, storable
-from headlight.files import reason
+from headlight.files import printable, reason, storable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headlight.analysis.folder import RESULT
-from headlight.attribution_settings import AttributionSettings
 from headlight.cli.arguments import command_line, demand_place
 from headlight.cli.notes import unknown_tokens
 from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
@@ -16,6 +15,7 @@ from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
 from headlight.files import standard_input
 from headlight.settings import Settings, require_choice
+from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import ATTRIBUTION, Kinds, ValueBias, reading_measures
 
 STANDARD_INPUT = "-"

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.catalogue import Study, find_study, refused
-from headlight.characters import storable
 from headlight.cli.arguments import command_line
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.notes import notes
 from headlight.cli.options import LOAD, LoadOptions, RunOptions
 from headlight.cli.printing import complain, say, say_json, show
 from headlight.cli.setting_options import takes_settings
-from headlight.files import standard_input
+from headlight.files import standard_input, storable
 from headlight.settings import StudySettings
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def _run(
         say_json(_for_machines(result, run.out))
         return
 
-    from headlight.views.studies.terminal import study_terminal
+    from headlight.views.study_terminal import study_terminal
 
     show(study_terminal(result))
     for note in notes(result.attrs):
@@ -120,7 +119,7 @@ def _check(source: str | None, settings: StudySettings) -> None:
 
 def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
     """What a program wants to know of a result."""
-    from headlight.views.studies import summary
+    from headlight.views.result_page import summary
 
     said = ("stage", "model", "revision", "kind", "corpus", "examples", "tokens")
     attributes = {name: result.attrs[name] for name in said if name in result.attrs}

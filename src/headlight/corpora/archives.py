@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import cast
 
-from headlight.characters import storable
 from headlight.corpora.compression import DECOMPRESSORS, decompress, open_bytes, open_file, suffixes
 from headlight.corpora.files import is_companion
 from headlight.corpora.lines import Lines
 from headlight.errors import CorpusError
-from headlight.files import Location
+from headlight.files import Location, storable
 
 TAR_SUFFIXES = {".tar", ".tgz", ".txz", ".tbz", ".tbz2", ".tzst"}
 HEADER_LIMIT = 2**20

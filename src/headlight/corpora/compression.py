@@ -12,9 +12,8 @@ from typing import BinaryIO, cast
 
 import zstandard
 
-from headlight.characters import storable
 from headlight.errors import CorpusError
-from headlight.files import Location
+from headlight.files import Location, storable
 
 # Small, because one compressed kibibyte of zstandard may unfold to some 32 MiB.
 ZSTANDARD_CHUNK = 1024

@@ -7,12 +7,11 @@ from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
-from headlight.characters import storable
 from headlight.corpora.archives import text_files
 from headlight.corpora.files import files
 from headlight.corpora.lines import Lines
 from headlight.errors import CorpusError, UsageError
-from headlight.files import Location
+from headlight.files import Location, storable
 from headlight.settings import Range, require_range
 
 CorpusKind = Literal["text", "treebank", "coreference", "pairs", "tagged", "parallel", "links"]

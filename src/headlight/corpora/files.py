@@ -7,9 +7,8 @@ from pathlib import Path
 
 from upath import UPath
 
-from headlight.characters import storable
 from headlight.errors import CorpusError
-from headlight.files import Location, location
+from headlight.files import Location, location, storable
 
 COMPANIONS = {"readme", "license", "licence", "notice", "copying", "citation", "manifest"}
 """Files that explain a folder and are no part of its text, whatever their suffix."""

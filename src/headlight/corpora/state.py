@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from headlight.characters import storable
 from headlight.corpora.files import files
 from headlight.corpora.hub import FILE_READERS, PREFIX, HubSource, hub_revision
 from headlight.errors import CorpusError
-from headlight.files import Location
+from headlight.files import Location, storable
 
 _OF_READING = ("atime", "time")
 """What drivers of stores call the time at which a file was last read."""

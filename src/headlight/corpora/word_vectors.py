@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Int64
 
-from headlight.characters import storable
 from headlight.corpora.archives import text_files
 from headlight.corpora.files import files
 from headlight.corpora.lines import Lines
 from headlight.corpora.trees.layouts import number
 from headlight.errors import CorpusError
-from headlight.files import Location
+from headlight.files import Location, storable
 
 UNKNOWN = -1
 """The row of words that have no vector."""

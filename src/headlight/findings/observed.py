@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.kinds import BESIDE
+from headlight.result.kinds import BESIDE
 from headlight.vocabulary import CATEGORIES, CATEGORY_LABELS, Measure, head_name, measure_table
 
 TOTALS = {"weight": "weight_total", "norm": "weighted_norm_total"}

@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import cast, get_args
 
-from headlight.characters import storable
 from headlight.corpora.archives import text_files
 from headlight.corpora.compression import decompress
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_read_once
 from headlight.corpora.files import files
 from headlight.corpora.lines import Lines
 from headlight.errors import CorpusError, UsageError
-from headlight.files import Location, standard_input
+from headlight.files import Location, standard_input, storable
 from headlight.links.link_lines import BASES, NUMBERED, LinkFormat, link_format, links_of_lines
 from headlight.links.word_links import Gold, swapped
 from headlight.settings import require_choice

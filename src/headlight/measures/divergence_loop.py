@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from headlight.compiling import compile_loop
+from headlight.reduce.compiling import compile_loop
 
 CELLS = 1024
 """Cells that are looked at together: of all heads they stay in the cache, and sums over so many are

@@ -15,10 +15,10 @@ from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
-from headlight.model import Model, load as load_model
 from headlight.papers.folder import RESULTS, RUNS, begun_run
 from headlight.papers.settings import PaperSettings, TextPaperSettings
 from headlight.papers.sources import Sources
+from headlight.reading.model import Model, load as load_model
 from headlight.result import calculated_with, load, save
 from headlight.vocabulary import GRADIENT, Kind
 from headlight.word_alignment.aligner import check_translates

@@ -23,7 +23,7 @@ from headlight.errors import HeadlightError, UnknownNameError, UsageError
 from headlight.serve.functions import FUNCTIONS, OnProgress, Workspace, functions_of_view
 from headlight.serve.guard import Guard
 from headlight.serve.work import Step, Work
-from headlight.views.app_page import app_page, app_policy
+from headlight.views.reading.app_page import app_page, app_policy
 
 LONGEST = 512
 """Tokens that a text may have; memory and time grow with the square of them."""

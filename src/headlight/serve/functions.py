@@ -3,7 +3,7 @@
 A function takes the `Workspace`, with the model and the readings that are held, the object that
 the browser sent, and a callback for its progress. It runs in the one thread that works with the
 model, and returns what the browser gets as JSON. What is asked about a reading is the table of
-`headlight.what_if.functions`, which notebooks have too.
+`headlight.reading.what_if.functions`, which notebooks have too.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,11 +14,11 @@ from typing import Any, Protocol, runtime_checkable
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text
 from headlight.errors import UsageError
-from headlight.kinds import ALL
 from headlight.reading import read
+from headlight.reading.what_if import functions as what_if
+from headlight.result.kinds import ALL
 from headlight.serve.readings import CachedReading, Readings
 from headlight.vocabulary import Kinds
-from headlight.what_if import functions as what_if
 
 
 @runtime_checkable

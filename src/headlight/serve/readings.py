@@ -9,8 +9,8 @@ from threading import Lock
 import xarray as xr
 
 from headlight.errors import UnknownNameError
-from headlight.views.lazy_reading import LiveView
-from headlight.views.page import live_page
+from headlight.views.reading.lazy import LiveView
+from headlight.views.reading.page import live_page
 
 KEPT = 3
 

@@ -12,11 +12,10 @@ from headlight.analysis.folder import JOIN, RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.tensor_parallel import processes_of
 from headlight.catalogue import Study, find_study
-from headlight.passage_pages import check_can_be_read_again, write_pages
-from headlight.reports import write_configuration, write_report
 from headlight.sessions.configuration import configuration
-from headlight.settings import StudySettings
-from headlight.workers import (
+from headlight.sessions.passage_pages import check_can_be_read_again, write_pages
+from headlight.sessions.reports import write_configuration, write_report
+from headlight.sessions.workers import (
     at_home,
     check_workers,
     local_workers,
@@ -24,6 +23,7 @@ from headlight.workers import (
     on_cluster,
     ray_workers,
 )
+from headlight.settings import StudySettings
 
 
 def run_study(

@@ -7,8 +7,8 @@ figures of a paper. ``pictures`` draws for paper, and needs matplotlib.
 
 from headlight.views.comparison import comparison_table
 from headlight.views.exhibits import exhibits_page
-from headlight.views.page import parse_page, reading_page
-from headlight.views.serial import reading_json
+from headlight.views.reading.page import parse_page, reading_page
+from headlight.views.reading.serial import reading_json
 from headlight.views.terminal import reading_terminal, terminal_table
 
 __all__ = [

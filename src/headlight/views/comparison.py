@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from headlight.characters import printable
+from headlight.files import printable
 from headlight.views.exhibits import Comparison, Exhibit, Table
 from headlight.views.frames import frame_cells, numeric_columns
 

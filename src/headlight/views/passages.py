@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from markupsafe import Markup
 
-from headlight.characters import printable
+from headlight.files import printable
 from headlight.findings import Attended, Passage
 from headlight.views.colour import level
 from headlight.views.markup import element

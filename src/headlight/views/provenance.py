@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headlight.kinds import BESIDE, KINDS
+from headlight.result.kinds import BESIDE, KINDS
 
 _SOURCE = {
     "model": "model",

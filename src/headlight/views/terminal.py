@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from headlight.characters import printable
 from headlight.errors import UnknownNameError
+from headlight.files import printable
 from headlight.findings import (
     average,
     category_label,
@@ -21,7 +21,7 @@ from headlight.findings import (
     share,
     surveyed,
 )
-from headlight.kinds import BESIDE, shown_parts
+from headlight.result.kinds import BESIDE, shown_parts
 from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
 from headlight.views.words import subject
 from headlight.vocabulary import (

@@ -4,8 +4,8 @@ from unicodedata import east_asian_width
 
 import xarray as xr
 
-from headlight.characters import printable
-from headlight.kinds import BESIDE
+from headlight.files import printable
+from headlight.result.kinds import BESIDE
 from headlight.vocabulary import ATTENTION
 
 

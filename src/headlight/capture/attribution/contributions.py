@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headlight.attribution_settings import AttributionSettings
 from headlight.capture.attribution.forward import refusing
 from headlight.capture.attribution.methods import (
     TextContributions,
@@ -22,6 +21,7 @@ from headlight.capture.captured_model import CapturedModel
 from headlight.capture.precision import matrix_precision
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kind
 
 

@@ -18,7 +18,8 @@ from headlight.capture.hooks import Registration, hooked
 from headlight.capture.session import interface_hook
 from headlight.encode.batch import Batch
 from headlight.errors import UnsupportedModelError
-from headlight.vocabulary import Embeddings, Kind
+from headlight.settings.attribution import Embeddings
+from headlight.vocabulary import Kind
 
 
 @dataclass

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 
-from headlight.characters import storable
 from headlight.corpora.archives import text_files
 from headlight.corpora.compression import decompress
 from headlight.corpora.corpus import (
@@ -30,7 +29,7 @@ from headlight.corpora.parallel.tmx import memory_pairs
 from headlight.corpora.parallel.translation_pair import Column, TranslationPair, two_columns
 from headlight.corpora.text.tables import CommaSeparated, TabSeparated
 from headlight.errors import CorpusError, UsageError
-from headlight.files import Location, standard_input
+from headlight.files import Location, standard_input, storable
 from headlight.settings import require_choice
 
 PARALLEL_FORMATS = ("bars", "tsv", "csv", "jsonl", "tmx")

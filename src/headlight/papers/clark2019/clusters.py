@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
+from headlight.findings.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
 from headlight.findings.coreference import systems_table
 from headlight.findings.dependency import best_heads
 from headlight.papers.clark2019.results import (

@@ -27,7 +27,7 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note, text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.read_layers import word_map
+from headlight.reading.layers import word_map
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import LinkDrawing, attention_lines, windowed
 

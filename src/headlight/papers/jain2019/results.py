@@ -11,7 +11,7 @@ import pandas
 import torch
 import xarray
 
-from headlight.analysis.predictor import lost_words
+from headlight.analysis.classifiers.predictor import lost_words
 from headlight.corpora.parts import PARTS
 from headlight.measures.agreement import kendall
 from headlight.papers.folder import RESULTS

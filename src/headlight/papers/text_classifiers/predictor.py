@@ -1,4 +1,4 @@
-"""Small classifiers of texts, asked as captured models are; see `headlight.analysis.predictor`."""
+"""Small classifiers of texts, asked as captured models are: `analysis.classifiers.predictor`."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.other_attention import permuted
-from headlight.analysis.predictor import (
+from headlight.analysis.classifiers.other_attention import permuted
+from headlight.analysis.classifiers.predictor import (
     Answered,
     Change,
     Given,

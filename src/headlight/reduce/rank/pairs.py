@@ -7,8 +7,8 @@ from typing import Any, no_type_check
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
-from headlight.compiling import compile_loop
 from headlight.reduce.base import Array
+from headlight.reduce.compiling import compile_loop
 from headlight.reduce.rank.float_bins import Codes, FloatBins
 
 INFINITY = 0x7F800000

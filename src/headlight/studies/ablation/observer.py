@@ -8,7 +8,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.places import Place, name_of, places_of
+from headlight.analysis.classifiers.places import Place, name_of, places_of
 from headlight.analysis.positions import array
 from headlight.capture import (
     NOTHING,
@@ -19,7 +19,7 @@ from headlight.capture import (
     Prepared,
     heads_removed,
 )
-from headlight.capture.replacement import context_of
+from headlight.capture.interventions.replacement import context_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError

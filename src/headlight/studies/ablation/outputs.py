@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, Readout
 from headlight.analysis.positions import array
 from headlight.capture import NOTHING, Prepared
 from headlight.errors import UsageError

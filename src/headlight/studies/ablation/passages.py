@@ -14,7 +14,7 @@ import xarray
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.places import Place
+from headlight.analysis.classifiers.places import Place
 from headlight.analysis.sentences import rank_of
 from headlight.capture import Prepared
 from headlight.encode import Encoded

@@ -5,7 +5,7 @@ from typing import Any
 
 import xarray
 
-from headlight.analysis.places import Place, by_scope
+from headlight.analysis.classifiers.places import Place, by_scope
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.capture import AttentionSite
 from headlight.reduce import Tally

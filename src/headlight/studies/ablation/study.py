@@ -6,9 +6,9 @@ from typing import Any
 
 import xarray
 
-from headlight.analysis.classifier_plan import LabelledSource, plan_classifier_study
+from headlight.analysis.classifiers.places import places_of
+from headlight.analysis.classifiers.plan import LabelledSource, plan_classifier_study
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.places import places_of
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import run_study
 from headlight.analysis.text_plan import TextSource, plan_text_study
@@ -52,7 +52,7 @@ def run(
 
     Args:
         source: of a language model, see `headlight.analysis.text_plan.TextSource`; of a classifier,
-            see `headlight.analysis.classifier_plan.LabelledSource`.
+            see `headlight.analysis.classifiers.plan.LabelledSource`.
         model: with its head.
         settings: see `AblationSettings`.
         objective: which words a language model should predict; by default what it was trained for.

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from headlight.analysis.classifier_plan import Classified
-from headlight.analysis.other_attention import uniform
+from headlight.analysis.classifiers.other_attention import uniform
+from headlight.analysis.classifiers.plan import Classified
 from headlight.capture import AttentionSite, CapturedModel, Classes, attention_replaced
 from headlight.encode import length_batches
 from headlight.reduce.spans import span_score

@@ -8,7 +8,7 @@ import numpy as np
 import xarray
 from jaxtyping import Float64
 
-from headlight.analysis.classifier_scores import macro_f1, span_f1
+from headlight.analysis.classifiers.scores import macro_f1, span_f1
 from headlight.capture import Classes
 from headlight.reduce.bootstrap import resampled
 from headlight.reduce.intervals import with_interval

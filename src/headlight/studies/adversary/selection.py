@@ -8,9 +8,9 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, Readout
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
-from headlight.capture.graph import attention_with_graph
+from headlight.capture.interventions.graph import attention_with_graph
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.shapes import Visible

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 import xarray
 
-from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
-from headlight.analysis.classifier_split import digest_of, split_texts
+from headlight.analysis.classifiers.plan import Classified, LabelledSource, plan_classifier_study
+from headlight.analysis.classifiers.split import digest_of, split_texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.runner import Origin, keep_result
@@ -48,7 +48,7 @@ def run(
     uniform attention, for which it was not trained.
 
     Args:
-        source: see `headlight.analysis.classifier_plan.LabelledSource`.
+        source: see `headlight.analysis.classifiers.plan.LabelledSource`.
         model: a classifier of texts or of tokens.
         settings: see `AdversarySettings`; ``start`` has to be there.
         folder: see `RunFolder`; what is finished of a run on this machine is used again.

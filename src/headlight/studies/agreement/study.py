@@ -8,11 +8,16 @@ import numpy as np
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.classifier_plan import Classified, by_answer
-from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
-from headlight.analysis.erasure import Answers, check_removals
-from headlight.analysis.importance import by_word, left_out, random_source, token_importance
-from headlight.analysis.predictor import Importance
+from headlight.analysis.classifiers.erasure import Answers, check_removals
+from headlight.analysis.classifiers.importance import (
+    by_word,
+    left_out,
+    random_source,
+    token_importance,
+)
+from headlight.analysis.classifiers.plan import Classified, by_answer
+from headlight.analysis.classifiers.predictor import Importance
+from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.settings import RANDOM
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.encode.batch import Batch

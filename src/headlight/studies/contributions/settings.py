@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headlight.analysis.settings import TextSettings
-from headlight.attribution_settings import AttributionSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import AtLeast0, AtLeast1
+from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kind
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from jaxtyping import Float64
 
-from headlight.analysis.erasure import Order, Probabilities
-from headlight.analysis.predictor import Words
+from headlight.analysis.classifiers.erasure import Order, Probabilities
+from headlight.analysis.classifiers.predictor import Words
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 """Of the words, as in ERASER (DeYoung et al. 2020)."""

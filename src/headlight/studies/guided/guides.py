@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifier_plan import Classified, Readout
-from headlight.analysis.importance import random_source, token_importance
+from headlight.analysis.classifiers.importance import random_source, token_importance
+from headlight.analysis.classifiers.plan import Classified, Readout
 from headlight.capture import AttentionSite, CapturedModel, load_model
 from headlight.encode import length_batches
 from headlight.errors import UsageError

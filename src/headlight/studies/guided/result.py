@@ -8,7 +8,7 @@ import numpy as np
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.classifier_scores import macro_f1
+from headlight.analysis.classifiers.scores import macro_f1
 from headlight.reduce.bootstrap import resampled
 from headlight.reduce.intervals import with_interval
 from headlight.result import describe

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 import xarray
 
-from headlight.analysis.classifier_plan import (
+from headlight.analysis.classifiers.plan import (
     Classified,
     LabelledSource,
     Readout,
     plan_classifier_study,
 )
-from headlight.analysis.classifier_split import digest_of, split_texts
+from headlight.analysis.classifiers.split import digest_of, split_texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import Origin, keep_result
 from headlight.capture import CapturedModel
@@ -46,7 +46,7 @@ def run(
     """Train models that look at every token alone, with attention that is given and frozen.
 
     Args:
-        source: see `headlight.analysis.classifier_plan.LabelledSource`.
+        source: see `headlight.analysis.classifiers.plan.LabelledSource`.
         model: a classifier of texts.
         settings: see `GuidedSettings`.
         folder: see `RunFolder`; what is finished of a run on this machine is used again.

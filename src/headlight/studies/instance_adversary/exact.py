@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from headlight.analysis.places import TakingPart
+from headlight.analysis.classifiers.places import TakingPart
 from headlight.analysis.positions import array
 from headlight.capture import LayerRecord
 from headlight.measures import Scores

@@ -7,9 +7,15 @@ import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifier_plan import Classified, Outputs, by_answer
-from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
-from headlight.analysis.places import ByPlace, Place, mean_largest, places_of, taking_part
+from headlight.analysis.classifiers.places import (
+    ByPlace,
+    Place,
+    mean_largest,
+    places_of,
+    taking_part,
+)
+from headlight.analysis.classifiers.plan import Classified, Outputs, by_answer
+from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.positions import array
 from headlight.capture import (
     AttentionSite,

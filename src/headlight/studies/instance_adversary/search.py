@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headlight.analysis.classifier_plan import Outputs, Readout
-from headlight.analysis.predictor import CapturedPredictor, search_attention
+from headlight.analysis.classifiers.plan import Outputs, Readout
+from headlight.analysis.classifiers.predictor import CapturedPredictor, search_attention
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.encode.batch import Batch
 from headlight.measures.adversaries import Adversaries, AdversarySearch

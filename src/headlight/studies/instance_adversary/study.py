@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.classifier_plan import Classified
-from headlight.analysis.classifier_study import ClassifierStudy
-from headlight.analysis.places import by_scope, name_of, places_of
+from headlight.analysis.classifiers.places import by_scope, name_of, places_of
+from headlight.analysis.classifiers.plan import Classified
+from headlight.analysis.classifiers.study import ClassifierStudy
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.encode.batch import Batch
 from headlight.reduce import Tally

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headlight.compiling import compile_loop
+from headlight.reduce.compiling import compile_loop
 
 WORTH_IT = 1 << 15
 """Numbers of the maps of a batch from which on a second or two of compiling is worth it: there will

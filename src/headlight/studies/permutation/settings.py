@@ -8,7 +8,7 @@ from headlight.catalogue import Study
 from headlight.settings import AtLeast1, require_distinct
 
 Change = Literal["permuted", "uniform", "largest", "random"]
-"""What attention becomes; see `headlight.analysis.other_attention`."""
+"""What attention becomes; see `headlight.analysis.classifiers.other_attention`."""
 
 CHANGES: tuple[Change, ...] = ("permuted", "uniform", "largest", "random")
 

@@ -11,10 +11,8 @@ import xarray
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifier_plan import Classified, Outputs
-from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
-from headlight.analysis.other_attention import on_one, permuted, uniform
-from headlight.analysis.places import (
+from headlight.analysis.classifiers.other_attention import on_one, permuted, uniform
+from headlight.analysis.classifiers.places import (
     ByPlace,
     Place,
     by_scope,
@@ -23,7 +21,9 @@ from headlight.analysis.places import (
     places_of,
     taking_part,
 )
-from headlight.analysis.predictor import CapturedPredictor, median_change
+from headlight.analysis.classifiers.plan import Classified, Outputs
+from headlight.analysis.classifiers.predictor import CapturedPredictor, median_change
+from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch

@@ -7,7 +7,8 @@ from headlight.analysis.settings import TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
-from headlight.vocabulary import Embeddings, Kind, MatrixPrecision
+from headlight.settings.attribution import Embeddings, MatrixPrecision
+from headlight.vocabulary import Kind
 
 MapKind = Literal["naive", "linear", "mlp"]
 """The identity, a matrix, and two matrices with a GELU between them."""

@@ -13,7 +13,7 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.read_layers import layer_maps
+from headlight.reading.layers import layer_maps
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import HeadMap, head_map
 

@@ -7,7 +7,6 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.attribution_settings import AttributionSettings
 from headlight.corpora import SentencePair, open_sentence_pairs
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.contribution.results import attribution_settings
@@ -18,6 +17,7 @@ from headlight.papers.naming import in_words, layer_names
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
+from headlight.settings.attribution import AttributionSettings
 from headlight.views.exhibits import Picture
 from headlight.views.pictures import HeadMap, head_map
 

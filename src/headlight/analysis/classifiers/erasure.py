@@ -1,0 +1,168 @@
+"""Texts without some of their words, and what a classifier says of them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.predictor import Answered, Words
+from headlight.analysis.settings import Removal
+from headlight.capture import CapturedModel, Classes
+from headlight.encode import length_batches
+from headlight.encode.assembly import Assembly
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+
+Probabilities = Float64[np.ndarray, " class"]
+Order = Int64[np.ndarray, " _"]
+"""The words of a text, the most important first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A text without some of its words.
+
+    Attributes:
+        example: what the model reads.
+        hidden: tokens of it that no other token may attend to.
+    """
+
+    example: Classified
+    hidden: tuple[int, ...] = ()
+
+
+def cut(example: Classified, words: Words, removal: Removal, mask: int | None) -> Cut:
+    """The text without these words.
+
+    Args:
+        example: a text.
+        words: all pieces of these are taken away.
+        removal: ``mask`` puts the mask token in the place of each piece, ``delete`` leaves the
+            pieces out, ``attention`` keeps them and hides them from attention.
+        mask: the id of the mask token.
+    """
+    gone = tuple(at for at, word in enumerate(example.words) if word in words)
+    if removal == "attention":
+        return Cut(example, gone)
+    if removal == "mask":
+        assert mask is not None  # noqa: S101 - checked before the model ran
+        ids = tuple(mask if at in gone else token for at, token in enumerate(example.ids))
+        return Cut(replace(example, ids=ids))
+    kept = [at for at in range(len(example.ids)) if at not in gone]
+    return Cut(
+        replace(
+            example,
+            ids=tuple(example.ids[at] for at in kept),
+            segments=tuple(example.segments[at] for at in kept),
+            categories=tuple(example.categories[at] for at in kept),
+            words=tuple(example.words[at] for at in kept),
+        )
+    )
+
+
+def mask_id(model: CapturedModel, removals: Iterable[Removal]) -> int | None:
+    """The id of the mask token, where words are to be masked.
+
+    Raises:
+        UsageError: the tokenizer has none.
+    """
+    found = getattr(model.tokenizer, "mask_token_id", None)
+    if "mask" in removals and found is None:
+        raise UsageError(
+            f"the tokenizer of {model.name} has no mask token; words can be taken away by "
+            "delete or attention."
+        )
+    return None if found is None else int(found)
+
+
+def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Removal]) -> None:
+    """Refuse to take words away from what a model reads, where that cannot be.
+
+    Args:
+        model: a classifier.
+        classes: what it answers.
+        removals: the ways to take them away.
+
+    Raises:
+        UsageError: the model has no mask token, nothing would be left of a text, or a tagger would
+            have to answer for words that are gone.
+    """
+    ways = set(removals)
+    if classes.task == "token" and "delete" in ways:
+        raise UsageError(
+            f"{model.name} answers for every word, and there is no answer for one that is left "
+            "out; words can be taken away by mask or attention."
+        )
+    mask_id(model, ways)
+    tokenizer = model.require_tokenizer("a study reads text")
+    if ways & {"delete", "attention"} and not Assembly.of(tokenizer).single.size:
+        raise UsageError(
+            f"the tokenizer of {model.name} adds no special tokens, so that without its words "
+            "nothing is left of a text; they can be taken away by mask."
+        )
+
+
+class Answers:
+    """What a classifier says of the texts of a batch without some of their words.
+
+    The same words of a text are taken away only once, whoever asks for it.
+
+    Args:
+        model: A classifier of texts, or of tokens.
+        examples: The texts.
+        removal: How words are taken away.
+        batch_tokens: Tokens that run together at most.
+    """
+
+    def __init__(
+        self,
+        model: CapturedModel,
+        examples: Sequence[Classified],
+        removal: Removal,
+        batch_tokens: int,
+    ) -> None:
+        self._model = model
+        self._examples = examples
+        self._removal = removal
+        self._batch_tokens = batch_tokens
+        self._mask = mask_id(model, (removal,))
+        self._known: dict[tuple[int, Words], Answered] = {}
+
+    def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
+        """Run the model on texts, by their numbers, without these words, as far as it is needed."""
+        missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
+        cuts = [
+            cut(self._examples[text], words, self._removal, self._mask) for text, words in missing
+        ]
+        for chosen in length_batches([each.example for each in cuts], self._batch_tokens):
+            found = self._run([cuts[at] for at in chosen])
+            self._known |= {missing[at]: row for at, row in zip(chosen, found, strict=True)}
+
+    def without(self, text: int, words: Words) -> Answered:
+        """The probabilities of the classes, once they were asked for.
+
+        A tagger answers for the words that are taken away as well, where they stood.
+        """
+        return self._known[text, words]
+
+    def _run(self, cuts: Sequence[Cut]) -> list[Answered]:
+        model = self._model
+        device = model.transformer.device
+        examples = [each.example for each in cuts]
+        batch = _hiding(model.collate(examples), cuts)
+        readout = Readout(examples, device)
+        found = readout.probabilities(model, batch).numpy()
+        return [found[readout.owners == text] for text in range(len(examples))]
+
+
+def _hiding(batch: Batch, cuts: Sequence[Cut]) -> Batch:
+    """The batch with some tokens hidden from attention."""
+    places = [(row, at) for row, each in enumerate(cuts) for at in each.hidden]
+    if not places:
+        return batch
+    mask = batch.attention_mask.clone()
+    rows, columns = zip(*places, strict=True)
+    mask[list(rows), list(columns)] = 0
+    return replace(batch, attention_mask=mask)

@@ -1,0 +1,112 @@
+"""How important each word of a text is to an answer, by each measure."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.classifiers.erasure import Answers
+from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.predictor import CapturedPredictor, Importance, lost_words
+from headlight.analysis.positions import array
+from headlight.analysis.settings import OF_ATTENTION, WordImportanceSettings
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
+from headlight.encode.batch import Batch
+from headlight.measures import Scores
+
+PerToken = Float[Tensor, "batch token"]
+
+
+class AttentionImportance:
+    """Sees the attention of a batch; keeps what each token is given, by measure.
+
+    Of each layer: the mean over heads and rows of the size of the measure, as shares that add up to
+    1, so that layers count alike; then the mean over layers.
+
+    Args:
+        texts: The positions of the batch.
+        settings: What is asked.
+    """
+
+    def __init__(self, texts: Texts, settings: WordImportanceSettings) -> None:
+        self._rows = texts.rows(settings.rows)
+        self._measures = [name for name in settings.measures if name in OF_ATTENTION]
+        self._sums: dict[str, PerToken] = {}
+        self._layers = 0
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer."""
+        scores = Scores(record, precision=torch.float32)
+        self._layers += 1
+        for name in self._measures:
+            size = scores.of(name).abs().mean(1)
+            given = share_of_rows(size, self._rows)
+            self._sums[name] = self._sums.get(name, torch.zeros_like(given)) + given
+
+    def found(self) -> dict[str, PerToken]:
+        """The means over the layers."""
+        return {name: sums / self._layers for name, sums in self._sums.items()}
+
+
+def share_of_rows(
+    size: Float[Tensor, "batch query key"], rows: Bool[Tensor, "batch query"]
+) -> PerToken:
+    """What keys are given by these rows together, as shares; evenly where nothing is given."""
+    given: PerToken = (size * rows[..., None]).sum(1)
+    whole = given.sum(-1, keepdim=True)
+    return torch.where(whole > 0, given / whole, 1 / given.shape[-1])
+
+
+def token_importance(
+    model: CapturedModel,
+    batch: Batch,
+    texts: Texts,
+    sites: Sequence[AttentionSite],
+    settings: WordImportanceSettings,
+    readout: Readout,
+) -> dict[str, PerToken]:
+    """What each token is given by each measure that looks into the model, once for the batch.
+
+    Gradients are those of the probability of the class that is chosen, of a tagger of the mean over
+    the words of a sentence.
+    """
+    found: dict[str, PerToken] = {}
+    if any(name in OF_ATTENTION for name in settings.measures):
+        seen = AttentionImportance(texts, settings)
+        with model.capture(sites) as recorder:
+            recorder.visit = seen.visit
+            model.run(batch)
+        found = seen.found()
+    if "gradient_input" in settings.measures:
+        predictor = CapturedPredictor(model, batch, readout, sites)
+        found["gradient_input"] = predictor.gradient_input()
+    if "attribution" in settings.measures:
+        given = attribute(model, batch, settings.attribution, kind=sites[0].kind)
+        rows = texts.rows(settings.rows)
+        found["attribution"] = share_of_rows(given.contribution[-1], rows)
+    return found
+
+
+def by_word(tokens: PerToken, examples: Sequence[Classified]) -> list[Importance]:
+    """The sum over the pieces of each word; special tokens are none."""
+    values = array(tokens)
+    found = []
+    for row, example in enumerate(examples):
+        words = np.array(example.words)
+        sums = np.zeros(words.max(initial=-1) + 1)
+        np.add.at(sums, words[words >= 0], values[row, : len(words)][words >= 0])
+        found.append(sums)
+    return found
+
+
+def random_source(seed: int, stream: int) -> np.random.Generator:
+    """Random numbers that depend on nothing but the seed and the text; see `Texts.streams`."""
+    return np.random.Generator(np.random.Philox(key=np.array([seed, stream], dtype=np.uint64)))
+
+
+def left_out(answers: Answers, examples: Sequence[Classified]) -> list[Importance]:
+    """What the probability of the chosen class loses without each word; of a tagger the mean."""
+    return lost_words(answers, [max(example.words) + 1 for example in examples])

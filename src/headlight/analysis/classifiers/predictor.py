@@ -1,0 +1,252 @@
+"""A classifier with some texts: predictions with other attention, without words, and gradients.
+
+What studies ask of a captured model, and papers of small classifiers, goes through one protocol, so
+that both are measured by the same functions.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from headlight.analysis.classifiers.places import Place
+from headlight.analysis.classifiers.plan import Readout
+from headlight.capture import AttentionSite, CapturedModel, Replacements, attention_replaced
+from headlight.capture.backward import frozen
+from headlight.capture.input_gradient import input_times_gradient
+from headlight.encode.batch import Batch
+from headlight.measures import total_variation
+from headlight.measures.adversaries import Adversaries, AdversarySearch, Candidates, most_different
+from headlight.shapes import Weight
+
+Predictions = Float[Tensor, "output class"]
+"""The probabilities of the classes: of each text, or of each word of each sentence."""
+
+Words = frozenset[int]
+"""The numbers of the words of a text that are taken away."""
+Answered = Float64[np.ndarray, "answer class"]
+"""Of a text the probabilities of its one answer; of a sentence of a tagger those of each word."""
+Importance = Float64[np.ndarray, " _"]
+"""Of each word of a text; texts differ in length."""
+
+Change = Callable[[Weight, int], Weight]
+"""New weights for those of a layer, ``batch head query key``, with the number of the layer."""
+
+Given = Callable[[Candidates], Float[Tensor, "candidate output class"]]
+"""Predictions with these rows of attention in the place of the model's own, which can be
+differentiated; of several candidates at once."""
+
+LossOfWord = Literal["chosen", "tvd"]
+"""What is lost without a word: the probability of the ``chosen`` class, which may be gained, or the
+total variation distance of predictions (``tvd``); of two classes its size is the same.
+"""
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """A classifier with a batch of texts, and the attention in it that may be another."""
+
+    def predictions(self) -> Predictions:
+        """As it is."""
+
+    def with_attention(self, change: Change) -> Predictions:
+        """With other attention, made from the model's own as the model runs."""
+
+    def replacing(self) -> AbstractContextManager[Given]:
+        """Within the block, predictions with attention that is given, for several candidates."""
+
+    def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
+        """The mean over the answers of each text, which can be differentiated."""
+
+    def gradient_input(
+        self, label: int | None = None, *, attention_fixed: bool = False
+    ) -> Float[Tensor, "text token"]:
+        """Gradient times input of each token.
+
+        Args:
+            label: the class whose probability is differentiated; None for the one that is chosen.
+            attention_fixed: weights of attention are constants, so that what a token does by
+                changing them does not count.
+        """
+
+
+@runtime_checkable
+class WordRemoval(Protocol):
+    """A classifier with texts of which words can be taken away."""
+
+    def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
+        """Read texts, by their numbers, without these words, as far as it is needed."""
+
+    def without(self, text: int, words: Words) -> Answered:
+        """The probabilities of the classes, once they were asked for."""
+
+
+def median_change(
+    before: Predictions, after: Float[Tensor, "draw output class"]
+) -> Float64[np.ndarray, " output"]:
+    """The median over draws of the total variation distance that predictions move."""
+    distance = total_variation(after, before.expand(after.shape))
+    found: Float64[np.ndarray, " output"] = np.median(distance.double().numpy(), axis=0)
+    return found
+
+
+def search_attention(
+    predictor: Predictor,
+    before: Predictions,
+    attention: tuple[Tensor, Tensor, Candidates],
+    search: AdversarySearch,
+) -> Adversaries:
+    """The most different attention whose predictions are within ε; see `most_different`.
+
+    Args:
+        predictor: whose attention is replaced.
+        before: its predictions, where the model is.
+        attention: its weights, which keys of each row may have others, and the logits that
+            candidates begin with.
+        search: how it is done.
+    """
+    with predictor.replacing() as given:
+
+        def moved(candidates: Candidates) -> Float[Tensor, "candidate text"]:
+            after = given(candidates)
+            distance = total_variation(after, before.expand_as(after))
+            return predictor.mean_by_text(distance).to(candidates.dtype)
+
+        return most_different(moved, *attention, search)
+
+
+def lost_words(
+    removal: WordRemoval, words: Sequence[int], lost: LossOfWord = "chosen"
+) -> list[Importance]:
+    """What predictions lose without each word of each text; of a tagger the mean over its answers.
+
+    Args:
+        removal: a classifier with the texts.
+        words: how many words each text has.
+        lost: see `LossOfWord`.
+    """
+    alone = [
+        (text, frozenset({word})) for text, number in enumerate(words) for word in range(number)
+    ]
+    removal.ask([*((text, frozenset()) for text in range(len(words))), *alone])
+    found = []
+    for text, number in enumerate(words):
+        whole = removal.without(text, frozenset())
+        rest = [removal.without(text, frozenset({word})) for word in range(number)]
+        if lost == "tvd":
+            found.append(np.array([np.abs(whole - each).sum(-1).mean() / 2 for each in rest]))
+        else:
+            chosen = np.arange(len(whole)), whole.argmax(-1)
+            found.append(np.array([(whole[chosen] - each[chosen]).mean() for each in rest]))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class CapturedPredictor:
+    """A captured model with a batch, and one component of it whose attention may be another.
+
+    Attributes:
+        model: a classifier of texts, or of tokens.
+        batch: what it reads.
+        readout: where its answers are.
+        sites: the layers that are looked at.
+        component: a layer or None for all of them, and a head of it or None for all of them.
+    """
+
+    model: CapturedModel
+    batch: Batch
+    readout: Readout
+    sites: Sequence[AttentionSite]
+    component: Place = (None, None)
+
+    def predictions(self) -> Predictions:
+        """As it is."""
+        return self.readout.probabilities(self.model, self.batch)
+
+    def with_attention(self, change: Change) -> Predictions:
+        """With other attention of the component."""
+        with self._replaced(change):
+            return self.predictions()
+
+    @contextmanager
+    def replacing(self) -> Iterator[Given]:
+        """Within the block, candidates run as copies of the batch; rows are layer by layer."""
+        network: Any = self.model.transformer
+        current: dict[int, Tensor] = {}
+
+        def given(candidates: Candidates) -> Float[Tensor, "candidate output class"]:
+            rows = candidates.flatten(0, 1)
+            for site, part in zip(self._layers, self._split(rows), strict=True):
+                current[site.layer] = part
+            logits = network(**self._copies(len(candidates))).logits.chunk(len(candidates))
+            answers = torch.stack([self.readout.answers(copy) for copy in logits])
+            exact = torch.float32 if answers.device.type == "mps" else torch.float64
+            return answers.to(exact).softmax(-1)
+
+        with (
+            self._replaced(lambda _, layer: current[layer]),
+            self.model.running(self.batch.names),
+            frozen(network),
+            torch.inference_mode(mode=False),
+        ):
+            yield given
+
+    def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
+        """See `Readout.mean_by_text`."""
+        return self.readout.mean_by_text(values)
+
+    def gradient_input(
+        self, label: int | None = None, *, attention_fixed: bool = False
+    ) -> Float[Tensor, "text token"]:
+        """Of a tagger by the mean over the words of a sentence."""
+
+        def probability(output: Any) -> Float[Tensor, " text"]:
+            found = self.readout.answers(output.logits).softmax(-1)
+            asked = found.amax(-1) if label is None else found[..., label]
+            return self.readout.mean_by_text(asked[None])[0]
+
+        if not attention_fixed:
+            return input_times_gradient(self.model, self.batch, probability)
+        with self._replaced(lambda weight, _: weight.detach()):
+            return input_times_gradient(self.model, self.batch, probability)
+
+    @property
+    def _layers(self) -> list[AttentionSite]:
+        """Those of the component."""
+        return [site for site in self.sites if self.component[0] in (None, site.layer)]
+
+    def _replaced(self, change: Change) -> AbstractContextManager[None]:
+        """Within the block the attention of the component is another."""
+        head = self.component[1]
+
+        def replace(weight: Tensor, site: AttentionSite) -> Tensor:
+            if head is None:
+                return change(weight, site.layer)
+            return change(weight[:, None], site.layer)[:, 0]
+
+        replacements: Replacements = {
+            site.layer if head is None else (site.layer, head): replace for site in self._layers
+        }
+        return attention_replaced(self.model, replacements, kind=self.sites[0].kind)
+
+    def _split(self, rows: Float[Tensor, "copy row key"]) -> list[Tensor]:
+        """Rows of heads and queries as the weights of each layer of the component."""
+        one = self.component[1] is not None
+        heads = [1 if one else site.heads for site in self._layers]
+        queries = rows.shape[1] // sum(heads)
+        parts = torch.split_with_sizes(rows, [number * queries for number in heads], 1)
+        return [part.unflatten(1, (-1, queries)) for part in parts]  # type: ignore[no-untyped-call]
+
+    def _copies(self, number: int) -> dict[str, Any]:
+        """What the model takes, for copies of the batch one after the other."""
+        return {
+            name: value.repeat(number, *[1] * (value.ndim - 1))
+            if isinstance(value, Tensor)
+            else value
+            for name, value in self.model.inputs(self.batch).items()
+        }

@@ -1,0 +1,76 @@
+"""Labelled texts in two parts: to learn from, and to be tried on."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from itertools import islice
+
+import numpy as np
+
+from headlight.analysis.classifiers.plan import Classified, plan_classifier_study
+from headlight.analysis.plan import StudyPlan
+from headlight.analysis.settings import ClassifierSettings
+from headlight.capture import Classes
+from headlight.errors import CorpusError
+from headlight.run.example import NOTHING_SEEN, digest_with
+
+HELD_OUT = 0.2
+"""The share of texts that are held out where no others are named."""
+
+Texts = list[Classified]
+
+
+def split_texts(
+    plan: StudyPlan[Classified],
+    classes: Classes,
+    settings: ClassifierSettings,
+    held_out: str | None,
+) -> tuple[Texts, Texts]:
+    """Texts to learn from, and others on which everything is measured.
+
+    Args:
+        plan: of the study; it is read once.
+        classes: what the model tells apart.
+        settings: those of the study.
+        held_out: other texts; None for a fifth of them, drawn with the seed.
+
+    Raises:
+        CorpusError: there are too few, or all to learn from are of one class.
+    """
+    training = list(islice(plan.examples, plan.max_examples))
+    if held_out is None:
+        if len(training) < 2:
+            raise CorpusError(
+                f"{plan.source} holds {len(training)} texts, and some are held out; "
+                f"{plan.if_empty} Else give more, or others with held_out (--held-out)."
+            )
+        order = np.random.default_rng(settings.seed).permutation(len(training))
+        cut = max(1, round(HELD_OUT * len(training)))
+        training, tried = (
+            [training[at] for at in sorted(places)] for places in (order[cut:], order[:cut])
+        )
+    else:
+        other, _ = plan_classifier_study(plan.name, plan.title, held_out, plan.model, settings)
+        tried = list(islice(other.examples, plan.max_examples))
+        for part, name in ((training, plan.source), (tried, held_out)):
+            if not part:
+                raise CorpusError(f"{name}: no example could be made of it; {plan.if_empty}")
+    seen = {label for example in training for label in example.labels}
+    if len(seen) < 2:
+        only = classes.names[min(seen)]
+        raise CorpusError(
+            f"{plan.source}: all {len(training)} texts to learn from are of the class {only!r}; "
+            "give texts of at least two."
+        )
+    return training, tried
+
+
+def digest_of(*parts: Sequence[Classified]) -> str:
+    """Of texts and labels."""
+    found = NOTHING_SEEN
+    for part in parts:
+        for example in part:
+            found = digest_with(found, example)
+        labels = json.dumps([example.labels for example in part])
+        found = hashlib.sha256(f"{found} {labels}".encode()).hexdigest()
+    return found

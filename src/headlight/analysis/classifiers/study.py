@@ -1,0 +1,151 @@
+"""What studies of classifiers share: one pass over labelled texts, batch by batch."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+import xarray
+from jaxtyping import Float64, Int64
+
+from headlight.analysis.batch_runner import Observer
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.classifiers.plan import (
+    Classified,
+    LabelledSource,
+    Readout,
+    plan_classifier_study,
+)
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.runner import run_study
+from headlight.analysis.settings import ClassifierSettings
+from headlight.capture import CapturedModel
+from headlight.encode.batch import Batch
+from headlight.reduce import ResampledMean, Tally
+
+S = TypeVar("S", bound=ClassifierSettings)
+
+
+class ClassifierStudy(ABC, Generic[S]):
+    """A study of a classifier; a subclass says what is observed, and what the result is.
+
+    Args:
+        source: see `headlight.analysis.classifiers.plan.LabelledSource`.
+        model: a classifier of texts or of tokens.
+        settings: of the study.
+
+    Attributes:
+        name: of the study.
+        title: what the result is about.
+        settings_class: of its settings.
+        plan: what is run.
+        classes: what the model tells apart.
+
+    Raises:
+        MissingHeadError: the model is no classifier.
+        UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
+        CorpusError: the corpus cannot be opened.
+    """
+
+    name: str
+    title: str
+    settings_class: type[S]
+
+    def __init__(self, source: LabelledSource, model: CapturedModel, settings: S) -> None:
+        self.model = model
+        self.settings = settings
+        self.plan, self.classes = plan_classifier_study(
+            self.name, self.title, source, model, settings
+        )
+        self.check()
+
+    def check(self) -> None:
+        """Refuse what the study cannot be asked for, before anything runs.
+
+        Raises:
+            UsageError: it is so.
+        """
+
+    @abstractmethod
+    def observe(self, batch: Batch, examples: Sequence[Classified]) -> Observer:
+        """The observer of one batch."""
+
+    @abstractmethod
+    def dataset(self, tally: Tally) -> xarray.Dataset:
+        """The result, made of what the observers of all batches saw."""
+
+    @classmethod
+    def run(
+        cls,
+        source: LabelledSource,
+        model: CapturedModel,
+        settings: S | None = None,
+        *,
+        folder: RunFolder | None = None,
+        command: str | None = None,
+        progress: bool = True,
+    ) -> xarray.Dataset:
+        """Run the study; memory does not grow with the corpus.
+
+        Args:
+            source: see `headlight.analysis.classifiers.plan.LabelledSource`.
+            model: a classifier of texts or of tokens.
+            settings: of the study; by default those of its class.
+            folder: see `RunFolder`; without one nothing is kept.
+            command: how it was asked for, for the record.
+            progress: show a bar on standard error.
+
+        Raises:
+            MissingHeadError: the model is no classifier.
+            UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
+            CorpusError: the corpus cannot be read, holds no text, or a label is none of the
+                classes.
+            UnsupportedModelError: the attention of the model cannot be captured exactly.
+            CaptureError: an answer is not finite.
+            RunError: the run in the folder is of another model, corpus or setting.
+        """
+        study = cls(source, model, settings or cls.settings_class())
+        return run_study(
+            study.plan,
+            lambda _, batch, examples: study.observe(batch, examples),
+            lambda _, state: study.dataset(state.tally),
+            folder=folder,
+            command=command,
+            progress=progress,
+        )
+
+
+class ClassifierObserver(ABC, Generic[S]):
+    """What observers of a batch of a classifier begin with.
+
+    Args:
+        study: whose settings and model they are.
+        batch: what the model reads.
+        examples: the same, with their classes.
+    """
+
+    def __init__(
+        self, study: ClassifierStudy[S], batch: Batch, examples: Sequence[Classified]
+    ) -> None:
+        self._model = study.model
+        self._settings = study.settings
+        self._sites = study.plan.sites
+        self._classes = len(study.classes.names)
+        self._batch = batch
+        self._examples = examples
+        self._texts = Texts.of(batch, examples, self._sites[0].kind)
+        self._readout = Readout(examples, study.model.transformer.device)
+
+    @abstractmethod
+    def tally(self) -> Tally:
+        """What was seen in the batch."""
+
+    @property
+    def _streams(self) -> Int64[np.ndarray, " text"]:
+        """A number of its own for every text."""
+        return np.array(self._texts.streams, dtype=np.int64)
+
+    def _resampled(self, rows: Float64[np.ndarray, "text *cell"]) -> ResampledMean:
+        """Means over texts, and over resamples of them."""
+        asked = self._settings
+        return ResampledMean.of(self._streams, rows, replicates=asked.bootstrap, seed=asked.seed)

@@ -1,0 +1,1 @@
+"""Heads removed, and attention replaced, while a model runs."""

@@ -1,0 +1,179 @@
+"""The model as users meet it: load it, read with it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import headlight.views.accessor  # noqa: F401 - readings can write their pages
+from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
+from headlight.reading.alternatives import Alternatives, AlternativeSettings, alternatives
+from headlight.reading.reading import FRAME_HEIGHT, Reading, read
+from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
+from headlight.reading.what_if.functions import FUNCTIONS
+from headlight.settings.attribution import AttributionSettings
+from headlight.vocabulary import Kinds, ValueBias
+
+
+class Model(CapturedModel):
+    """A Transformer and its tokenizer, ready to be looked into."""
+
+    def read(  # noqa: PLR0913 - each is a choice of its own
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        kind: Kinds | None = None,
+        layers: Iterable[int] | None = None,
+        heads: Iterable[int] | None = None,
+        queries: Iterable[int] | None = None,
+        value_bias: ValueBias = "include",
+        attribution: bool | AttributionSettings = False,
+    ) -> Reading:
+        """Every measure of every head on one text, or two; see `headlight.reading.reading.read`."""
+        return read(
+            self,
+            text,
+            pair,
+            kind=kind,
+            layers=layers,
+            heads=heads,
+            queries=queries,
+            value_bias=value_bias,
+            attribution=attribution,
+        )
+
+    def explore(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        kind: Kinds | None = None,
+        layers: Iterable[int] | None = None,
+        height: int = FRAME_HEIGHT,
+    ) -> Any:
+        """The view of a text as a widget, with *What if*: load the model with ``head="any"``.
+
+        Args:
+            text: what it reads.
+            pair: a second text.
+            kind: of attention; see `headlight.reading.reading.read`.
+            layers: which layers; by default all.
+            height: in pixels.
+
+        Raises:
+            UsageError: the library anywidget is not installed, or the text cannot be read.
+        """
+        reading = self.read(text, pair, kind=kind, layers=layers)
+        functions = {name: partial(each, self, reading.dataset) for name, each in FUNCTIONS.items()}
+        return reading.explore(height=height, functions=functions)
+
+    @contextmanager
+    def with_attention(
+        self, replacements: Replacements, *, kind: Kind | None = None
+    ) -> Iterator[None]:
+        """Within the block the model works with attention matrices of yours.
+
+        ``with model.with_attention({3: matrices, (4, 1): lambda weight, site: weight.flip(-1)})``
+        replaces all heads of layer 3 and one of layer 4; everything that is done with the model in
+        the block, reading and surveys included, sees the new weights.  For the shapes and the rules
+        see `headlight.capture.attention_replaced`.
+
+        Raises:
+            UsageError: there is no such kind, layer or head, or a shape does not fit.
+            CaptureError: a capture is open already, or a layer to be changed was never run.
+        """
+        with attention_replaced(self, replacements, kind=kind):
+            yield
+
+    def alternatives(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        layer: int,
+        head: int,
+        n: int = 1,
+        kind: Kind | None = None,
+        **settings: Any,
+    ) -> Alternatives:
+        """Other attention matrices of one head with which the model gives the same output.
+
+        See `headlight.reading.alternatives.alternatives`, and for the settings (``method``,
+        ``distance``, ``total_variation``, ``precision``, ``seed`` and others)
+        `headlight.reading.alternatives.AlternativeSettings`.
+        """
+        chosen = AlternativeSettings(**settings)
+        return alternatives(self, text, pair, place=(layer, head), n=n, kind=kind, settings=chosen)
+
+    def what_if(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        edits: Edit | Sequence[Edit],
+        kind: Kind | None = None,
+        top: int = 5,
+    ) -> WhatIf:
+        """What it would predict if it attended otherwise; see `what_if.what_if`."""
+        return what_if(self, text, pair, edits=edits, kind=kind, top=top)
+
+    def each_head_removed(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        kind: Kind | None = None,
+        layers: Iterable[int] | None = None,
+    ) -> Iterator[HeadEffect]:
+        """What predictions lose with each head; see `what_if.each_head_removed`."""
+        return each_head_removed(self, text, pair, kind=kind, layers=layers)
+
+
+def load(
+    name_or_model: str | Path | Any = None,
+    tokenizer: Any = None,
+    *,
+    head: str | None = None,
+    revision: str | None = None,
+    device: str = "auto",
+    dtype: str = "float32",
+    trust_remote_code: bool = False,
+) -> Model:
+    """Load a model from a hub or a folder, or take one that is in memory.
+
+    Args:
+        name_or_model: such as ``bert-base-uncased``, or a folder, or a model of transformers that
+            is in memory already; by default the embedded model.
+        tokenizer: of a model in memory.
+        head: ``language_model`` for the head that the model was trained with, which gives a loss
+            and so gradients; ``classification`` for a classifier of texts or tokens; ``any`` for
+            the one of these that the checkpoint holds; by default none.
+        revision: branch, tag or commit on the hub.
+        device: ``cpu``, ``cuda``, ``mps``, ``auto`` for the best there is, or ``balanced`` to
+            spread the layers of a large model over all GPUs.
+        dtype: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
+        trust_remote_code: run code that comes with the model; off unless you ask for it.
+
+    Raises:
+        ModelError: there is no such model, or its weights are not safetensors.
+        UsageError: unknown device, precision or head.
+    """
+    captured = load_model(
+        name_or_model,
+        tokenizer,
+        head=head or "none",
+        revision=revision,
+        device=device,
+        dtype=dtype,
+        trust_remote_code=trust_remote_code,
+    )
+    return Model(
+        captured.transformer,
+        captured.tokenizer,
+        captured.name,
+        captured.revision,
+        captured.tokenizer_problem,
+        captured.trust_remote_code,
+    )

@@ -1,0 +1,493 @@
+"""One text, or two, as a model reads them: every measure of every head."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from textwrap import shorten
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import xarray
+
+from headlight import files
+from headlight.analysis.folder import REPORT, RESULT
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.capture.attribution import attribute
+from headlight.capture.one_text import capture_one, one_text
+from headlight.encode import Encoded, unknown_id
+from headlight.errors import UsageError
+from headlight.files import location
+from headlight.reading.layers import Measured, Part, ReadLayers, part_of
+from headlight.result import FORMAT, load, save, versions
+from headlight.result.kinds import ALL, KINDS, join_kinds, of_kind, split_kinds
+from headlight.settings.attribution import AttributionSettings
+from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, measure_table
+
+FRAME_HEIGHT = 640
+"""Of the page within a notebook, in pixels."""
+
+IN_NOTEBOOK = 2.0
+"""Megabytes that a page within a notebook may have, which keeps it."""
+
+_HOW = {
+    "attribution": "contributions cost more than everything else together, and were not asked for; "
+    "read the text with attribution=True",
+    "gradient": "a reading runs the model forward only; ask a survey for it",
+    "input": "what the values are made from was not found in this model",
+}
+"""Why a reading may lack a measure that needs something."""
+
+_Visit = Callable[[LayerRecord], tuple[AttentionSite, dict[str, np.ndarray]]]
+
+
+class Reading:
+    """One text as a model reads it.
+
+    Every measure of `headlight.vocabulary` is an `xarray.DataArray` with the tokens as coordinates:
+    ``reading.norm``, or ``reading["norm"]``; `dataset` holds them all.  Layers and heads are
+    zero-based.
+
+    * ``weight``: α, over layer, head, query, key; rows sum to 1
+    * ``norm``: ‖α f(x)‖, over layer, head, query, key (Kobayashi et al. 2020)
+    * ``effective``: A⊥, over layer, head, query, key (Brunner et al. 2020, Eq. 9)
+    * ``merged_norm``: ‖Σ_h α f(x)‖, over layer, query, key
+    * ``attribution``: c, what input tokens (key) contribute to hidden tokens (query), over layer,
+      query, key, if it was asked for; rows sum to 1 (Brunner et al. 2020, Eq. 11)
+    * ``vector_norm``: ‖f(x)‖, over layer, head, key
+    * ``input_norm``: ‖x‖, over layer, key, where it was found
+    * ``entropy``: entropy of the rows of α in nats, over layer, head, query
+    * ``rank``: the largest rank of T, over layer, head
+    """
+
+    def __init__(self, dataset: xarray.Dataset) -> None:
+        self.dataset = dataset
+
+    def __getitem__(self, name: str) -> xarray.DataArray:
+        """A measure.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+            UsageError: it was not asked for, or cannot be had.
+        """
+        if name in self.dataset:
+            return self.dataset[name]
+        needs = measure(name).needs
+        why = f": {_HOW[needs]}" if needs else ""
+        raise UsageError(f"this reading has no {name}{why}.")
+
+    def __getattr__(self, name: str) -> xarray.DataArray:
+        """A measure as an attribute."""
+        if name not in {row.name for row in measure_table()}:
+            raise AttributeError(f"a reading has no {name!r}")
+        return self[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(row.name for row in measure_table())]
+
+    @property
+    def null(self) -> xarray.DataArray:
+        """A∥ = A − A⊥, over layer, head, query, key."""
+        return self["weight"] - self["effective"]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of attention that it holds."""
+        return list(split_kinds(self.dataset))
+
+    def of_kind(self, kind: str) -> "Reading":
+        """One kind of attention of a reading of all kinds, as if it had been asked for alone.
+
+        Raises:
+            UnknownNameError: there is no such kind in it.
+        """
+        return Reading(of_kind(self.dataset, kind))
+
+    @property
+    def tokens(self) -> list[str]:
+        """The tokens that attend.
+
+        Raises:
+            UsageError: it is of several kinds, of which each has its own.
+        """
+        if KINDS in self.dataset.attrs:
+            raise UsageError(
+                f"this reading is of several kinds of attention ({', '.join(self.kinds)}); choose "
+                "one with of_kind."
+            )
+        return [str(token) for token in self.dataset["query_token"].values]
+
+    def __repr__(self) -> str:
+        """Short: the text, the model, and what there is of them."""
+        sizes, attributes = self.dataset.sizes, self.dataset.attrs
+        text = shorten(attributes["text"], 40, placeholder=" …")
+        if KINDS in attributes:
+            return f"<Reading of {text!r} by {attributes['model']}: {', '.join(self.kinds)}>"
+        return (
+            f"<Reading of {text!r} by {attributes['model']}: {sizes['layer']} layers of "
+            f"{sizes['head']} heads, {sizes['query']} tokens; {', '.join(map(str, self.dataset))}>"
+        )
+
+    def show(self) -> Any:
+        """The heat-map page: inside a notebook, its display object; elsewhere, the HTML."""
+        try:
+            from IPython.display import IFrame
+        except ImportError:
+            return self._repr_html_()
+        return IFrame("", "100%", FRAME_HEIGHT, extras=[f'srcdoc="{self._escaped_page()}"'])
+
+    def explore(
+        self,
+        *,
+        height: int = FRAME_HEIGHT,
+        compare: "Reading | None" = None,
+        functions: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
+    ) -> Any:
+        """The view as a widget: the kernel gives all cells of each layer, also of long texts.
+
+        Args:
+            height: in pixels.
+            compare: another reading, of another text or by another model; the view then shows
+                both, and head by head how they differ.
+            functions: of a model, that the view may ask for;
+                `headlight.reading.model.Model.explore` gives those of its own, so that the view has
+                *What if*.
+
+        Raises:
+            UsageError: the library anywidget is not installed, only some heads or queries were
+                kept, or the other reading is of other kinds of attention.
+        """
+        for each in (self, compare):
+            if each is not None:
+                each._require_whole()
+        try:
+            from headlight.views.reading.widget import ReadingWidget
+        except ImportError as problem:
+            raise UsageError(
+                "the widget needs anywidget; install it with: "
+                "pip install 'headlight-attention[widget]'"
+            ) from problem
+        second = None if compare is None else compare.dataset
+        return ReadingWidget(self.dataset, second=second, height=height, functions=functions)
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        megabytes: float | None = 5.0,
+        whole_heads: Iterable[tuple[int, int]] = (),
+        survey: str | Path | None = None,
+        dependency: str | Path | None = None,
+        compare: "Reading | None" = None,
+    ) -> Path:
+        """Write the reading; the suffix says how: ``.html``, ``.json`` or ``.nc``.
+
+        Args:
+            path: of the file.
+            megabytes: how large a page may be. Of a long text each row then keeps its strongest
+                cells, and the page says so; None keeps everything.
+            whole_heads: layers and heads that keep all cells even then, such as ``(4, 7)``.
+            survey: folder of a survey with the same model, whose numbers and findings a page then
+                shows beside those of the text, with links to its report.
+            dependency: folder of a dependency study with the same model; a page then finds heads by
+                the relations that they follow.
+            compare: another reading, of another text or by another model. A page then shows both,
+                and head by head how they differ.
+
+        Raises:
+            UsageError: another suffix, the runs are of another model or study, the other reading
+                is of other kinds of attention, or given for another file than a page, or a page is
+                asked for of some heads or queries.
+            ResultError: the file cannot be written.
+        """
+        from headlight.views import reading_json
+
+        path = Path(path)
+        if compare is not None and path.suffix != ".html":
+            raise UsageError(f"{path}: two readings are shown as .html alone; save each by itself.")
+        if path.suffix == ".nc":
+            save(self.dataset, path)
+        elif path.suffix in (".html", ".json"):
+            page = path.suffix == ".html"
+            corpus = _in_corpus(path, survey, dependency) if page else None
+            text = (
+                self._page(megabytes, whole_heads, corpus, compare)
+                if page
+                else reading_json(self.dataset)
+            )
+            files.write(path, text.encode())
+        else:
+            raise UsageError(f"{path}: a reading is saved as .html, .json or .nc; choose one.")
+        return path
+
+    def _repr_html_(self) -> str:
+        style = f"width:100%;height:{FRAME_HEIGHT}px;border:0"
+        return f'<iframe srcdoc="{self._escaped_page()}" style="{style}"></iframe>'
+
+    def _page(
+        self,
+        megabytes: float | None,
+        whole_heads: Iterable[tuple[int, int]] = (),
+        corpus: Any = None,
+        compare: "Reading | None" = None,
+    ) -> str:
+        from headlight.views import reading_page
+
+        for each in (self, compare):
+            if each is not None:
+                each._require_whole()
+        return reading_page(
+            self.dataset,
+            second=None if compare is None else compare.dataset,
+            megabytes=megabytes,
+            whole_heads=whole_heads,
+            corpus=corpus,
+        )
+
+    def _escaped_page(self) -> str:
+        return escape(self._page(IN_NOTEBOOK))
+
+    def _require_whole(self) -> None:
+        """The view numbers heads and tokens from 0.
+
+        Raises:
+            UsageError: some were left out.
+        """
+        for kind, part in split_kinds(self.dataset).items():
+            gaps = any(
+                part[side].values.tolist() != list(range(part.sizes[side]))
+                for side in ("head", "query")
+            )
+            if gaps or (kind != "cross" and part.sizes["query"] != part.sizes["key"]):
+                raise UsageError(
+                    "the view shows all heads and tokens of a text, and this reading keeps some of "
+                    "them; read the text without heads and queries, or save it as .json or .nc."
+                )
+
+
+def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | None) -> Any:
+    """What runs over a corpus say, for a page that is written to a path; None without any."""
+    if survey is None and dependency is None:
+        return None
+    from headlight.views.reading.in_corpus import InCorpus
+
+    told = InCorpus(survey=_run(survey), dependency=_run(dependency))
+    report = None if survey is None else Path(survey) / REPORT
+    if report is None or not report.exists():
+        return told
+    address = Path(os.path.relpath(report, page.parent)).as_posix()
+    return replace(told, report=quote(address))
+
+
+def _run(folder: str | Path | None) -> xarray.Dataset | None:
+    """The result in a folder."""
+    return None if folder is None else load(location(folder) / RESULT)
+
+
+def read(  # noqa: PLR0913 - each is a choice of its own
+    model: CapturedModel,
+    text: str,
+    pair: str | None = None,
+    *,
+    kind: Kinds | None = None,
+    layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
+    queries: Iterable[int] | None = None,
+    value_bias: ValueBias = "include",
+    attribution: bool | AttributionSettings = False,
+    command: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """Read one text, or a pair, and keep every measure of every head.
+
+    Args:
+        model: the model.
+        text: what it reads.
+        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
+        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
+            ``all`` the model runs once, and the reading keeps the kinds that it has apart.
+        layers: which layers; by default all.
+        heads: which heads of each layer; by default all.
+        queries: the positions of the attending tokens that are kept; by default all.  Of a long
+            text, memory then holds some rows at a time, never a whole layer.
+        value_bias: whether T of effective attention has the value bias in it.
+        attribution: compute what input tokens contribute to hidden ones as well, which costs more
+            than everything else; estimated, unless settings say otherwise.
+        command: how it was asked for, for the record.
+        progress: is given the number of layers that are done, and of all; what it raises ends it.
+
+    Raises:
+        UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or position,
+            or contributions of all kinds at once.
+        UnsupportedModelError: the attention of the model cannot be captured exactly.
+    """
+    model, example = one_text(model, text, pair, kind, purpose="a reading needs text")
+    return read_example(
+        model,
+        example,
+        attributes={"text": text, "pair": pair or "", "command": command or ""},
+        kind=kind,
+        layers=layers,
+        heads=heads,
+        queries=queries,
+        value_bias=value_bias,
+        attribution=attribution,
+        progress=progress,
+    )
+
+
+def read_example(  # noqa: PLR0913 - each is a choice of its own
+    model: CapturedModel,
+    example: Encoded,
+    *,
+    attributes: Mapping[str, str],
+    kind: Kinds | None = None,
+    layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
+    queries: Iterable[int] | None = None,
+    value_bias: ValueBias = "include",
+    attribution: bool | AttributionSettings = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Reading:
+    """Read an example that is made already; for the rest see `read`.
+
+    Args:
+        model: the part of it that reads the example.
+        example: what it reads.
+        attributes: what the reading says of its origin: ``text``, ``pair`` and ``command``.
+        kind: see `read`.
+        layers: see `read`.
+        heads: see `read`.
+        queries: see `read`.
+        value_bias: see `read`.
+        attribution: see `read`.
+        progress: see `read`.
+    """
+    kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
+    layers = None if layers is None else list(layers)
+    sites = [site for each in kinds for site in model.sites_of(each, layers)]
+    if not sites:
+        raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
+    settings = AttributionSettings() if attribution is True else attribution or None
+    sides = {each: _sides(example, each, model) for each in kinds}
+    heads, queries = (None if asked is None else list(asked) for asked in (heads, queries))
+    parts = {
+        each: part_of(
+            [site for site in sites if site.kind == each],
+            len(sides[each][0]["token"]),
+            heads,
+            queries,
+        )
+        for each in kinds
+    }
+    contributions = _contributions(model, example, kind, settings)
+    layers_read = ReadLayers(parts, value_bias, contributions, _counted(len(sites), progress))
+    capture_one(model, example, sites, layers_read.visit, query_block=None)
+    said = {
+        "title": "Reading",
+        **attributes,
+        "model": model.name,
+        "revision": model.revision,
+        **_counts(example, model.tokenizer),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "attribution": json.dumps(settings.signature()) if settings else "",
+        "versions": json.dumps(versions()),
+        "format": FORMAT,
+        "stage": "reading",
+    }
+    datasets: dict[str, xarray.Dataset] = {
+        each: _dataset(
+            {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
+            parts[each],
+            *sides[each],
+            {**said, "kind": each},
+        )
+        for each in kinds
+    }
+    return Reading(join_kinds(datasets) if kind == ALL else datasets[kinds[0]])
+
+
+def _contributions(
+    model: CapturedModel, example: Encoded, kind: Kinds | None, settings: AttributionSettings | None
+) -> Any:
+    """What input tokens contribute, computed before the model is captured, if it was asked for."""
+    if settings is None:
+        return None
+    if kind == ALL:
+        raise UsageError(
+            "contributions are those of one kind of attention at a time; choose one, or do "
+            "without contributions."
+        )
+    batch = model.collate([example])
+    return attribute(model, batch, settings, kind=kind or model.kinds[0]).contribution
+
+
+def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
+    """Tells how many layers are done."""
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, layers)
+
+    return count
+
+
+def _counts(example: Encoded, tokenizer: Any) -> dict[str, int]:
+    """Tokens, and those of them that the tokenizer does not know."""
+    ids = (*example.ids, *example.target)
+    return {"tokens": len(ids), "unknown": ids.count(unknown_id(tokenizer))}
+
+
+Positions = dict[str, list[Any]]
+
+
+def _sides(example: Encoded, kind: Kind, model: CapturedModel) -> tuple[Positions, Positions]:
+    """Tokens, categories and words of the attending and of the attended text."""
+    tokenizer: Any = model.tokenizer
+    source: Positions = {
+        "token": tokenizer.convert_ids_to_tokens(list(example.ids)),
+        "category": [CATEGORIES[code] for code in example.categories],
+        "word": list(example.words),
+    }
+    if kind == "encoder" or not example.target:
+        return source, source
+    target: Positions = {
+        "token": tokenizer.convert_ids_to_tokens(list(example.target)),
+        "category": [CATEGORIES[code] for code in example.target_categories],
+        "word": list(example.target_words),
+    }
+    return target, (source if kind == "cross" else target)
+
+
+def _dataset(
+    by_layer: Mapping[int, Measured],
+    part: Part,
+    queries: Positions,
+    keys: Positions,
+    attributes: dict[str, Any],
+) -> xarray.Dataset:
+    layers, seen = list(by_layer), list(by_layer.values())
+    variables = {
+        row.name: (
+            row.axes,
+            np.stack([each[row.name] for each in seen]),
+            {"long_name": row.title, "units": row.unit},
+        )
+        for row in measure_table()
+        if all(row.name in each for each in seen)
+    }
+    coordinates: dict[str, Any] = {"layer": layers, "head": part.heads}
+    everything = range(len(keys["token"]))
+    for side, positions, kept in (("query", queries, part.queries), ("key", keys, everything)):
+        coordinates[side] = list(kept)
+        for name, values in positions.items():
+            coordinates[f"{side}_{name}"] = (side, [values[at] for at in kept])
+    return xarray.Dataset(variables, coords=coordinates, attrs=attributes)

@@ -1,0 +1,20 @@
+"""What if: one text read with other attention, and what the model then predicts.
+
+`what_if` compares the predictions of a model with and without edits of its attention, and says
+which later heads attend otherwise.  `each_head_removed` takes every head away in turn.
+"""
+
+from headlight.reading.what_if.compare import WhatIf, what_if
+from headlight.reading.what_if.edits import CHANGES, Change, Edit, edits_of
+from headlight.reading.what_if.heads import HeadEffect, each_head_removed
+
+__all__ = [
+    "CHANGES",
+    "Change",
+    "Edit",
+    "HeadEffect",
+    "WhatIf",
+    "each_head_removed",
+    "edits_of",
+    "what_if",
+]

@@ -1,0 +1,188 @@
+"""One text with its own attention and with another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import xarray
+
+from headlight.capture import (
+    AttentionSite,
+    CapturedModel,
+    Kind,
+    LayerRecord,
+    attention_replaced,
+)
+from headlight.capture.one_text import one_text
+from headlight.measures import kullback_leibler_of_logarithms, total_variation
+from headlight.reading.what_if.edits import Edit
+from headlight.reading.what_if.predictions import Logarithms, Predictor
+from headlight.reading.what_if.rows import EditContext, replacements
+from headlight.vocabulary import head_name
+
+TOP = 5
+MOVED = 10
+"""Heads that attend otherwise, of which a page is told."""
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf:
+    """What a model predicts for a text with its own attention, and with another.
+
+    Attributes:
+        dataset: ``kl`` over ``output``, in nats, of what is predicted after from what is predicted
+            before; the most probable choices ``before_choice`` and ``after_choice``, over
+            ``output`` and ``rank``, with their probabilities ``before`` and ``after``; and
+            ``attention_change``, over ``layer`` and ``head``: the total variation of the rows of
+            each head, the mean over queries; NaN for heads that were edited.  An output is a token,
+            or the text.
+    """
+
+    dataset: xarray.Dataset
+
+    @property
+    def kl(self) -> xarray.DataArray:
+        """The divergence of the predictions, over output."""
+        return self.dataset["kl"]
+
+    @property
+    def attention_change(self) -> xarray.DataArray:
+        """How far the attention of each head moves, over layer and head."""
+        return self.dataset["attention_change"]
+
+    def moved(self, number: int = MOVED) -> list[tuple[int, int, float]]:
+        """Layer, head and change of the heads that move most, those first."""
+        values = self.attention_change.values
+        order = np.argsort(-np.nan_to_num(values), axis=None, kind="stable")[:number]
+        places = zip(*np.unravel_index(order, values.shape), strict=True)
+        layers = self.dataset["layer"].values
+        found = [(int(layers[row]), int(head), float(values[row, head])) for row, head in places]
+        return [each for each in found if each[2] > 0]
+
+    def as_json(self) -> dict[str, Any]:
+        """What a page shows of it."""
+        data = self.dataset
+
+        def choices(when: str) -> list[list[list[Any]]]:
+            names, shares = data[f"{when}_choice"].values, data[when].values
+            return [
+                [[str(name), round(float(share), 6)] for name, share in zip(*row, strict=True)]
+                for row in zip(names, shares, strict=True)
+            ]
+
+        return {
+            "tokens": [str(token) for token in data["output_token"].values],
+            "kl": [float(f"{value:.4g}") for value in data["kl"].values],
+            "before": choices("before"),
+            "after": choices("after"),
+            "moved": [[layer, head, float(f"{by:.4g}")] for layer, head, by in self.moved()],
+        }
+
+    def __str__(self) -> str:
+        kl = self.kl.values
+        most = int(kl.argmax())
+        before, after = (
+            self.dataset[f"{name}_choice"].values[:, 0] for name in ("before", "after")
+        )
+        moved = self.moved(1)
+        then = (
+            f" {head_name(*moved[0][:2])} then attends otherwise most (total variation "
+            f"{moved[0][2]:.3g})."
+            if moved
+            else ""
+        )
+        return (
+            f"Predictions move by {kl.mean():.3g} nats (KL, mean over {len(kl)}), most for "
+            f"{self.dataset['output_token'].values[most]} ({kl[most]:.3g}); "
+            f"{int((before != after).sum())} of them become others.{then}"
+        )
+
+
+def what_if(
+    model: CapturedModel,
+    text: str,
+    pair: str | None = None,
+    *,
+    edits: Edit | Sequence[Edit],
+    kind: Kind | None = None,
+    top: int = TOP,
+) -> WhatIf:
+    """What a model would predict if it attended otherwise.
+
+    Args:
+        model: with its head, in evaluation mode.
+        text: what it reads.
+        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
+        edits: what changes; those of one head one after the other, those of a layer before those
+            of its heads.
+        kind: whose attention changes; by default the first kind that the model has.
+        top: choices of each prediction that are kept.
+
+    Raises:
+        MissingHeadError: the model has no head, and so predicts nothing.
+        UsageError: no tokenizer, an empty or too long text, or an edit does not fit model or text.
+    """
+    given = [edits] if isinstance(edits, Edit) else list(edits)
+    model, example = one_text(model, text, pair, kind, purpose="predictions need text")
+    chosen = kind or model.kinds[0]
+    predictor = Predictor.of(model, example)
+    own: dict[int, torch.Tensor] = {}
+    visible: dict[int, torch.Tensor] = {}
+
+    def keep(record: LayerRecord) -> None:
+        weight = record.weight[0]
+        own[record.site.layer] = weight
+        seen = torch.ones_like(weight[0], dtype=torch.bool)
+        visible[record.site.layer] = seen if record.visible is None else seen & record.visible[0]
+
+    sites = model.sites_of(chosen)
+    before = _run(predictor, sites, keep)
+    category = example.target_categories if chosen == "decoder" and example.target else None
+    context = EditContext(model, chosen, text, pair, visible, category or example.categories)
+    moved: dict[int, np.ndarray] = {}
+
+    def compare(record: LayerRecord) -> None:
+        layer = record.site.layer
+        moved[layer] = total_variation(record.weight[0], own.pop(layer)).mean(-1).cpu().numpy()
+
+    with attention_replaced(model, replacements(context, given), kind=chosen):
+        after = _run(predictor, sites, compare)
+    for edit in given:
+        moved[edit.layer][slice(None) if edit.head is None else edit.head] = np.nan
+    return WhatIf(_dataset(predictor, before, after, moved, top))
+
+
+def _run(predictor: Predictor, sites: Sequence[AttentionSite], visit: Any) -> Logarithms:
+    with predictor.model.capture(sites) as recorder:
+        recorder.visit = visit
+        return predictor.logarithms(predictor.model.run(predictor.batch))
+
+
+def _dataset(
+    predictor: Predictor,
+    before: Logarithms,
+    after: Logarithms,
+    moved: dict[int, np.ndarray],
+    top: int,
+) -> xarray.Dataset:
+    heads = max(map(len, moved.values()))
+    change = np.full((len(moved), heads), np.nan)
+    for row, layer in enumerate(sorted(moved)):
+        change[row, : len(moved[layer])] = moved[layer]
+    found: dict[str, Any] = {
+        "kl": ("output", kullback_leibler_of_logarithms(before, after).numpy()),
+        "attention_change": (("layer", "head"), change),
+    }
+    for name, each in (("before", before), ("after", after)):
+        shares, choices = each.exp().topk(min(top, each.shape[-1]), -1)
+        names = [predictor.names(row) for row in choices.tolist()]
+        found[name] = (("output", "rank"), shares.numpy())
+        found[f"{name}_choice"] = (("output", "rank"), np.array(names))
+    coordinates = {
+        "layer": sorted(moved),
+        "head": range(heads),
+        "output_token": ("output", list(predictor.tokens)),
+    }
+    return xarray.Dataset(found, coords=coordinates)

@@ -1,0 +1,25 @@
+"""The file that holds a result, and several kinds of attention as one result."""
+
+from headlight.result.storage import (
+    FORMAT,
+    calculated_with,
+    csv_text,
+    describe,
+    joined,
+    load,
+    save,
+    save_csv,
+    versions,
+)
+
+__all__ = [
+    "FORMAT",
+    "calculated_with",
+    "csv_text",
+    "describe",
+    "joined",
+    "load",
+    "save",
+    "save_csv",
+    "versions",
+]

@@ -1,0 +1,131 @@
+"""Pages of the texts on which heads do what a survey says of them, beside its report.
+
+A survey keeps of each such text only some tokens, and a number by which it is found again.  For the
+few that are asked for, the corpus is gone through once more without the model, until they are
+found; these are read, and each becomes a small page of its own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import xarray
+
+from headlight import files
+from headlight.analysis.folder import PAGES
+from headlight.analysis.plan import StudyPlan
+from headlight.analysis.sentences import rank_of
+from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
+from headlight.capture import CapturedModel
+from headlight.encode import Encoded
+from headlight.errors import ResultError, UsageError
+from headlight.files import Location
+from headlight.findings import highlights, passage_of
+from headlight.reading import read_example
+from headlight.result.kinds import split_kinds
+from headlight.views import reading_page
+from headlight.views.passages import PassagePages, Shown
+from headlight.views.reading.in_corpus import InCorpus
+
+REPORT = "../report.html"
+
+
+def check_can_be_read_again(source: TextSource) -> None:
+    """Refuse a corpus that can be read only once, before a survey is run on it.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if is_read_once(source):
+        raise UsageError(
+            "pages of passages need a corpus that can be read again; save it to a file, or leave "
+            "out pages."
+        )
+
+
+def write_pages(
+    result: xarray.Dataset,
+    source: TextSource,
+    settings: Any,
+    model: CapturedModel,
+    folder: Location,
+) -> PassagePages:
+    """Write a page for each of the first passages that the report shows.
+
+    Pages of before, from a run that was resumed, are kept.
+
+    Args:
+        result: of the survey.
+        source: what it read.
+        settings: its settings; `pages` says how many.
+        model: the model.
+        folder: of the run.
+
+    Returns:
+        The address of each page that is there, as seen from the folder.
+
+    Raises:
+        ResultError: the folder cannot be written.
+    """
+    shown = _shown(result)
+    pages: dict[Shown, str] = {
+        each: f"{PAGES}/{number}.html" for number, each in enumerate(shown, 1)
+    }
+    wanted = list(shown)[: settings.pages]
+    if wanted:
+        files.make_folder(folder / PAGES)
+        plan = plan_text_study("survey", "Survey of attention", source, model, settings)
+        for each, example in _found(plan, wanted):
+            page = _page(plan, example, each[0], shown[each], result)
+            files.write(folder / pages[each], page.encode(), error=ResultError)
+    return {each: address for each, address in pages.items() if (folder / address).exists()}
+
+
+def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:
+    """The texts that the report shows, each with the heads that it is shown for."""
+    shown: dict[Shown, list[tuple[int, int]]] = {}
+    for kind, part in split_kinds(result).items():
+        for each in highlights(part):
+            if each.layer is None or each.head is None:
+                continue
+            passage = passage_of(part, each.kind, each.layer, each.head)
+            if passage is not None:
+                shown.setdefault((kind, passage.rank), []).append((each.layer, each.head))
+    return shown
+
+
+def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[Shown, Encoded]]:
+    """The examples that are wanted, in the order of the corpus; none is made after the last."""
+    missing = set(wanted)
+    kinds: list[Any] = sorted({kind for kind, _ in wanted})
+    for example in islice(plan.examples, plan.max_examples):
+        for shown in missing & {(kind, rank_of(example, kind)) for kind in kinds}:
+            missing.discard(shown)
+            yield shown, example
+        if not missing:
+            return
+
+
+def _page(
+    plan: StudyPlan[Encoded],
+    example: Encoded,
+    kind: Any,
+    heads: Sequence[tuple[int, int]],
+    result: xarray.Dataset,
+) -> str:
+    """The page of one text, which leads back to the report."""
+    ids = example.ids if kind == "encoder" or not example.target else example.target
+    tokenizer: Any = plan.model.tokenizer
+    reading = read_example(
+        plan.model,
+        example,
+        attributes=_origin(tokenizer.decode(ids, skip_special_tokens=True)),
+        kind=kind,
+        layers=plan.settings.layers,
+    )
+    corpus = InCorpus(survey=result, report=REPORT)
+    return reading_page(reading.dataset, whole_heads=heads, corpus=corpus)
+
+
+def _origin(text: str) -> Mapping[str, str]:
+    return {"text": text, "pair": "", "command": ""}

@@ -1,0 +1,38 @@
+"""Which other attention of the same output is looked for; without torch."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.settings.base import AtLeast0, AtLeast1, Range, Settings
+
+Share = Annotated[float, Range(above=0, maximum=1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlternativeSettings(Settings):
+    """Which alternatives are looked for.
+
+    Attributes:
+        method: ``random``: along a random direction of LN([T, 1]), Eq. 7 of the paper; or
+            ``farthest``: the largest total variation that repeated linear programs find.
+        distance: how far to go, as a share of the way to the end: of λ_max, or to the farthest;
+            above 0 and at most 1.
+        total_variation: go to this total variation in every row instead, or to the end where that
+            is nearer; above 0 and at most 1.
+        queries: rows that change, by position; by default all.
+        starts: of the search for the farthest, at least; the best are kept.
+        certify: also bound the total variation tightly, by two linear programs per key and row.
+        precision: that of the ``model``, or ``float64`` for a copy of the model in it, in which
+            equal outputs are equal to some 1e-12, unless the model takes its softmax in float32
+            all the same.
+        seed: of the directions.
+    """
+
+    method: Literal["random", "farthest"] = "random"
+    distance: Share = 1.0
+    total_variation: Share | None = None
+    queries: tuple[int, ...] | None = None
+    starts: AtLeast1 = 4
+    certify: bool = False
+    precision: Literal["model", "float64"] = "model"
+    seed: AtLeast0 = 0

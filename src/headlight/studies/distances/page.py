@@ -1,0 +1,107 @@
+"""The study of distances: which heads attend alike."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headlight.findings.clusters import embedding as embed, tree
+from headlight.views.exhibits import Table
+from headlight.views.parts import Drawing, Figure, Section, Summary, mean_of, rounded
+from headlight.views.pictures import Embedding, dendrogram, embedding
+from headlight.vocabulary import head_name
+
+SOURCE = "Clark et al. (2019), Figure 6"
+
+
+TITLES = {"effective": "effective attention"}
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """The mean divergence of two heads, within a layer and between layers."""
+    found: dict[str, float | int | str] = {}
+    for measure in _measures(result):
+        between = result["distance"].sel(measure=measure).transpose("first", "second").values
+        same = result["layer"].values[:, None] == result["second_layer"].values[None, :]
+        others = ~np.eye(len(between), dtype=bool)
+        found[f"{measure}_within_layer"] = mean_of(between[same & others])
+        found[f"{measure}_between_layers"] = mean_of(between[~same])
+    return rounded(found)
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Nearest heads, and for each measure a map, a tree and all distances."""
+    return [_nearest(result), *(_measure(result, measure) for measure in _measures(result))]
+
+
+def _measures(result: xr.Dataset) -> list[str]:
+    return [str(name) for name in result["measure"].values]
+
+
+def _names(result: xr.Dataset) -> list[str]:
+    """Of every head."""
+    return list(map(head_name, result["layer"].values.tolist(), result["head"].values.tolist()))
+
+
+def _nearest(result: xr.Dataset) -> Section:
+    names = np.array(_names(result))
+    columns: dict[str, object] = {"layer": result["layer"].values, "head": result["head"].values}
+    for measure in _measures(result):
+        between = result["distance"].sel(measure=measure).transpose("first", "second").values
+        apart = np.where(np.eye(len(between), dtype=bool) | np.isnan(between), np.inf, between)
+        nearest = apart.argmin(axis=1)
+        columns[f"nearest by {measure}"] = names[nearest]
+        columns[f"divergence by {measure}"] = apart[np.arange(len(apart)), nearest]
+    return Section(
+        "nearest",
+        "The nearest head of each head",
+        "The Jensen-Shannon divergence between the rows of two heads, in nats, averaged over all "
+        "queries: 0 for heads that attend in the same way, 0.693 for heads that share no key.",
+        "Clark et al. (2019), Section 6",
+        [],
+        [Table("nearest", "Nearest heads", pd.DataFrame(columns))],
+    )
+
+
+def _measure(result: xr.Dataset, measure: str) -> Section:
+    distances = result["distance"].sel(measure=measure)
+    names, layers = _names(result), [str(layer) for layer in result["layer"].values]
+
+    def draw_map() -> Figure:
+        points = embed(distances)
+        panel = Embedding(
+            "Heads by layer",
+            points.values,
+            layers,
+            ordered=True,
+            group_label="layer",
+            note=f"stress {points.attrs['stress']:.2f}",
+        )
+        return embedding([panel])
+
+    def draw_tree() -> Figure:
+        return dendrogram(tree(distances), names, layers, y_label="divergence (nats)")
+
+    drawings = []
+    if len(names) > 2 and np.isfinite(distances).all():
+        words = (
+            "Points are as far apart as heads are, as nearly as a plane allows: the stress is how "
+            "far their distances are off, 0 where all are kept, and says nothing is to be read "
+            "from small differences where it is large (0.2 and more)."
+        )
+        drawings = [
+            Drawing(f"{measure}_map", words, f"A map of heads by {measure}.", draw_map),
+            Drawing(
+                f"{measure}_tree",
+                "The same as a tree: what is nearest is joined first, at the height of the mean "
+                "divergence.",
+                f"A tree of heads by {measure}.",
+                draw_tree,
+            ),
+        ]
+    return Section(
+        f"by-{measure}",
+        f"Heads by {TITLES.get(measure, measure)}",
+        "Heads that attend alike are near.",
+        SOURCE,
+        drawings,
+    )

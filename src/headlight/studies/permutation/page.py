@@ -1,0 +1,191 @@
+"""The study of permutation: what a classifier's answers lose with other attention."""
+
+import pandas as pd
+import xarray as xr
+
+from headlight.views.exhibits import Table
+from headlight.views.parts import (
+    By,
+    Columns,
+    Curve,
+    Drawing,
+    Figure,
+    Map,
+    Section,
+    Summary,
+    attending_rows,
+    columns,
+    curves,
+    maps,
+    rounded,
+    settings_of,
+)
+from headlight.views.pictures import BoxPanel, boxes
+from headlight.views.sharpness import binned, boxes_by_sharpness, one_range, place_label
+
+NAMES = {
+    "permuted": "permuted",
+    "uniform": "uniform",
+    "largest": "all on the largest",
+    "random": "all on a random one",
+}
+ATTENTION = By("change", NAMES, "attention")
+JAIN = "Jain and Wallace (2019), {}"
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """Accuracy as it is, and how far answers move by what attention is replaced by."""
+    found: Summary = {"accuracy": float(result["own_accuracy"])}
+    prefix = _widest(result)
+    for name in map(str, result["change"].values):
+        cell = result.sel(change=name)
+        found[f"{name}_tvd"] = float(cell[f"{prefix}tvd"].mean())
+        found[f"{name}_agreement"] = float(cell[f"{prefix}agreement"].mean())
+    return rounded(found)
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Changes of answers as a whole, by layer and by head, and against the largest weight."""
+    found = [_changes(result)] if "tvd" in result else []
+    if "layer_tvd" in result:
+        found.append(_layers(result))
+    if "head_tvd" in result:
+        found.append(_heads(result))
+    return [*found, _largest(result)]
+
+
+def _widest(result: xr.Dataset) -> str:
+    return next(prefix for prefix in ("", "layer_", "head_") if f"{prefix}tvd" in result)
+
+
+def _settings(result: xr.Dataset) -> str:
+    """What was asked for, in words."""
+    settings = settings_of(result)
+    kept = (
+        "the weights of special tokens stay as they are"
+        if settings.get("keep_special")
+        else "special tokens take part like all others"
+    )
+    return (
+        f"Rows of {attending_rows(result)} are replaced; {kept}; of "
+        f"{settings.get('shuffles', 1)} permutations of a text the median counts."
+    )
+
+
+def _changes(result: xr.Dataset) -> Section:
+    own = float(result["own_accuracy"])
+    largest = float(result["largest_weight"])
+    return Section(
+        "changes",
+        "Other attention in all layers at once",
+        "The total variation distance (TVD) of the classes' probabilities with and without the "
+        "model's own attention: 0 where nothing changes, 1 where all probability goes to other "
+        f"classes. With its own attention the model is right in {own:.1%}; the mean largest weight "
+        f"of a row is {largest:.2f}. {_settings(result)} The model was not trained again. "
+        "Intervals: 95%, bootstrap over texts.",
+        JAIN.format("Section 4.2.1"),
+        tables=[
+            columns(
+                "changes",
+                "Means over texts",
+                result,
+                ATTENTION,
+                Columns("tvd", ".3f", "TVD", interval=True),
+                Columns("agreement", ".1%", "same answer"),
+                Columns("accuracy", ".1%", "right"),
+            )
+        ],
+    )
+
+
+def _layers(result: xr.Dataset) -> Section:
+    draw = curves(
+        result,
+        Curve("layer_tvd", panel="How far the answer moves", by=ATTENTION, y_label="TVD"),
+        Curve("layer_agreement", panel="Answers that stay the same", by=ATTENTION, percent=True),
+    )
+    return Section(
+        "layers",
+        "Other attention in one layer",
+        "The same with the attention of one layer alone replaced, while all others compute theirs "
+        f"from what reaches them. {_settings(result)}",
+        JAIN.format("Section 4.2.1"),
+        [Drawing("layers", "", "Change of the answers by layer.", draw)],
+        [
+            columns(
+                "layers",
+                "TVD by layer",
+                result,
+                "layer",
+                Columns("layer_tvd", ".3f", by=ATTENTION),
+                Columns("layer_largest_weight", label="largest weight"),
+            ),
+            columns(
+                "layer-answers",
+                "Answers that stay the same",
+                result,
+                "layer",
+                Columns("layer_agreement", ".1%", by=ATTENTION),
+            ),
+        ],
+    )
+
+
+def _heads(result: xr.Dataset) -> Section:
+    return Section(
+        "heads",
+        "Other attention in one head",
+        "TVD with the attention of one head alone replaced. Dark heads are those on whose weights "
+        "the answer depends.",
+        JAIN.format("Section 4.2.1"),
+        [
+            Drawing(
+                "heads",
+                "",
+                "Change of the answers by head.",
+                maps(result, Map("head_tvd", by=ATTENTION, unit="TVD")),
+            )
+        ],
+        [
+            columns(
+                "heads",
+                "TVD by head",
+                result,
+                ("layer", "head"),
+                Columns("head_tvd", ".3f", by=ATTENTION),
+                Columns("head_largest_weight", label="largest weight"),
+            )
+        ],
+    )
+
+
+def _largest(result: xr.Dataset) -> Section:
+    change = NAMES[str(result["change"].values[0])]
+    places = [name for name in map(str, result["place"].values) if "H" not in name]
+    places = places or list(map(str, result["place"].values[:1]))
+    frames = {name: binned(result["points"].sel(place=name).values) for name in places}
+    frame = pd.concat([each.assign(attention=place_label(name)) for name, each in frames.items()])
+    frame = frame[["attention", *frame.columns[:-1]]].reset_index(drop=True)
+
+    def draw() -> Figure:
+        drawn = {
+            name: boxes_by_sharpness(result["points"].sel(place=name).values) for name in places
+        }
+        limits = one_range(drawn.values())
+        return boxes(
+            [
+                BoxPanel(place_label(name), each, "largest weight", "TVD", limits=limits)
+                for name, each in drawn.items()
+            ]
+        )
+
+    return Section(
+        "largest",
+        "Does the answer move more where attention is sharp?",
+        "Texts by the mean, over the rows that are replaced, of the largest weight. If attention "
+        "that is sharp mattered more, boxes would rise from left to right. Boxes are quartiles, "
+        f"whiskers the 5th and 95th percentile; attention is {change}. All panels have one scale.",
+        JAIN.format("Figures 6 and 7"),
+        [Drawing("largest", "", "Change of the answers by the largest weight.", draw)],
+        [Table("largest", f"TVD by the largest weight; attention is {change}", frame)],
+    )

@@ -1,0 +1,89 @@
+"""What a result can do by itself: ``result.headlight.table()``, ``.plot()`` and ``.report(path)``.
+
+xarray finds the accessor once this module has been imported, which whatever of Headlight hands out
+a result has done.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from headlight import files
+from headlight.errors import UnknownNameError, UsageError
+from headlight.result.kinds import of_kind
+from headlight.views.result_page import pictures, result_page, summary, tables
+
+
+@xr.register_dataset_accessor("headlight")  # type: ignore[no-untyped-call]
+class HeadlightAccessor:
+    """The tables, pictures and page of a result."""
+
+    def __init__(self, result: xr.Dataset) -> None:
+        self._result = result
+
+    def of_kind(self, kind: str) -> xr.Dataset:
+        """One kind of attention of a result of all kinds, as if it had been asked for alone.
+
+        Raises:
+            UnknownNameError: the result has no such kind.
+        """
+        return of_kind(self._result, kind)
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables that there are, the main one first."""
+        return list(tables(self._result))
+
+    @property
+    def plots(self) -> list[str]:
+        """The names of the pictures that there are, the main one first."""
+        return list(pictures(self._result))
+
+    def summary(self) -> dict[str, float | int | str]:
+        """The few numbers that say what was found."""
+        return summary(self._result)
+
+    def table(self, name: str | None = None) -> pd.DataFrame:
+        """A table of the study; without a name the main one.
+
+        Raises:
+            UnknownNameError: there is no such table, or the dataset is the result of no study.
+        """
+        known = tables(self._result)
+        return known[_chosen("table", name, list(known))].frame.copy()
+
+    def plot(self, name: str | None = None) -> Any:
+        """A picture of the study as a matplotlib figure; without a name the main one.
+
+        Raises:
+            UnknownNameError: there is no such picture, or the dataset is the result of no study.
+        """
+        known = pictures(self._result)
+        return known[_chosen("picture", name, list(known))].draw()
+
+    def report(self, path: Path | str) -> Path:
+        """Write the page of the result: one HTML file that needs nothing else.
+
+        Returns:
+            The path.
+
+        Raises:
+            UsageError: the name does not end in ``.html``.
+            UnknownNameError: the dataset is no result of Headlight.
+            ResultError: the file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix != ".html":
+            raise UsageError(f"{path}: the name of this file must end in .html.")
+        files.write(path, result_page(self._result).encode())
+        return path
+
+
+def _chosen(kind: str, name: str | None, known: list[str]) -> str:
+    if name is None and known:
+        return known[0]
+    if name not in known:
+        raise UnknownNameError(kind, str(name), known)
+    return name

@@ -1,0 +1,106 @@
+"""What each head does in one text, as single numbers: where its attention goes, and how broadly."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from numpy.typing import NDArray
+
+from headlight.findings import average, category_label
+from headlight.views.reading.serial import category_name
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, PER_HEAD, measure_table
+
+Shares = Float[np.ndarray, "head query key"]
+Goes = Callable[[Shares], NDArray[np.float64]]
+"""A number for each head of a layer, from the shares of its rows."""
+
+
+def head_statistics(part: xr.Dataset) -> list[dict[str, Any]]:
+    """Statistics of all heads, each by measure: a list over layers of lists over heads.
+
+    Shares are those of a row's sum, sizes below 0 counted as 0; what is told of a head is the mean
+    over its rows.
+
+    Args:
+        part: a reading of one kind of attention.
+    """
+    statistics = [*_neighbours(part), *_categories(part), ("broad", "broad", "nats", _entropy)]
+    found: list[dict[str, Any]] = [
+        {"name": name, "label": label, "unit": unit, "by_measure": {}}
+        for name, label, unit, _ in statistics
+    ]
+    for row in measure_table():
+        if row.axes != PER_HEAD or row.name not in part:
+            continue
+        layers = (_layer_of(part, row.name, layer) for layer in range(part.sizes["layer"]))
+        by_layer = [[_rounded(goes(each)) for *_, goes in statistics] for each in layers]
+        for told, numbers in zip(found, zip(*by_layer, strict=True), strict=True):
+            told["by_measure"][row.name] = list(numbers)
+    return found
+
+
+def _layer_of(part: xr.Dataset, name: str, layer: int) -> Shares:
+    return _shares(part[name].isel(layer=layer).transpose(*PER_HEAD[1:]).values)
+
+
+def _shares(values: NDArray[Any]) -> Shares:
+    """Each row as shares of its sum; NaN where that is 0."""
+    sizes = np.where(np.isfinite(values), np.maximum(values, 0), np.nan)
+    whole = np.nansum(sizes, axis=-1, keepdims=True)
+    return np.asarray(sizes / np.where(whole > 0, whole, np.nan), dtype=np.float64)
+
+
+def _neighbours(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
+    """To the token before, to itself, and to the next: where the text attends to itself."""
+    queries, keys = part["query_token"].values.tolist(), part["key_token"].values.tolist()
+    if part.attrs.get("kind") == "cross" or queries != keys:
+        return
+    for name, offset in NEIGHBOURS.items():
+        label = {"current": "itself"}.get(name, name)
+
+        def goes(values: Shares, offset: int = offset) -> NDArray[np.float64]:
+            return average(np.diagonal(values, offset, -2, -1), axis=-1)
+
+        yield name, label, "1", goes
+
+
+def _categories(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
+    """To the tokens of each category that occurs."""
+    categories = np.array([category_name(each) for each in part["key_category"].values])
+    for name in CATEGORIES:
+        if not (categories == name).any() or name == "other":
+            continue
+        places = np.flatnonzero(categories == name)
+
+        def goes(values: Shares, places: NDArray[np.int64] = places) -> NDArray[np.float64]:
+            rows = np.nansum(values[..., places], axis=-1)
+            return average(np.where(np.isfinite(values).any(-1), rows, np.nan), axis=-1)
+
+        yield name, category_label(part, name), "1", goes
+
+
+def _entropy(values: Shares) -> NDArray[np.float64]:
+    inside = np.where(values > 0, values, 1)
+    found = -np.where(values > 0, values * np.log(inside), 0).sum(-1)
+    return average(np.where(np.isfinite(values).any(-1), found, np.nan), axis=-1)
+
+
+def _rounded(numbers: NDArray[np.float64]) -> list[float | None]:
+    return [None if np.isnan(value) else float(f"{value:.4g}") for value in numbers]
+
+
+def most_misleading(part: xr.Dataset) -> tuple[int, int]:
+    """The head whose norms, as shares of their rows, differ most from its weights; as places.
+
+    The first head where a reading has one of both alone.
+    """
+    if not {"weight", "norm"} <= set(part):
+        return 0, 0
+    far = [
+        np.nansum(np.abs(_layer_of(part, "weight", at) - _layer_of(part, "norm", at)), (-1, -2))
+        for at in range(part.sizes["layer"])
+    ]
+    layer, head = np.unravel_index(int(np.argmax(far)), np.shape(far))
+    return int(layer), int(head)

@@ -1,0 +1,160 @@
+"""The page of a reading: every head of a text, with its measures side by side."""
+
+import json
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from typing import Any
+
+import xarray as xr
+from markupsafe import Markup
+
+from headlight.errors import ResultError
+from headlight.views.reading.format import Head, View, header_text, pack, unpack
+from headlight.views.reading.in_corpus import InCorpus, with_corpus
+from headlight.views.reading.lazy import LiveView
+from headlight.views.reading.pair import DIFFERENCE, SECOND
+from headlight.views.script import joined_script
+from headlight.views.template import embedded_text, render
+from headlight.vocabulary import ATTENTION, NUMBERING, Measure, measure_table
+
+PAGE = 5.0
+"""Megabytes that a page may have."""
+HEADER = "header"
+"""The element that holds the header."""
+AROUND = 0.164
+"""Megabytes of a page that are none of its numbers: its script, and what the header says."""
+
+
+def reading_page(
+    reading: xr.Dataset,
+    *,
+    second: xr.Dataset | None = None,
+    megabytes: float | None = PAGE,
+    whole_heads: Iterable[Head] = (),
+    corpus: InCorpus | None = None,
+) -> str:
+    """A reading as one self-contained HTML page.
+
+    The page holds what `headlight.views.reading.format` describes: the header in the element
+    with the id ``header``, and each blob in an element of its own.
+
+    Args:
+        reading: of one kind of attention, or of several.
+        second: a reading that it is compared with, of the same kinds.
+        megabytes: how large it may be; of a text for which all heads are more than that, each row
+            keeps its strongest cells, and the page says so. None keeps everything.
+        whole_heads: layers, as the model counts them, and heads that keep all cells even then.
+        corpus: what was found of the same model over a corpus.
+
+    Raises:
+        UsageError: such a head is not in the reading, the second is of other kinds, or the corpus
+            was read by another model.
+    """
+    room = None if megabytes is None else megabytes - AROUND
+    view = pack(reading, second=second, megabytes=room, whole_heads=whole_heads)
+    header = with_corpus(view.header, str(reading.attrs.get("revision", "")), corpus)
+    return _page(reading, View(header, view.blobs))
+
+
+def live_page(reading: xr.Dataset, view: LiveView) -> str:
+    """The same page for a host that gives the cells of layers when they are asked for.
+
+    The host sets ``headlight`` of the frame that the page stands in, to an object that
+    ``script/host.js`` describes. The pictures of all heads stand in the page.
+
+    Args:
+        reading: of one kind of attention, or of several.
+        view: the same reading, packed.
+    """
+    return _page(reading, View(view.header, view.pictures))
+
+
+def _page(reading: xr.Dataset, view: View) -> str:
+    attributes = reading.attrs
+    told = view.header["kinds"]
+    second = view.header.get("second", {})
+    texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
+    texts += [second[name] for name in ("text", "pair") if second and second[name] not in texts]
+    versions = view.header["versions"]
+    pairwise = [row for row in measure_table() if row.pairwise]
+    return render(
+        "reading.html",
+        title=" / ".join(part for part in texts if part) or "A reading",
+        attributes=attributes,
+        second=second,
+        numbering=NUMBERING,
+        measures=[
+            choice
+            for row in pairwise
+            for choice in _choices(row, [part["measures"] for part in told.values()])
+        ],
+        kinds={kind: ATTENTION.get(kind, kind) for kind in told},
+        versions=list(versions.items()) if isinstance(versions, dict) else [("", versions)],
+        header=embedded_text(header_text(view)),
+        blobs=view.texts(),
+        script=Markup(joined_script()),
+    )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A measure as the page offers it: of the only reading, of one of two, or their difference."""
+
+    row: Measure
+    name: str
+    short: str
+    colour: str
+
+
+def _choices(row: Measure, measures: Iterable[Mapping[str, Any]]) -> list[Choice]:
+    """What of a measure the page has."""
+    both = {
+        DIFFERENCE: Choice(row, f"{row.name}{DIFFERENCE}", f"{row.short}, difference", "change"),
+        "": Choice(row, row.name, row.short, row.colour),
+        SECOND: Choice(row, f"{row.name}{SECOND}", f"{row.short}, second", row.colour),
+    }
+    there = {name for each in measures for name in each}
+    return [choice for choice in both.values() if choice.name in there]
+
+
+def parse_page(text: str, *, second: bool = False) -> xr.Dataset:
+    """The measures that a page of `reading_page` holds, each within the bound that it states.
+
+    Cells that the page does not keep are NaN.
+
+    Args:
+        text: of the page.
+        second: of a page of two readings, the second and not the first.
+
+    Raises:
+        ResultError: the text is no such page, or one of a later format; or of one reading alone.
+    """
+    parts = _Parts()
+    parts.feed(text)
+    if HEADER not in parts.found:
+        raise ResultError("this is no page of a reading; take one that headlight read has written.")
+    header = json.loads(parts.found[HEADER])
+    return unpack(header, lambda name: b64decode(parts.found[name]), second=second)
+
+
+class _Parts(HTMLParser):
+    """What the elements of a page with data in them hold, by the name of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+        self._name: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        about = dict(attrs)
+        is_header = tag == "script" and about.get("id") == HEADER
+        self._name = HEADER if is_header else about.get("data-blob")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._name = None
+
+    def handle_data(self, data: str) -> None:
+        if self._name is not None:
+            self.found[self._name] = self.found.get(self._name, "") + data

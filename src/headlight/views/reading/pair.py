@@ -1,0 +1,270 @@
+"""Two readings as one view: the tokens of both in one order, the numbers of both side by side.
+
+Words are matched as the lines of two files are: those that both texts have stand once, and those
+that only one has stand where it has them. A reading has nothing (NaN) at tokens of the other alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headlight.errors import UsageError
+from headlight.result.kinds import split_kinds
+from headlight.views.reading.head_statistics import head_statistics
+from headlight.views.reading.serial import category_name
+from headlight.vocabulary import PER_HEAD, measure, measure_table
+
+SECOND, DIFFERENCE = "-second", "-difference"
+"""What the names of measures end in: those of the second reading, and the second less the first."""
+APART = "apart"
+"""The statistic of how far the two are apart in a head."""
+
+Numbers = list[list[float | None]]
+"""By layer and head."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Two readings of one kind of attention over the tokens, layers and heads of both.
+
+    Attributes:
+        first: the first; NaN where only the second has something.
+        second: the second likewise.
+        alone: each as it was.
+        sides: by axis (``query``, ``key``), of each token: ``both``, ``first`` or ``second``.
+        heads: how many each layer has; of models of two shapes, the larger number.
+        same_shape: whether both have the same heads, so that they can be compared head by head.
+    """
+
+    first: xr.Dataset
+    second: xr.Dataset
+    alone: tuple[xr.Dataset, xr.Dataset]
+    sides: Mapping[str, list[str]]
+    heads: list[int]
+    same_shape: bool
+
+    @property
+    def names(self) -> list[str]:
+        """The measures of pairs of positions that both have."""
+        rows = [row for row in measure_table() if row.pairwise]
+        return [row.name for row in rows if row.name in self.first and row.name in self.second]
+
+
+def matched(first: xr.Dataset, second: xr.Dataset) -> dict[str, Matched]:
+    """Two readings, by kind of attention.
+
+    Raises:
+        UsageError: they are of different kinds of attention.
+    """
+    firsts, seconds = split_kinds(first), split_kinds(second)
+    if list(firsts) != list(seconds):
+        raise UsageError(
+            f"the readings are of different kinds of attention ({', '.join(firsts)}; "
+            f"{', '.join(seconds)}); read both with the same kind."
+        )
+    return {kind: _matched(part, seconds[kind]) for kind, part in firsts.items()}
+
+
+def _matched(first: xr.Dataset, second: xr.Dataset) -> Matched:
+    heads = [_heads(part) for part in (first, second)]
+    layers = sorted(heads[0].keys() | heads[1].keys())
+    sizes = [max(each.get(layer, 0) for each in heads) for layer in layers]
+    places = {side: _places(first, second, side) for side in ("query", "key")}
+    laid = [_laid(part, at, places, layers, max(sizes)) for at, part in enumerate((first, second))]
+    coordinates = _tokens((first, second), places)
+    return Matched(
+        first=laid[0].assign_coords(coordinates),
+        second=laid[1].assign_coords(coordinates),
+        alone=(first, second),
+        sides={side: [_side_of(each) for each in pairs] for side, pairs in places.items()},
+        heads=sizes,
+        same_shape=heads[0] == heads[1],
+    )
+
+
+Pair = tuple[int, int]
+"""The place of a token in either text, -1 where a text lacks it."""
+
+
+def _side_of(pair: Pair) -> str:
+    return "both" if min(pair) >= 0 else "first" if pair[1] < 0 else "second"
+
+
+def _heads(part: xr.Dataset) -> dict[int, int]:
+    """How many heads each layer has, by its number."""
+    name = next(row.name for row in measure_table() if row.name in part and row.axes == PER_HEAD)
+    there = np.isfinite(part[name].transpose(*PER_HEAD).values).any((-1, -2)).sum(-1)
+    return dict(zip(part["layer"].values.tolist(), there.tolist(), strict=True))
+
+
+def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
+    """The tokens of both in one order."""
+    one, other = _words(first, side), _words(second, side)
+    matcher = SequenceMatcher(None, [w for w, _ in one], [w for w, _ in other], autojunk=False)
+    found: list[Pair] = []
+    for what, i, j, k, n in matcher.get_opcodes():
+        before = [at for _, places in one[i:j] for at in places]
+        after = [at for _, places in other[k:n] for at in places]
+        if what == "equal":
+            found += zip(before, after, strict=True)
+        else:
+            found += [(at, -1) for at in before] + [(-1, at) for at in after]
+    return found
+
+
+def _words(part: xr.Dataset, side: str) -> list[tuple[tuple[str, ...], list[int]]]:
+    """The pieces of each word, and their places; special tokens are words of their own."""
+    numbers = part[f"{side}_word"].values.tolist()
+    tokens = [str(token) for token in part[f"{side}_token"].values]
+    places = range(len(tokens))
+    runs = (
+        list(run) for _, run in groupby(places, lambda at: numbers[at] if numbers[at] >= 0 else ~at)
+    )
+    return [(tuple(tokens[at] for at in run), run) for run in runs]
+
+
+def _laid(
+    part: xr.Dataset,
+    at: int,
+    places: Mapping[str, Sequence[Pair]],
+    layers: Sequence[int],
+    heads: int,
+) -> xr.Dataset:
+    """A reading over the layers, heads and tokens of both."""
+    named = [name for name in part.coords if name not in ("layer", "head")]
+    found = part.drop_vars(named).assign_coords(layer=part["layer"], head=range(part.sizes["head"]))
+    found = found.reindex(layer=list(layers), head=range(heads))
+    for side, pairs in places.items():
+        # Tokens are named by their places; no token has the name -1, and is filled with NaN.
+        found = found.assign_coords({side: range(part.sizes[side])})
+        found = found.reindex({side: [pair[at] for pair in pairs]}).drop_vars(side)
+    return found.assign_attrs(part.attrs)
+
+
+def _tokens(
+    parts: tuple[xr.Dataset, xr.Dataset], places: Mapping[str, Sequence[Pair]]
+) -> dict[str, Any]:
+    """The coordinates of the tokens of both; words are numbered anew."""
+    found: dict[str, Any] = {}
+    for side, pairs in places.items():
+        owner = [(parts[0], one) if one >= 0 else (parts[1], other) for one, other in pairs]
+        for name in ("token", "category"):
+            values = [part[f"{side}_{name}"].values[at] for part, at in owner]
+            found[f"{side}_{name}"] = (side, [_plain(name, value) for value in values])
+        words = [(part is parts[0], int(part[f"{side}_word"].values[at])) for part, at in owner]
+        found[f"{side}_word"] = (side, numbered(words))
+    return found
+
+
+def _plain(name: str, value: object) -> str:
+    return category_name(value) if name == "category" else str(value)
+
+
+def numbered(words: Sequence[tuple[bool, int]]) -> list[int]:
+    """Words of two texts, numbered in their order; -1 stays."""
+    order: dict[tuple[bool, int], int] = {}
+    return [-1 if word[1] < 0 else order.setdefault(word, len(order)) for word in words]
+
+
+# ---------------------------------------------------------------- what a header says
+
+
+def header_of_both(
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    differences: Mapping[str, dict[str, Any]],
+    pair: Matched,
+) -> dict[str, Any]:
+    """What a header says of one kind of attention of two readings.
+
+    Args:
+        first: what it would say of the first alone.
+        second: of the second.
+        differences: what it says of the differences, by measure.
+        pair: both.
+    """
+    measures: dict[str, Any] = {}
+    for name in pair.names:
+        measures[name] = first["measures"][name]
+        measures[f"{name}{SECOND}"] = _renamed(second["measures"][name])
+        if name in differences:
+            measures[f"{name}{DIFFERENCE}"] = {
+                "per": measures[name]["per"],
+                "less": [f"{name}{SECOND}", name],
+                "bound": measures[name]["bound"] + measures[f"{name}{SECOND}"]["bound"],
+                **differences[name],
+            }
+    apart = {name: _apart(pair, name) for name in pair.names} if pair.same_shape else {}
+    sides = {
+        many: {**first[many], "of": pair.sides[one]}
+        for one, many in (("query", "queries"), ("key", "keys"))
+    }
+    return {
+        **first,
+        **sides,
+        "measures": measures,
+        "first": _largest(apart["weight"]) if "weight" in apart else first["first"],
+        "statistics": [*_statistics(pair), *_apart_row(apart)],
+    }
+
+
+def _renamed(about: Mapping[str, Any]) -> dict[str, Any]:
+    if "from" not in about:
+        return dict(about)
+    return {**about, "from": [f"{name}{SECOND}" for name in about["from"]]}
+
+
+def _apart(pair: Matched, name: str) -> Numbers:
+    """Σ|b − a| / Σ(|a| + |b|) over the cells that both have, of each head.
+
+    0 where both are the same, 1 where they have nothing in common; of weights of the same tokens
+    it is the mean total variation of their rows.
+    """
+    axes = measure(name).axes
+    one, other = (
+        np.asarray(part[name].transpose(*axes).values, dtype=np.float64)
+        for part in (pair.first, pair.second)
+    )
+    far = np.nansum(np.abs(other - one), axis=(-1, -2))
+    there = np.isfinite(one) & np.isfinite(other)
+    sizes = np.where(there, np.abs(one) + np.abs(other), 0).sum((-1, -2))
+    shares = far / np.where(sizes > 0, sizes, np.nan)
+    rows = shares if "head" in axes else shares[:, None]
+    return [[None if np.isnan(each) else float(f"{each:.4g}") for each in row] for row in rows]
+
+
+def _apart_row(apart: Mapping[str, Numbers]) -> list[dict[str, Any]]:
+    if not apart:
+        return []
+    by_measure = {
+        f"{name}{end}": numbers
+        for name, numbers in apart.items()
+        for end in ("", SECOND, DIFFERENCE)
+    }
+    label = "how far the two are apart (0 to 1)"
+    return [{"name": APART, "label": label, "unit": "of 1", "by_measure": by_measure}]
+
+
+def _largest(numbers: Numbers) -> list[int]:
+    places = [(layer, head) for layer, row in enumerate(numbers) for head in range(len(row))]
+    layer, head = max(places, key=lambda at: numbers[at[0]][at[1]] or 0.0)
+    return [layer, head]
+
+
+def _statistics(pair: Matched) -> list[dict[str, Any]]:
+    """Those of each text by itself, since tokens of the other are no neighbours."""
+    layers = pair.first["layer"].values.tolist()
+    rows: dict[str, dict[str, Any]] = {}
+    for part, end in zip(pair.alone, ("", SECOND), strict=True):
+        own = part["layer"].values.tolist()
+        for row in head_statistics(part):
+            told = rows.setdefault(row["name"], {**row, "by_measure": {}})
+            for name, numbers in row["by_measure"].items():
+                placed = dict(zip(own, numbers, strict=True))
+                told["by_measure"][f"{name}{end}"] = [placed.get(layer, []) for layer in layers]
+    return list(rows.values())

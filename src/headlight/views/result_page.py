@@ -1,0 +1,192 @@
+"""How the result of each study is shown: its tables, its pictures, its summary and its page.
+
+There is one module for each study, with ``sections(result)`` and ``summary(result)``; everything
+else is made of these.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from numbers import Real
+from typing import Any, TypeVar
+
+import xarray as xr
+from markupsafe import Markup
+
+from headlight.catalogue import find_study
+from headlight.result.kinds import BESIDE, shown_parts
+from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
+from headlight.views.numbers import grouped
+from headlight.views.parts import Drawing, Section, Summary
+from headlight.views.passages import NO_PAGES, PassagePages
+from headlight.views.pictures import svg_text
+from headlight.views.reading.page import reading_page
+from headlight.views.words import subject
+from headlight.vocabulary import ATTENTION, measure_table
+
+Named = TypeVar("Named", Drawing, Table)
+
+COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
+"""Attributes that say how much was read, as a page shows them."""
+
+__all__ = ["pictures", "result_page", "sections", "study_page", "summary", "tables"]
+
+
+def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
+    """The parts of the page of a result; those of several kinds of attention one after the other.
+
+    Args:
+        result: Of any study.
+        pages: Of texts of which the report of a survey shows passages.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    module = _module(result)
+    with_pages = {"pages": pages} if result.attrs["stage"] == "survey" else {}
+    return [
+        _of_kind(section, part.attrs["kind"]) if BESIDE in part.attrs else section
+        for part in shown_parts(result)
+        for section in module.sections(part, **with_pages)
+    ]
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """The few numbers that say what was found, by name; of several kinds with that of the kind.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    module = _module(result)
+    return {
+        f"{part.attrs['kind']}_{name}" if BESIDE in part.attrs else name: value
+        for part in shown_parts(result)
+        for name, value in module.summary(part).items()
+    }
+
+
+def tables(result: xr.Dataset) -> dict[str, Table]:
+    """All tables of a result by name, the main one first."""
+    return {table.name: table for section in sections(result) for table in section.tables}
+
+
+def pictures(result: xr.Dataset) -> dict[str, Drawing]:
+    """All pictures of a result by name, the main one first."""
+    return {drawing.name: drawing for section in sections(result) for drawing in section.drawings}
+
+
+def result_page(
+    result: xr.Dataset, command: str | None = None, pages: PassagePages = NO_PAGES
+) -> str:
+    """The page of any result as one self-contained HTML page.
+
+    Args:
+        result: Of a study, or a reading.
+        command: The exact command that made it; by default the one the result remembers.
+        pages: Of texts from which the report of a survey shows passages.
+
+    Raises:
+        UnknownNameError: it is no result of Headlight.
+    """
+    stage = result.attrs.get("stage")
+    if stage == "reading":
+        return reading_page(result)
+    return study_page(result, command, pages)
+
+
+def study_page(
+    result: xr.Dataset, command: str | None = None, pages: PassagePages = NO_PAGES
+) -> str:
+    """The result of a study as one self-contained HTML page.
+
+    Args:
+        result: Of any study.
+        command: The exact command that made it; by default the one the result remembers.
+        pages: Of texts from which the report of a survey shows passages.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    attributes = result.attrs
+    parts, shown = shown_parts(result), sections(result, pages)
+    return exhibits_page(
+        ExhibitsPage(
+            title=str(attributes.get("title", attributes["stage"])),
+            introduction=_introduced(result),
+            terms=_terms(result),
+            kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
+            exhibits=[_exhibit(section) for section in shown],
+            facts=[
+                (name, grouped(float(attributes[name])))
+                for name in COUNTED
+                if isinstance(attributes.get(name), Real)
+            ]
+            + _sizes(result),
+            attributes=attributes,
+            command=command or "",
+            kind=f"study · {str(attributes['stage']).replace('_', ' ')}",
+        )
+    )
+
+
+def _introduced(result: xr.Dataset) -> Markup:
+    """Which model read what; names from the outside have a direction of their own."""
+    model, corpus = str(result.attrs.get("model", "a model")), result.attrs.get("corpus")
+    plain = model if corpus is None else f"{model} reading {corpus}"
+    name = Markup("<bdi>{}</bdi>").format
+    read = "" if corpus is None else Markup(" reading {}").format(name(corpus))
+    before = subject(result).removesuffix(plain)
+    return Markup("{}{}{}.").format(before, name(model), read)
+
+
+def _terms(result: xr.Dataset) -> list[tuple[str, str, str]]:
+    """The measures of attention that a result is of."""
+    names = set(map(str, result.coords.get("measure", xr.DataArray([])).values.ravel()))
+    return [(row.title, row.meaning, row.source) for row in measure_table() if row.name in names]
+
+
+def _sizes(result: xr.Dataset) -> list[tuple[str, str]]:
+    """How many layers and heads, and of which attention."""
+    found = []
+    if {"layer", "head"} <= set(result.sizes):
+        found.append(("layers × heads", f"{result.sizes['layer']} × {result.sizes['head']}"))
+    kind = str(result.attrs.get("kind", ""))
+    return [*found, ("attention", kind)] if kind else found
+
+
+def _of_kind(section: Section, kind: str) -> Section:
+    """A section beside those of other kinds: names, titles and captions say which it is."""
+
+    def named(part: Named) -> Named:
+        caption = f"{kind}: {part.caption}" if part.caption else ""
+        return replace(part, name=f"{kind}-{part.name}", caption=caption)
+
+    return replace(
+        section,
+        name=f"{kind}-{section.name}",
+        title=f"{ATTENTION[kind]}: {section.title[0].lower()}{section.title[1:]}",
+        drawings=[named(drawing) for drawing in section.drawings],
+        tables=[named(table) for table in section.tables],
+        group=kind,
+    )
+
+
+def _module(result: xr.Dataset) -> Any:
+    return find_study(str(result.attrs.get("stage", ""))).page
+
+
+def _exhibit(section: Section) -> Exhibit:
+    return Exhibit(
+        section.name,
+        section.title,
+        section.source,
+        section.explanation,
+        list(_drawn(section.drawings)),
+        section.tables,
+        group=section.group,
+        html=section.html,
+    )
+
+
+def _drawn(drawings: Iterable[Drawing]) -> Iterable[Picture]:
+    for each in drawings:
+        yield Picture(each.name, each.caption, each.alternative, svg_text(each.draw()), each.choice)
