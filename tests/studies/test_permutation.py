@@ -56,9 +56,9 @@ def rows(draw: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(draw(st.integers(0, 999)))
     weight = torch.rand(batch, heads, queries, keys, generator=generator)
     weight /= weight.sum(-1, keepdim=True)
-    taking_part = torch.rand(batch, 1, queries, keys, generator=generator) < 0.7
+    key_mask = torch.rand(batch, 1, queries, keys, generator=generator) < 0.7
     noise = torch.rand(batch, heads, queries, keys, generator=generator)
-    return weight, taking_part, noise
+    return weight, key_mask, noise
 
 
 @hypothesis_settings(deadline=None, max_examples=60)

@@ -33,7 +33,7 @@ from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 PARTS_OF_PAIRS = ("dev", "valid", "test", "train")
 
-Place = tuple[Path, list[Path]]
+Component = tuple[Path, list[Path]]
 """A folder, or a file, and the files in it that hold data."""
 
 
@@ -56,7 +56,7 @@ class Source:
     title: str = ""
     folders: tuple[str, ...] = ()
     suffixes: tuple[str, ...] = ()
-    choose: Callable[[list[Place]], Any] | None = None
+    choose: Callable[[list[Component]], Any] | None = None
     search: Callable[[Path, Languages], Any] | None = None
     opener: Callable[[str], Corpus[Any]] | None = None
     needed_by: tuple[str, ...] = ()
@@ -103,15 +103,15 @@ def _first(paths: Iterable[Path]) -> str | None:
     return next(map(str, paths), None)
 
 
-def _first_folder(places: list[Place]) -> str | None:
+def _first_folder(places: list[Component]) -> str | None:
     return _first(place for place, _ in places)
 
 
-def _first_file(places: list[Place]) -> str | None:
+def _first_file(places: list[Component]) -> str | None:
     return _first(file for _, files in places for file in files)
 
 
-def _for_evaluation(places: list[Place]) -> tuple[str, ...]:
+def _for_evaluation(places: list[Component]) -> tuple[str, ...]:
     """For each place its part for development, else for testing, else all but the training."""
     chosen: list[Path] = []
     for _, files in places:
@@ -121,12 +121,12 @@ def _for_evaluation(places: list[Place]) -> tuple[str, ...]:
     return tuple(map(str, chosen))
 
 
-def _for_training(places: list[Place]) -> str | None:
+def _for_training(places: list[Component]) -> str | None:
     """The training part of the first place."""
     return _first(file for _, files in places[:1] for file in files if "train" in file.name)
 
 
-def _one_of_each(places: list[Place]) -> tuple[str, ...]:
+def _one_of_each(places: list[Component]) -> tuple[str, ...]:
     """Of each place one file."""
     chosen: list[Path] = []
     for _, files in places:
@@ -135,7 +135,7 @@ def _one_of_each(places: list[Place]) -> tuple[str, ...]:
     return tuple(map(str, chosen))
 
 
-def _training_or_first(places: list[Place]) -> str | None:
+def _training_or_first(places: list[Component]) -> str | None:
     """The training file of the first place, else its first file."""
     return _for_training(places) or _first_file(places[:1])
 

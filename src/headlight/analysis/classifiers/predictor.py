@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifiers.places import Place
+from headlight.analysis.classifiers.components import Component
 from headlight.analysis.classifiers.plan import Readout
 from headlight.capture import AttentionSite, CapturedModel, Replacements, attention_replaced
 from headlight.capture.backward import frozen
@@ -162,7 +162,7 @@ class CapturedPredictor:
     batch: Batch
     readout: Readout
     sites: Sequence[AttentionSite]
-    component: Place = (None, None)
+    component: Component = (None, None)
 
     def predictions(self) -> Predictions:
         """As it is."""

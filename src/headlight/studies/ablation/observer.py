@@ -8,7 +8,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifiers.places import Place, name_of, places_of
+from headlight.analysis.classifiers.components import Component, components_of, name_of
 from headlight.analysis.positions import array
 from headlight.capture import (
     NOTHING,
@@ -69,7 +69,7 @@ class AblationObserver:
         self._outputs = outputs
         self._sites = {site.layer: site for site in sites}
         self._settings = settings
-        self._lengths: dict[Place, Float64[np.ndarray, " text"]] = {}
+        self._lengths: dict[Component, Float64[np.ndarray, " text"]] = {}
         self._passages: PassageSeeker | None = None
         if settings.sentences and "head" in settings.by and isinstance(batch, Prepared):
             self._passages = PassageSeeker(batch, examples, outputs, sites[0].kind)
@@ -81,8 +81,8 @@ class AblationObserver:
             before = self._outputs.logarithms(logits_of(self._model.run(self._batch)))
         own = self._outputs.own(before)
         self._require_finite(own, "as it is")
-        places = places_of(self._settings.by, list(self._sites.values()))
-        changes = np.stack(list(self._changes(before, own, places)), -1)
+        components = components_of(self._settings.by, list(self._sites.values()))
+        changes = np.stack(list(self._changes(before, own, components)), -1)
         streams = np.array(self._texts.streams, dtype=np.int64)
         resampled = partial(
             ResampledMean.of,
@@ -118,31 +118,31 @@ class AblationObserver:
         return array((lengths * queries).sum(-1) / queries.sum(-1).clamp_min(1))
 
     def _changes(
-        self, before: Logarithms, own: ByText, places: Sequence[Place]
+        self, before: Logarithms, own: ByText, components: Sequence[Component]
     ) -> Iterator[Float64[np.ndarray, "text change"]]:
         """For each place: the predictions without it, less those of the model as it is."""
         # Divergence and share of predictions that change are differences already.
         base = np.where(np.isin(STATISTICS, OWN), own, 0)
-        for place, after in self._without(places):
+        for component, after in self._without(components):
             found, divergence = self._outputs.compared(before, after)
-            self._require_finite(found, f"without {name_of(place)}")
+            self._require_finite(found, f"without {name_of(component)}")
             if self._passages is not None:
                 self._passages.look(divergence, before, after)
-            yield np.concatenate([found - base, self._lengths[place][:, None]], -1)
+            yield np.concatenate([found - base, self._lengths[component][:, None]], -1)
 
-    def _without(self, places: Sequence[Place]) -> Iterator[tuple[Place, Logarithms]]:
+    def _without(self, components: Sequence[Component]) -> Iterator[tuple[Component, Logarithms]]:
         """The predictions without each place; of small batches several copies run at once."""
         together = max(1, self._settings.batch_tokens // self._batch.input_ids.numel())
-        for first in range(0, len(places), together):
-            some = places[first : first + together]
+        for first in range(0, len(components), together):
+            some = components[first : first + together]
             batch = self._batch.repeated(len(some))
-            with heads_removed(self._model, [self._heads_of(place) for place in some]):
+            with heads_removed(self._model, [self._heads_of(component) for component in some]):
                 copies = logits_of(self._model.run(batch)).chunk(len(some))
-            for place, logits in zip(some, copies, strict=True):
-                yield place, self._outputs.logarithms(logits)
+            for component, logits in zip(some, copies, strict=True):
+                yield component, self._outputs.logarithms(logits)
 
-    def _heads_of(self, place: Place) -> Heads:
-        layer, head = place
+    def _heads_of(self, component: Component) -> Heads:
+        layer, head = component
         assert layer is not None  # noqa: S101 - of all layers at once nothing is asked
         site = self._sites[layer]
         return [(site, each) for each in (range(site.heads) if head is None else [head])]

@@ -14,7 +14,7 @@ import xarray
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifiers.places import Place
+from headlight.analysis.classifiers.components import Component
 from headlight.analysis.sentences import rank_of
 from headlight.capture import Prepared
 from headlight.encode import Encoded
@@ -105,20 +105,20 @@ class PassageSeeker:
 
 
 def most_changed(
-    found: Strongest, places: Sequence[Place], tokenizer: Any, result: xarray.Dataset
+    found: Strongest, components: Sequence[Component], tokenizer: Any, result: xarray.Dataset
 ) -> xarray.Dataset:
     """Of each of the heads that move predictions most, the prediction that it moves most.
 
     Args:
         found: By what is removed.
-        places: What that is.
+        components: What that is.
         tokenizer: Of the model.
         result: Of the study of a language model, with single heads.
     """
     kept = found.compute()
-    numbers = [places.index(head) for head in _most_moving(result)]
+    numbers = [components.index(head) for head in _most_moving(result)]
     rows = [
-        (*places[at], *_texts(kept["rows"][0, at], tokenizer, float(kept["score"][0, at])))
+        (*components[at], *_texts(kept["rows"][0, at], tokenizer, float(kept["score"][0, at])))
         for at in numbers
         if not np.isnan(kept["score"][0, at])
     ]
@@ -156,7 +156,7 @@ def _texts(
     )
 
 
-def _most_moving(result: xarray.Dataset) -> list[Place]:
+def _most_moving(result: xarray.Dataset) -> list[Component]:
     """Layers and numbers of the heads, those first without which predictions move most."""
     divergence = result["head_kl"].transpose("layer", "head")
     order = np.argsort(-divergence.values, axis=None, kind="stable")  # NaN comes last

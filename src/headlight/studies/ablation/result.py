@@ -5,7 +5,7 @@ from typing import Any
 
 import xarray
 
-from headlight.analysis.classifiers.places import Place, by_scope
+from headlight.analysis.classifiers.components import Component, by_scope
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.capture import AttentionSite
 from headlight.reduce import Tally
@@ -51,13 +51,13 @@ VARIABLES = (
 
 
 def dataset(
-    tally: Tally, places: Sequence[Place], sites: Sequence[AttentionSite]
+    tally: Tally, components: Sequence[Component], sites: Sequence[AttentionSite]
 ) -> xarray.Dataset:
     """Named arrays of what was seen.
 
     Args:
         tally: of all texts.
-        places: what was removed at once.
+        components: what was removed at once.
         sites: the layers.
     """
     found = tally.compute()
@@ -66,7 +66,7 @@ def dataset(
         for at, name in enumerate(OWN):
             variables[f"own_{name}{bound}"] = ((), found["own"][statistic][at])
         for name, values in zip(CHANGES, found["changes"][statistic], strict=True):
-            for prefix, (axes, cells) in by_scope(values, places, sites).items():
+            for prefix, (axes, cells) in by_scope(values, components, sites).items():
                 variables[f"{prefix}{CALLED.get(name, name)}{bound}"] = (axes, cells)
     coordinates = {"layer": [site.layer for site in sites]}
     if "head_kl" in variables:

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray
 
-from headlight.analysis.classifiers.places import places_of
+from headlight.analysis.classifiers.components import components_of
 from headlight.analysis.classifiers.plan import LabelledSource, plan_classifier_study
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
@@ -90,13 +90,13 @@ def run(
         return AblationObserver(plan.model, batch, examples, outputs, plan.sites, settings)
 
     def to_dataset(one: Pass, state: State) -> xarray.Dataset:
-        places = places_of(settings.by, plan.sites)
-        found = dataset(state.tally, places, plan.sites)
+        components = components_of(settings.by, plan.sites)
+        found = dataset(state.tally, components, plan.sites)
         passages = state.tally.get("passages")
         if passages is None:
             return found
         assert isinstance(passages, Strongest)  # noqa: S101 - the observer makes it
-        return found.merge(most_changed(passages, places, plan.model.tokenizer, found))
+        return found.merge(most_changed(passages, components, plan.model.tokenizer, found))
 
     return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
 

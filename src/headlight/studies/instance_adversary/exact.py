@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from headlight.analysis.classifiers.places import TakingPart
+from headlight.analysis.classifiers.components import KeyMask
 from headlight.analysis.positions import array
 from headlight.capture import LayerRecord
 from headlight.measures import Scores
@@ -32,7 +32,7 @@ class ExactRows:
     exists: Bool[np.ndarray, "batch head query"]
 
 
-def exact_rows(record: LayerRecord, keys: TakingPart, which: Exact) -> ExactRows:
+def exact_rows(record: LayerRecord, keys: KeyMask, which: Exact) -> ExactRows:
     """An alternative of each row that takes part, in the left null space of [T, 1].
 
     Args:

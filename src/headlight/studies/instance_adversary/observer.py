@@ -7,12 +7,12 @@ import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifiers.places import (
-    ByPlace,
-    Place,
+from headlight.analysis.classifiers.components import (
+    ByComponent,
+    Component,
+    components_of,
+    key_mask,
     mean_largest,
-    places_of,
-    taking_part,
 )
 from headlight.analysis.classifiers.plan import Classified, Outputs, by_answer
 from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
@@ -68,12 +68,12 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         with self._model.capture(self._sites) as recorder:
             recorder.visit = self._look
             before = self._readout.probabilities(self._model, self._batch)
-        places = places_of(settings.by, self._sites)
-        rows = np.stack([self._of_place(before, place) for place in places], -1)
+        components = components_of(settings.by, self._sites)
+        rows = np.stack([self._of_place(before, component) for component in components], -1)
         chosen = np.full(len(rows), -1)
         if self._classes:
             chosen = before.argmax(-1).numpy()
-        points = Sample(settings.sample, len(QUANTITIES) * len(places), seed=settings.seed)
+        points = Sample(settings.sample, len(QUANTITIES) * len(components), seed=settings.seed)
         points.update(self._streams, self._points(rows, chosen))
         grouped = by_answer(rows, chosen, self._classes) if self._classes else rows[:, None]
         return Tally(
@@ -87,7 +87,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
     def _look(self, record: LayerRecord) -> None:
         """What may change in a layer, and what of it changes no output."""
         layer = record.site.layer
-        keys = taking_part(self._texts, self._texts.rows(self._settings.rows), record)
+        keys = key_mask(self._texts, self._texts.rows(self._settings.rows), record)
         self._note("largest_weight", layer, mean_largest(record.weight, keys))
         with torch.inference_mode(mode=False):  # so that it can be differentiated
             weight = record.weight.detach().clone().float()
@@ -125,9 +125,11 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             found[:, row, :, : shape[2], : shape[3]] = SPREAD * drawn
         return torch.from_numpy(found).to(weight.device)
 
-    def _of_place(self, before: Outputs, place: Place) -> Float64[np.ndarray, "batch statistic"]:
+    def _of_place(
+        self, before: Outputs, component: Component
+    ) -> Float64[np.ndarray, "batch statistic"]:
         """What is found where the attention of one place may change."""
-        layer, head = place
+        layer, head = component
         parts = [self._free[site.layer] for site in self._sites if layer in (None, site.layer)]
         if head is not None:
             parts = [part.of_head(head) for part in parts]
@@ -143,7 +145,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             "near": (jsd >= NEAR).astype(np.float64),
             "moved": array(run.moved),
             "steps": array(run.steps),
-            **{name: ByPlace(values).of(place) for name, values in self._seen.items()},
+            **{name: ByComponent(values).of(component) for name, values in self._seen.items()},
         }
         missing = np.full(len(jsd), np.nan)
         return np.stack([found.get(name, missing) for name in STATISTICS], -1)

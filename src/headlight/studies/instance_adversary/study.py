@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.classifiers.places import by_scope, name_of, places_of
+from headlight.analysis.classifiers.components import by_scope, components_of, name_of
 from headlight.analysis.classifiers.plan import Classified
 from headlight.analysis.classifiers.study import ClassifierStudy
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
@@ -33,7 +33,8 @@ MEANINGS = {
 }
 _WHERE = {"": ", all layers at once", "layer_": ", one layer", "head_": ", one head"}
 _OF_ANSWER = {
-    f"answer_{where}": f"{place}, by the class of the answer" for where, place in _WHERE.items()
+    f"answer_{where}": f"{component}, by the class of the answer"
+    for where, component in _WHERE.items()
 }
 
 VARIABLES = long_names(
@@ -85,12 +86,12 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
         """Means over texts, of all layers at once, of layers and of heads."""
         found, sites = tally.compute(), self.plan.sites
         classes = self.classes.names if self.classes.task == "sequence" else ()
-        places = places_of(self.settings.by, sites)
+        components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
         for bound, statistic in BOUNDS.items():
             for at, name in enumerate(STATISTICS):
                 values = found["found"][statistic][:, at]
-                for prefix, (axes, cells) in by_scope(values, places, sites).items():
+                for prefix, (axes, cells) in by_scope(values, components, sites).items():
                     variables[f"{prefix}{name}{bound}"] = (axes, cells[0])
                     if classes and name in BY_ANSWER:
                         variables[f"answer_{prefix}{name}{bound}"] = (("answer", *axes), cells[1:])
@@ -101,11 +102,11 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
         kept = points[np.isfinite(points[:, -1])]
         variables["points"] = (
             ("point", "quantity", "place"),
-            kept.reshape(len(kept), len(QUANTITIES), len(places)),
+            kept.reshape(len(kept), len(QUANTITIES), len(components)),
         )
         coordinates: dict[str, list[Any]] = {
             "quantity": list(QUANTITIES),
-            "place": [name_of(place) for place in places],
+            "place": [name_of(component) for component in components],
             "layer": [site.layer for site in sites],
         }
         if classes:

@@ -11,16 +11,16 @@ import xarray
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifiers.other_attention import on_one, permuted, uniform
-from headlight.analysis.classifiers.places import (
-    ByPlace,
-    Place,
+from headlight.analysis.classifiers.components import (
+    ByComponent,
+    Component,
     by_scope,
+    components_of,
+    key_mask,
     mean_largest,
     name_of,
-    places_of,
-    taking_part,
 )
+from headlight.analysis.classifiers.other_attention import on_one, permuted, uniform
 from headlight.analysis.classifiers.plan import Classified, Outputs
 from headlight.analysis.classifiers.predictor import CapturedPredictor, median_change
 from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
@@ -83,7 +83,7 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
     def dataset(self, tally: Tally) -> xarray.Dataset:
         """Means over texts, of all layers at once, of layers and of heads."""
         found, sites = tally.compute(), self.plan.sites
-        places = places_of(self.settings.by, sites)
+        components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
         for bound, statistic in BOUNDS.items():
             variables[f"own_accuracy{bound}"] = ((), found["accuracy"][statistic])
@@ -92,19 +92,19 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
             rows["largest_weight"] = largest[None]
             for name, values in rows.items():
                 of_change = ("change",) if name in STATISTICS else ()
-                for prefix, (axes, cells) in by_scope(values, places, sites).items():
+                for prefix, (axes, cells) in by_scope(values, components, sites).items():
                     shaped = cells if of_change else cells[0]
                     variables[f"{prefix}{name}{bound}"] = ((*of_change, *axes), shaped)
         (points,) = found["points"]["rows"]
         kept = points[np.isfinite(points[:, -1])]
         variables["points"] = (
             ("point", "quantity", "place"),
-            kept.reshape(len(kept), len(QUANTITIES), len(places)),
+            kept.reshape(len(kept), len(QUANTITIES), len(components)),
         )
         coordinates: dict[str, list[Any]] = {
             "change": list(self.settings.changes),
             "quantity": list(QUANTITIES),
-            "place": [name_of(place) for place in places],
+            "place": [name_of(component) for component in components],
             "layer": [site.layer for site in sites],
         }
         if "head_tvd" in variables:
@@ -147,12 +147,12 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         with self._model.capture(self._sites) as recorder:
             recorder.visit = self._look
             before = self._readout.probabilities(self._model, self._batch)
-        places = places_of(settings.by, self._sites)
-        sharpness = ByPlace({layer: seen.largest for layer, seen in self._seen.items()})
-        after = np.stack([self._changed(before, place) for place in places], -1)
-        largest = np.stack([sharpness.of(place) for place in places], -1)
+        components = components_of(settings.by, self._sites)
+        sharpness = ByComponent({layer: seen.largest for layer, seen in self._seen.items()})
+        after = np.stack([self._changed(before, component) for component in components], -1)
+        largest = np.stack([sharpness.of(component) for component in components], -1)
         right = before.argmax(-1).numpy() == self._readout.labels
-        points = Sample(settings.sample, 2 * len(places), seed=settings.seed)
+        points = Sample(settings.sample, 2 * len(components), seed=settings.seed)
         # Permutations, or what stands in their place.
         points.update(self._streams, np.concatenate([largest, after[:, 0, 0]], -1))
         return Tally(
@@ -166,18 +166,18 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
 
     def _look(self, record: LayerRecord) -> None:
         """Which keys take part in the rows of a layer, and how large weights are."""
-        keys = taking_part(self._texts, self._texts.rows(self._settings.rows), record)
+        keys = key_mask(self._texts, self._texts.rows(self._settings.rows), record)
         if self._settings.keep_special:
             keys = keys & (self._batch.word >= 0)[:, None, None]
         self._seen[record.site.layer] = Seen(keys, mean_largest(record.weight, keys))
 
     def _changed(
-        self, before: Outputs, place: Place
+        self, before: Outputs, component: Component
     ) -> Float64[np.ndarray, "batch statistic change"]:
         """How the answers differ, by what attention is replaced by."""
         found = []
         for change in self._settings.changes:
-            after = [self._run(place, change, draw) for draw in self._draws(change)]
+            after = [self._run(component, change, draw) for draw in self._draws(change)]
             found.append(self._statistics(before, torch.stack(after)))
         return self._readout.by_text(np.stack(found, -1))
 
@@ -195,11 +195,13 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         right = (answers == self._readout.labels).mean(0)
         return np.stack([median_change(before, after), same, right], -1)
 
-    def _run(self, place: Place, change: Change, draw: int) -> Outputs:
+    def _run(self, component: Component, change: Change, draw: int) -> Outputs:
         """The answers with other attention."""
-        predictor = CapturedPredictor(self._model, self._batch, self._readout, self._sites, place)
+        predictor = CapturedPredictor(
+            self._model, self._batch, self._readout, self._sites, component
+        )
         return predictor.with_attention(
-            partial(self._replaced, change=change, draw=draw, head=place[1])
+            partial(self._replaced, change=change, draw=draw, head=component[1])
         )
 
     def _replaced(

@@ -27,9 +27,9 @@ from headlight.views.pictures.theme import (
     Axes,
     Figure,
     colour_of,
+    components_of,
     marker_of,
     picture,
-    places_of,
 )
 from headlight.views.point_labels import STANDS_OUT, Box, Spot, placed_names
 from headlight.views.scale import Number
@@ -97,7 +97,7 @@ def points_by_layer(
     """
     figure, all_axes = panels_on(len(panels), panel_size(len(panels), SIZE), columns)
     labels = list(dict.fromkeys(one.label for panel in panels for one in panel.series))
-    looks = places_of([(one.label, one.colour) for panel in panels for one in panel.series])
+    looks = components_of([(one.label, one.colour) for panel in panels for one in panel.series])
     named: list[tuple[Axes, list[Any]]] = []
     for axes, panel in zip(all_axes, panels, strict=True):
         seen = [one for one in panel.series if np.isfinite(one.heads).any()]

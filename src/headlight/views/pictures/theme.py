@@ -143,7 +143,7 @@ def colour_of(name: str, index: int) -> str:
     return style.light if style else name or CYCLE[index % len(CYCLE)]
 
 
-def places_of(series: Sequence[tuple[str, str]]) -> dict[str, int]:
+def components_of(series: Sequence[tuple[str, str]]) -> dict[str, int]:
     """By label the place by which `colour_of` draws a series that has no colour of its own.
 
     None has the colour of a series of the palette beside it, such as that of [CLS].

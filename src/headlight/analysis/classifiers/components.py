@@ -13,16 +13,16 @@ from headlight.analysis.settings import Scope
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.shapes import Weight
 
-Place = tuple[int | None, int | None]
+Component = tuple[int | None, int | None]
 """A layer and a head; None for all of them."""
 
-TakingPart = Bool[Tensor, "batch 1 query key"]
+KeyMask = Bool[Tensor, "batch 1 query key"]
 """Which keys take part in each row; none in rows that stay as they are."""
 
 
-def places_of(by: Sequence[Scope], sites: Sequence[AttentionSite]) -> list[Place]:
+def components_of(by: Sequence[Scope], sites: Sequence[AttentionSite]) -> list[Component]:
     """Whose attention is replaced at once, in the order in which results have it."""
-    found: list[Place] = []
+    found: list[Component] = []
     if "all" in by:
         found.append((None, None))
     if "layer" in by:
@@ -32,15 +32,15 @@ def places_of(by: Sequence[Scope], sites: Sequence[AttentionSite]) -> list[Place
     return found
 
 
-def name_of(place: Place) -> str:
+def name_of(component: Component) -> str:
     """``all``, ``L3`` or ``L3H7``."""
-    layer, head = place
+    layer, head = component
     if layer is None:
         return "all"
     return f"L{layer}" if head is None else f"L{layer}H{head}"
 
 
-def taking_part(texts: Texts, rows: Bool[Tensor, "batch query"], record: LayerRecord) -> TakingPart:
+def key_mask(texts: Texts, rows: Bool[Tensor, "batch query"], record: LayerRecord) -> KeyMask:
     """The keys of each of these rows that are real, and that its query sees."""
     keys = (texts.keys >= 0)[:, None, None].expand(-1, 1, rows.shape[1], -1)
     if record.visible is not None:
@@ -48,7 +48,7 @@ def taking_part(texts: Texts, rows: Bool[Tensor, "batch query"], record: LayerRe
     return keys & rows[:, None, :, None]
 
 
-def mean_largest(weight: Weight, keys: TakingPart) -> Float64[np.ndarray, "batch head"]:
+def mean_largest(weight: Weight, keys: KeyMask) -> Float64[np.ndarray, "batch head"]:
     """The mean over rows of the largest weight among the keys that take part; NaN for no row."""
     there = keys.any(-1)
     highest = array(weight.masked_fill(~keys, 0).amax(-1)) * array(there)
@@ -57,8 +57,8 @@ def mean_largest(weight: Weight, keys: TakingPart) -> Float64[np.ndarray, "batch
 
 
 @dataclass(frozen=True)
-class ByPlace:
-    """Values of each layer and head, from which those of every place are means.
+class ByComponent:
+    """Values of each layer and head, from which those of every component are means.
 
     Attributes:
         layers: of each layer that is looked at, ``batch head``.
@@ -66,9 +66,9 @@ class ByPlace:
 
     layers: dict[int, Float64[np.ndarray, "batch _"]]
 
-    def of(self, place: Place) -> Float64[np.ndarray, " batch"]:
-        """The mean over the heads of a place."""
-        layer, head = place
+    def of(self, component: Component) -> Float64[np.ndarray, " batch"]:
+        """The mean over the heads of a component."""
+        layer, head = component
         if layer is None:
             return np.asarray(np.concatenate(list(self.layers.values()), -1).mean(-1))
         values = self.layers[layer]
@@ -77,11 +77,11 @@ class ByPlace:
 
 def by_scope(
     values: Float64[np.ndarray, "*cell place"],
-    places: Sequence[Place],
+    components: Sequence[Component],
     sites: Sequence[AttentionSite],
 ) -> dict[str, tuple[tuple[str, ...], Float64[np.ndarray, "*cells"]]]:
-    """Values over places as axes and numbers of all, of layers and of heads; NaN where is none."""
-    at = {place: number for number, place in enumerate(places)}
+    """Values over components as axes and numbers of all, of layers and of heads; else NaN."""
+    at = {component: number for number, component in enumerate(components)}
     found: dict[str, tuple[tuple[str, ...], Float64[np.ndarray, "*cells"]]] = {}
     if (None, None) in at:
         found[""] = ((), values[..., at[None, None]])
