@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headlight.analysis.classifiers.erasure import Answers
-from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.analysis.classifiers.predictor import (
     CapturedPredictor,
     Predictor,
@@ -29,8 +29,8 @@ def captured() -> tuple[CapturedPredictor, list[Classified]]:
     made = classifier()
     plan = AgreementStudy(labelled(5), made, AgreementSettings(bootstrap=0)).plan
     examples: list[Classified] = list(plan.examples)
-    batch, readout = made.collate(examples), Readout(examples, "cpu")
-    return CapturedPredictor(made, batch, readout, plan.sites), examples
+    batch, positions = made.collate(examples), LabelPositions(examples, "cpu")
+    return CapturedPredictor(made, batch, positions, plan.sites), examples
 
 
 def small(encoder: Any = "lstm") -> TextPredictor:

@@ -10,7 +10,7 @@ import torch
 
 import headlight
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.adversaries import AdversarySearch
@@ -56,12 +56,12 @@ def test_what_is_found_has_nearly_the_same_answer(tokens: bool, head: int | None
     """In a pass with this attention, text by text; rows that are padding stay as they are."""
     made, data = calm(classifier(tokens)), (tagged if tokens else labelled)(3)
     observer, (batch, examples, sites) = observed(made, data, exact="none")
-    readout = Readout(examples, "cpu")
+    positions = LabelPositions(examples, "cpu")
     with made.capture(sites) as recorder:
         recorder.visit = observer._look
-        before = readout.probabilities(made, batch)
+        before = positions.probabilities(made, batch)
     parts = [part if head is None else part.of_head(head) for part in observer._free.values()]
-    search = InstanceSearch(made, batch, readout, before, AdversarySearch(steps=12))
+    search = InstanceSearch(made, batch, positions, before, AdversarySearch(steps=12))
     found = search.run(parts)
     rows = torch.split_with_sizes(
         found.weight, [part.weight.shape[1] * part.weight.shape[2] for part in parts], 1
@@ -73,8 +73,8 @@ def test_what_is_found_has_nearly_the_same_answer(tokens: bool, head: int | None
             each.unflatten(1, part.weight.shape[1:3]) if head is None else each
         )
     with attention_replaced(made, replaced):
-        after = readout.probabilities(made, batch)
-    moved = readout.by_text((after - before).abs().sum(-1).numpy() / 2)
+        after = positions.probabilities(made, batch)
+    moved = positions.by_text((after - before).abs().sum(-1).numpy() / 2)
     np.testing.assert_allclose(moved, found.moved, atol=1e-6)
     assert (moved <= 0.05).all()
     own = torch.cat([part.weight.flatten(1, 2) for part in parts], 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.analysis.classifiers.predictor import Answered, Words
 from headlight.analysis.settings import Removal
 from headlight.capture import CapturedModel, Classes
@@ -152,9 +152,9 @@ class Answers:
         device = model.transformer.device
         examples = [each.example for each in cuts]
         batch = _hiding(model.collate(examples), cuts)
-        readout = Readout(examples, device)
-        found = readout.probabilities(model, batch).numpy()
-        return [found[readout.owners == text] for text in range(len(examples))]
+        positions = LabelPositions(examples, device)
+        found = positions.probabilities(model, batch).numpy()
+        return [found[positions.owners == text] for text in range(len(examples))]
 
 
 def _hiding(batch: Batch, cuts: Sequence[Cut]) -> Batch:

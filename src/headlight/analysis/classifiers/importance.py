@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifiers.erasure import Answers
-from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.analysis.classifiers.predictor import CapturedPredictor, Importance, lost_words
 from headlight.analysis.positions import array
 from headlight.analysis.settings import OF_ATTENTION, WordImportanceSettings
@@ -66,7 +66,7 @@ def token_importance(
     texts: Texts,
     sites: Sequence[AttentionSite],
     settings: WordImportanceSettings,
-    readout: Readout,
+    positions: LabelPositions,
 ) -> dict[str, PerToken]:
     """What each token is given by each measure that looks into the model, once for the batch.
 
@@ -81,7 +81,7 @@ def token_importance(
             model.run(batch)
         found = seen.found()
     if "gradient_input" in settings.measures:
-        predictor = CapturedPredictor(model, batch, readout, sites)
+        predictor = CapturedPredictor(model, batch, positions, sites)
         found["gradient_input"] = predictor.gradient_input()
     if "attribution" in settings.measures:
         given = attribute(model, batch, settings.attribution, kind=sites[0].kind)

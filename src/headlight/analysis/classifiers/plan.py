@@ -192,7 +192,7 @@ class _Classified:
         return annotate(example, Classified, labels=labels, places=places)
 
 
-class Readout:
+class LabelPositions:
     """Where in what a classifier gives for a batch its answers are.
 
     Args:

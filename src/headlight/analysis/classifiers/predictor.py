@@ -15,7 +15,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from headlight.analysis.classifiers.components import Component
-from headlight.analysis.classifiers.plan import Readout
+from headlight.analysis.classifiers.plan import LabelPositions
 from headlight.capture import AttentionSite, CapturedModel, Replacements, attention_replaced
 from headlight.capture.backward import frozen
 from headlight.capture.input_gradient import input_times_gradient
@@ -153,20 +153,20 @@ class CapturedPredictor:
     Attributes:
         model: a classifier of texts, or of tokens.
         batch: what it reads.
-        readout: where its answers are.
+        positions: where its answers are.
         sites: the layers that are looked at.
         component: a layer or None for all of them, and a head of it or None for all of them.
     """
 
     model: CapturedModel
     batch: Batch
-    readout: Readout
+    positions: LabelPositions
     sites: Sequence[AttentionSite]
     component: Component = (None, None)
 
     def predictions(self) -> Predictions:
         """As it is."""
-        return self.readout.probabilities(self.model, self.batch)
+        return self.positions.probabilities(self.model, self.batch)
 
     def with_attention(self, change: Change) -> Predictions:
         """With other attention of the component."""
@@ -184,7 +184,7 @@ class CapturedPredictor:
             for site, part in zip(self._layers, self._split(rows), strict=True):
                 current[site.layer] = part
             logits = network(**self._copies(len(candidates))).logits.chunk(len(candidates))
-            answers = torch.stack([self.readout.answers(copy) for copy in logits])
+            answers = torch.stack([self.positions.answers(copy) for copy in logits])
             exact = torch.float32 if answers.device.type == "mps" else torch.float64
             return answers.to(exact).softmax(-1)
 
@@ -197,8 +197,8 @@ class CapturedPredictor:
             yield given
 
     def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
-        """See `Readout.mean_by_text`."""
-        return self.readout.mean_by_text(values)
+        """See `LabelPositions.mean_by_text`."""
+        return self.positions.mean_by_text(values)
 
     def gradient_input(
         self, label: int | None = None, *, attention_fixed: bool = False
@@ -206,9 +206,9 @@ class CapturedPredictor:
         """Of a tagger by the mean over the words of a sentence."""
 
         def probability(output: Any) -> Float[Tensor, " text"]:
-            found = self.readout.answers(output.logits).softmax(-1)
+            found = self.positions.answers(output.logits).softmax(-1)
             asked = found.amax(-1) if label is None else found[..., label]
-            return self.readout.mean_by_text(asked[None])[0]
+            return self.positions.mean_by_text(asked[None])[0]
 
         if not attention_fixed:
             return input_times_gradient(self.model, self.batch, probability)

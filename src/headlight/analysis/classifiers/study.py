@@ -13,7 +13,7 @@ from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifiers.plan import (
     Classified,
     LabelledSource,
-    Readout,
+    LabelPositions,
     plan_classifier_study,
 )
 from headlight.analysis.folder import RunFolder
@@ -134,7 +134,7 @@ class ClassifierObserver(ABC, Generic[S]):
         self._batch = batch
         self._examples = examples
         self._texts = Texts.of(batch, examples, self._sites[0].kind)
-        self._readout = Readout(examples, study.model.transformer.device)
+        self._positions = LabelPositions(examples, study.model.transformer.device)
 
     @abstractmethod
     def tally(self) -> Tally:

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.analysis.positions import array
 from headlight.capture import NOTHING, Prepared
 from headlight.errors import UsageError
@@ -69,9 +69,9 @@ class Outputs:
     @staticmethod
     def of_classes(examples: Sequence[Classified], device: torch.device | str) -> "Outputs":
         """Those of a classifier: one for each text, or for each word of a sentence."""
-        readout = Readout(examples, device)
-        labels = torch.from_numpy(readout.labels).to(device)
-        return Outputs(readout.owners, labels, readout.answers, len(examples))
+        positions = LabelPositions(examples, device)
+        labels = torch.from_numpy(positions.labels).to(device)
+        return Outputs(positions.owners, labels, positions.answers, len(examples))
 
     def logarithms(self, logits: Tensor) -> Logarithms:
         """The logarithms of the probabilities, of the logits of the batch."""

@@ -94,7 +94,7 @@ def _uniform(
         logits = teacher.transformer(**teacher.inputs(read.batch)).logits
     layers = [layer for layer, _ in selection.places]
     rows = torch.cat([keys[layer] for layer in layers], 1)
-    return ModelOutputs(read.readout.answers(logits), uniform(own.attention, rows), own.visible)
+    return ModelOutputs(read.positions.answers(logits), uniform(own.attention, rows), own.visible)
 
 
 def _visible(
@@ -120,7 +120,7 @@ def _compared(read: ReadBatch, one: ModelOutputs, other: ModelOutputs) -> Tables
         for name in ("kl", "jsd")
     }
     return {
-        "means": torch.from_numpy(read.readout.by_text(means.cpu().numpy())),
+        "means": torch.from_numpy(read.positions.by_text(means.cpu().numpy())),
         **{name: values.cpu() for name, values in distances.items()},
     }
 
@@ -132,7 +132,7 @@ def counts(read: ReadBatch, seen: ModelOutputs, classes: Classes) -> Tensor:
     there are.
     """
     answers = seen.logits.argmax(-1).cpu().numpy()
-    gold, owners = read.readout.labels, read.readout.owners
+    gold, owners = read.positions.labels, read.positions.owners
     number = len(classes.names)
     if classes.task == "sequence":
         return torch.from_numpy(np.eye(number**2)[gold * number + answers])

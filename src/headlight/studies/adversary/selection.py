@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.interventions.graph import attention_with_graph
 from headlight.encode.batch import Batch
@@ -25,20 +25,20 @@ class ReadBatch:
 
     Attributes:
         batch: their tokens.
-        readout: where the answers are.
+        positions: where the answers are.
         valid: which answers, rows and keys count.
         streams: a number of its own for each text.
     """
 
     batch: Batch
-    readout: Readout
+    positions: LabelPositions
     valid: ValidMask
     streams: tuple[int, ...]
 
     @property
     def labels(self) -> Int64[Tensor, " answer"]:
         """The gold class of each answer."""
-        return torch.tensor(self.readout.labels, device=self.valid.answers.device)
+        return torch.tensor(self.positions.labels, device=self.valid.answers.device)
 
     def __len__(self) -> int:
         return len(self.streams)
@@ -104,13 +104,13 @@ class AttentionSelection:
         device = model.transformer.device
         batch = model.collate(examples)
         texts = Texts.of(batch, examples, self.kind)
-        readout = Readout(examples, device)
+        positions = LabelPositions(examples, device)
         keys = texts.keys >= 0
         if self.settings.keep_special:
             keys = keys & (batch.word >= 0)
-        answers = torch.ones(len(readout.labels), dtype=torch.bool, device=device)
+        answers = torch.ones(len(positions.labels), dtype=torch.bool, device=device)
         valid = ValidMask(answers, texts.rows(self.settings.rows), keys)
-        return ReadBatch(batch, readout, valid, texts.streams)
+        return ReadBatch(batch, positions, valid, texts.streams)
 
     def attention(
         self, records: Mapping[AttentionSite, LayerRecord], keys: Bool[Tensor, "batch key"]
@@ -132,4 +132,4 @@ def record_outputs(
         logits = model.transformer(**model.inputs(read.batch)).logits
         attention = selection.attention(records, read.valid.keys)
         visible = {site.layer: record.visible for site, record in records.items()}
-        return ModelOutputs(read.readout.answers(logits), attention, visible)
+        return ModelOutputs(read.positions.answers(logits), attention, visible)

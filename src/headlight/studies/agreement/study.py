@@ -141,7 +141,7 @@ class AgreementObserver(ClassifierObserver[AgreementSettings]):
         """Of each word of each text by each measure; sizes, if signs are not asked for."""
         settings = self._settings
         tokens = token_importance(
-            self._model, self._batch, self._texts, self._sites, settings, self._readout
+            self._model, self._batch, self._texts, self._sites, settings, self._positions
         )
         known = {name: by_word(values, self._examples) for name, values in tokens.items()}
         if "leave_one_out" in settings.measures:

@@ -120,7 +120,7 @@ class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
         """All metrics of each text, by measure and by the way words are taken away."""
         settings = self._settings
         tokens = token_importance(
-            self._model, self._batch, self._texts, self._sites, settings, self._readout
+            self._model, self._batch, self._texts, self._sites, settings, self._positions
         )
         known = {name: by_word(values, self._examples) for name, values in tokens.items()}
         rows, right = [], np.zeros(0)

@@ -8,7 +8,7 @@ from jaxtyping import Float32
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifiers.importance import random_source, token_importance
-from headlight.analysis.classifiers.plan import Classified, Readout
+from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.capture import AttentionSite, CapturedModel, load_model
 from headlight.encode import length_batches
 from headlight.errors import UsageError
@@ -85,8 +85,8 @@ def _measured(
         some = [examples[at] for at in chosen]
         batch = model.collate(some)
         texts = Texts.of(batch, some, sites[0].kind)
-        readout = Readout(some, model.transformer.device)
-        found = token_importance(model, batch, texts, sites, settings, readout)
+        positions = LabelPositions(some, model.transformer.device)
+        found = token_importance(model, batch, texts, sites, settings, positions)
         for name, values in found.items():
             rows = values.detach().cpu().double().numpy()
             for row, at in enumerate(chosen):

@@ -14,7 +14,7 @@ import xarray
 from headlight.analysis.classifiers.plan import (
     Classified,
     LabelledSource,
-    Readout,
+    LabelPositions,
     plan_classifier_study,
 )
 from headlight.analysis.classifiers.split import digest_of, split_texts
@@ -146,7 +146,7 @@ def _answers(
     found: dict[int, torch.Tensor] = {}
     for chosen in length_batches(examples, settings.batch_tokens):
         some = [examples[at] for at in chosen]
-        readout = Readout(some, model.transformer.device)
-        rows = readout.probabilities(model, model.collate(some))
+        positions = LabelPositions(some, model.transformer.device)
+        rows = positions.probabilities(model, model.collate(some))
         found |= dict(zip(chosen, rows, strict=True))
     return torch.stack([found[at] for at in range(len(examples))]).numpy()

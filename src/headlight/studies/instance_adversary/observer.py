@@ -67,7 +67,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         settings = self._settings
         with self._model.capture(self._sites) as recorder:
             recorder.visit = self._look
-            before = self._readout.probabilities(self._model, self._batch)
+            before = self._positions.probabilities(self._model, self._batch)
         components = components_of(settings.by, self._sites)
         rows = np.stack([self._of_place(before, component) for component in components], -1)
         chosen = np.full(len(rows), -1)
@@ -138,7 +138,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             epsilon=asked.epsilon, margin=asked.margin, steps=asked.steps, take=asked.take,
             learning_rate=asked.learning_rate, patience=asked.patience,
         )  # fmt: skip
-        run = InstanceSearch(self._model, self._batch, self._readout, before, search).run(parts)
+        run = InstanceSearch(self._model, self._batch, self._positions, before, search).run(parts)
         jsd = array(run.jsd)
         found = {
             "jsd": jsd,
@@ -156,8 +156,8 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             return np.full(len(self._texts.streams), np.nan)
         given: Replacements = dict(self._exact.items())
         with attention_replaced(self._model, given, kind=self._sites[0].kind):
-            after = self._readout.probabilities(self._model, self._batch)
-        return self._readout.by_text(total_variation(after, before).numpy())
+            after = self._positions.probabilities(self._model, self._batch)
+        return self._positions.by_text(total_variation(after, before).numpy())
 
     def _points(
         self, rows: Float64[np.ndarray, "batch statistic place"], chosen: np.ndarray

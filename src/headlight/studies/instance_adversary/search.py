@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headlight.analysis.classifiers.plan import Outputs, Readout
+from headlight.analysis.classifiers.plan import LabelPositions, Outputs
 from headlight.analysis.classifiers.predictor import CapturedPredictor, search_attention
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.encode.batch import Batch
@@ -51,7 +51,7 @@ class InstanceSearch:
     Args:
         model: A classifier.
         batch: What it reads.
-        readout: Where its answers are.
+        positions: Where its answers are.
         before: These answers.
         search: How it is done.
     """
@@ -60,20 +60,22 @@ class InstanceSearch:
         self,
         model: CapturedModel,
         batch: Batch,
-        readout: Readout,
+        positions: LabelPositions,
         before: Outputs,
         search: AdversarySearch,
     ) -> None:
         self._model = model
         self._batch = batch
-        self._readout = readout
+        self._positions = positions
         self._before = before
         self._search = search
 
     def run(self, parts: Sequence[Free]) -> Adversaries:
         """What is found where all of these may change at once."""
         sites, head = [part.site for part in parts], parts[0].head
-        predictor = CapturedPredictor(self._model, self._batch, self._readout, sites, (None, head))
+        predictor = CapturedPredictor(
+            self._model, self._batch, self._positions, sites, (None, head)
+        )
         attention = (
             torch.cat([part.weight.flatten(1, 2) for part in parts], 1),
             torch.cat([part.keys.flatten(1, 2) for part in parts], 1),

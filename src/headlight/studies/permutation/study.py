@@ -146,19 +146,19 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         settings = self._settings
         with self._model.capture(self._sites) as recorder:
             recorder.visit = self._look
-            before = self._readout.probabilities(self._model, self._batch)
+            before = self._positions.probabilities(self._model, self._batch)
         components = components_of(settings.by, self._sites)
         sharpness = ByComponent({layer: seen.largest for layer, seen in self._seen.items()})
         after = np.stack([self._changed(before, component) for component in components], -1)
         largest = np.stack([sharpness.of(component) for component in components], -1)
-        right = before.argmax(-1).numpy() == self._readout.labels
+        right = before.argmax(-1).numpy() == self._positions.labels
         points = Sample(settings.sample, 2 * len(components), seed=settings.seed)
         # Permutations, or what stands in their place.
         points.update(self._streams, np.concatenate([largest, after[:, 0, 0]], -1))
         return Tally(
             {
                 "changed": self._resampled(after),
-                "accuracy": self._resampled(self._readout.by_text(right.astype(np.float64))),
+                "accuracy": self._resampled(self._positions.by_text(right.astype(np.float64))),
                 "largest": self._resampled(largest),
                 "points": points,
             }
@@ -179,7 +179,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         for change in self._settings.changes:
             after = [self._run(component, change, draw) for draw in self._draws(change)]
             found.append(self._statistics(before, torch.stack(after)))
-        return self._readout.by_text(np.stack(found, -1))
+        return self._positions.by_text(np.stack(found, -1))
 
     def _draws(self, change: Change) -> Iterator[int]:
         """The numbers of the random draws; permutations and others have draws of their own."""
@@ -192,13 +192,13 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         """The median distance over the draws; for answers the mean."""
         answers = after.argmax(-1).numpy()
         same = (answers == before.argmax(-1).numpy()).mean(0)
-        right = (answers == self._readout.labels).mean(0)
+        right = (answers == self._positions.labels).mean(0)
         return np.stack([median_change(before, after), same, right], -1)
 
     def _run(self, component: Component, change: Change, draw: int) -> Outputs:
         """The answers with other attention."""
         predictor = CapturedPredictor(
-            self._model, self._batch, self._readout, self._sites, component
+            self._model, self._batch, self._positions, self._sites, component
         )
         return predictor.with_attention(
             partial(self._replaced, change=change, draw=draw, head=component[1])
