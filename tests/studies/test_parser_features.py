@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.room import require_room
+from headlight.analysis.disk_space import require_disk_space
 from headlight.errors import CaptureError, RunError
 from headlight.studies.word_maps.store import (
     MapsWriter,
@@ -107,6 +107,6 @@ def test_a_damaged_header_is_refused(tmp_path, index, maps, content):
 
 
 def test_a_disk_too_small_is_refused_before_anything_runs(tmp_path):
-    require_room(tmp_path / "not" / "yet", 1, "maps")
+    require_disk_space(tmp_path / "not" / "yet", 1, "maps")
     with pytest.raises(RunError, match=r"maps take 1000000000.00 GB in .* are free; choose"):
-        require_room(tmp_path / "not" / "yet", 10**18, "maps")
+        require_disk_space(tmp_path / "not" / "yet", 10**18, "maps")

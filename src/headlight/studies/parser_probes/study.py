@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import xarray
 
+from headlight.analysis.disk_space import check_disk_space
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import check_repeatable
-from headlight.analysis.room import announce_room
 from headlight.analysis.runner import Origin, keep_result
 from headlight.capture import CapturedModel
 from headlight.corpora import (
@@ -187,7 +187,7 @@ def _probe(
     """Read off the attention where it is not kept, and train and test every probe."""
     wants_control = RANDOM in settings.probes
     control = random_control(learning.model, settings.control_seed) if wants_control else None
-    announce_room(
+    check_disk_space(
         place, _maps_size(learning, testing, settings, place), "all maps", progress=progress
     )
     data = [

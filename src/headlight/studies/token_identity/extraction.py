@@ -14,7 +14,7 @@ from jaxtyping import Float, Float32
 from torch import Tensor, nn
 
 from headlight import files
-from headlight.analysis.room import announce_room, require_room
+from headlight.analysis.disk_space import check_disk_space, require_disk_space
 from headlight.capture import CapturedModel
 from headlight.capture.finite import require_finite
 from headlight.capture.hooks import hooked
@@ -80,7 +80,7 @@ def extract_vectors(
         found = open_vectors(folder)
         if found is None:
             size = vectors_size(known, model)
-            announce_room(folder, size, HIDDEN_TOKENS, progress=progress)
+            check_disk_space(folder, size, HIDDEN_TOKENS, progress=progress)
             with bar as shown:
                 made = _filled(known, model, embeddings, batch_tokens, folder, shown)
             _finish(folder, made, signature)
@@ -172,7 +172,7 @@ def _stores(layers: Layers, tokens: int, folder: Path | None) -> list[np.ndarray
     if folder is None:
         return [np.empty(shape, dtype=np.float32) for shape in shapes]
     # A full disk would end the process while a mapped page is written.
-    require_room(folder, sum(4 * rows * width for rows, width in shapes), HIDDEN_TOKENS)
+    require_disk_space(folder, sum(4 * rows * width for rows, width in shapes), HIDDEN_TOKENS)
     inputs, hidden = vector_files(folder, len(layers) - 1)
     return [
         np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)

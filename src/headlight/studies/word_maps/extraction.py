@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from headlight.analysis.batch_runner import BatchRunner
+from headlight.analysis.disk_space import check_disk_space
 from headlight.analysis.passes import observe
-from headlight.analysis.room import announce_room
 from headlight.encode.batch import Batch
 from headlight.errors import RunError, UnknownNameError
 from headlight.reduce import Moments
@@ -94,7 +94,7 @@ def _write(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: b
         f"maps of {plan.heads} heads ({', '.join(measures)}) between the words of "
         f"{len(plan.index)} sentences"
     )
-    announce_room(folder, missing_size(plan, folder, measures), maps, progress=progress)
+    check_disk_space(folder, missing_size(plan, folder, measures), maps, progress=progress)
     scales = {name: np.ones(plan.heads, dtype=np.float32) for name in measures}
     if "norm" in scales:
         scales["norm"] = _scale(plan)

@@ -8,7 +8,7 @@ from headlight.errors import RunError
 from headlight.files import printable, storable
 
 
-def announce_room(folder: Path, size: int, what: str, *, progress: bool = True) -> None:
+def check_disk_space(folder: Path, size: int, what: str, *, progress: bool = True) -> None:
     """Say how much will be written, and refuse to begin where the disk has no room for it.
 
     Args:
@@ -23,11 +23,11 @@ def announce_room(folder: Path, size: int, what: str, *, progress: bool = True) 
     if progress and size:
         place = printable(storable(folder))  # a terminal may obey what is in a name
         sys.stderr.write(f"{what} take {_amount(size)} in {place}\n")
-    require_room(folder, size, what)
+    require_disk_space(folder, size, what)
 
 
-def require_room(folder: Path, size: int, what: str) -> None:
-    """Refuse to begin where the disk has no room; see `announce_room`.
+def require_disk_space(folder: Path, size: int, what: str) -> None:
+    """Refuse to begin where the disk has no room; see `check_disk_space`.
 
     Raises:
         RunError: fewer bytes are free.
