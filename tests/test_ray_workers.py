@@ -33,7 +33,7 @@ def finished(folder: Path) -> int:
     return len(list(folder.glob("*.done")))
 
 
-def take_part(folder: Path, pieces: int, deadly: int = 0, pause: float = 0.0) -> None:
+def join_run(folder: Path, pieces: int, deadly: int = 0, pause: float = 0.0) -> None:
     """Do pieces until all are done; the first so many times, die before one is."""
     for piece in range(pieces):
         done = folder / f"{piece}.done"
@@ -58,7 +58,7 @@ def die() -> None:
 def test_lost_workers_are_replaced(cluster: object, tmp_path: Path) -> None:
     seen: list[int] = []
     work_on_ray(
-        partial(take_part, tmp_path, 3, deadly=1),
+        partial(join_run, tmp_path, 3, deadly=1),
         "ray",
         done=partial(finished, tmp_path),
         look=seen.append,
@@ -88,7 +88,7 @@ def test_a_node_may_leave_while_it_works(cluster, tmp_path: Path) -> None:
             node = None
 
     work_on_ray(
-        partial(take_part, tmp_path, 30, pause=0.1),
+        partial(join_run, tmp_path, 30, pause=0.1),
         "ray",
         done=partial(finished, tmp_path),
         look=leave,

@@ -15,7 +15,7 @@ LOST_IN_A_ROW = 5
 
 
 def work_on_ray(
-    take_part: Callable[[], object],
+    join_run: Callable[[], object],
     address: str,
     *,
     done: Callable[[], int],
@@ -29,7 +29,7 @@ def work_on_ray(
     replaced wherever there is room: what it was at, whoever finds it takes over.
 
     Args:
-        take_part: what a worker does; it returns when no work is left.  It goes to the nodes by
+        join_run: what a worker does; it returns when no work is left.  It goes to the nodes by
             name, and headlight is installed there.
         address: ``ray`` is the cluster that this machine is part of, or else this machine alone;
             ``ray://HOST:PORT`` is another, see Ray Client.
@@ -43,20 +43,20 @@ def work_on_ray(
         HeadlightError: what a worker raises.
     """
     with connected(address) as ray:
-        _Crew(ray, take_part, done).work(look, lose)
+        _Crew(ray, join_run, done).work(look, lose)
 
 
 class _Crew:
     """The workers, and how many of them were lost in a row."""
 
-    def __init__(self, ray: Any, take_part: Callable[[], object], done: Callable[[], int]) -> None:
+    def __init__(self, ray: Any, join_run: Callable[[], object], done: Callable[[], int]) -> None:
         self._ray = ray
         self._done = done
         self._kind = "GPU" if ray.cluster_resources().get("GPU") else "CPU"
         needs = {"num_gpus": 1} if self._kind == "GPU" else {"num_cpus": 1}
         # Ray would bind retries to what is gone; here, whoever has room takes part again.
         self._worker = ray.remote(**needs, max_retries=0)(_call)
-        self._take_part = take_part
+        self._join_run = join_run
         self._workers: list[Any] = []
         self._through = False
         self._lost = 0
@@ -80,7 +80,7 @@ class _Crew:
     def _hire(self) -> None:
         room = max(1, int(self._ray.cluster_resources().get(self._kind, 0)))
         for _ in range(room - len(self._workers)):
-            self._workers.append(self._worker.remote(self._take_part))
+            self._workers.append(self._worker.remote(self._join_run))
 
     def _dismiss(self) -> None:
         """Let those go who have returned, or are lost.
@@ -121,9 +121,9 @@ class _Crew:
             ) from error
 
 
-def _call(take_part: Callable[[], object]) -> None:
+def _call(join_run: Callable[[], object]) -> None:
     """Ray takes functions only, and what is returned would travel."""
-    take_part()
+    join_run()
 
 
 @contextmanager

@@ -16,12 +16,12 @@ from headlight.sessions.configuration import configuration
 from headlight.sessions.passage_pages import check_can_be_read_again, write_pages
 from headlight.sessions.reports import write_configuration, write_report
 from headlight.sessions.workers import (
-    at_home,
     check_workers,
     local_workers,
-    of_process,
     on_cluster,
+    rank_folder,
     ray_workers,
+    working_directory,
 )
 from headlight.settings import StudySettings
 
@@ -58,7 +58,7 @@ def run_study(
     processes = processes_of(model.transformer)
     progress = progress and not (processes is not None and processes.rank())
     repeats = configuration(study, source, settings, model)
-    with of_process(study, folder, processes) as own, on_cluster(own), own.opened() as mine:
+    with rank_folder(study, folder, processes) as own, on_cluster(own), own.opened() as mine:
         with _workers(study, repeats, mine, model, progress=progress):
             result = study.run(
                 source, model, settings, folder=mine, command=command, progress=progress, **objects
@@ -90,7 +90,7 @@ def join_run(
     model, tokenizer = given.pop("model", study.source.default_model), given.pop("tokenizer", None)
     loading = {name: given.pop(name) for name in ("revision", "dtype") if name in given}
     settings = study.settings.from_mapping(given)
-    with at_home(home):
+    with working_directory(home):
         loaded = load_model(
             model,
             tokenizer,

@@ -125,7 +125,7 @@ def local_workers(
 
 
 @contextmanager
-def of_process(
+def rank_folder(
     study: Study, folder: RunFolder, processes: "ProcessGroup | None"
 ) -> Iterator[RunFolder]:
     """The folder that this process works in, where several run one model together.
@@ -236,11 +236,11 @@ def on_cluster(folder: RunFolder) -> Iterator[None]:
         yield
 
 
-def ray_workers(take_part: Callable[[], object], folder: RunFolder, *, show: bool) -> None:
+def ray_workers(join_run: Callable[[], object], folder: RunFolder, *, show: bool) -> None:
     """Workers on a Ray cluster, until all is done; see `headlight.run.ray_workers`.
 
     Args:
-        take_part: joins the run in a process that knows nothing of it.
+        join_run: the entry point of a worker.
         folder: of the run, which all nodes see.
         show: whether to say how far it has come.
     """
@@ -263,7 +263,7 @@ def ray_workers(take_part: Callable[[], object], folder: RunFolder, *, show: boo
                 done, working = max(blocks(), done), workers
 
         work_on_ray(
-            take_part,
+            join_run,
             str(folder.workers),
             done=blocks,
             look=look,
@@ -272,7 +272,7 @@ def ray_workers(take_part: Callable[[], object], folder: RunFolder, *, show: boo
 
 
 @contextmanager
-def at_home(home: str) -> Iterator[None]:
+def working_directory(home: str) -> Iterator[None]:
     """Work where the first process of a run works, so that paths mean the same.
 
     Raises:
