@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UnknownNameError
-from headlight.result.kinds import join_kinds
+from headlight.result.kinds import concat_kinds
 from headlight.views.reading.format import header_text, unpack
 from headlight.views.reading.lazy import LiveView
 from headlight.views.reading.page import View, live_page
@@ -46,7 +46,7 @@ def test_a_layer_with_fewer_heads_and_several_kinds():
     for name in ("weight", "norm", "effective", "vector_norm"):
         reading[name][1, 2] = np.nan
     other = reading_sample(1, 2).isel(query=slice(0, 4)).assign_attrs(kind="cross")
-    view = LiveView(join_kinds({"encoder": reading.assign_attrs(kind="encoder"), "cross": other}))
+    view = LiveView(concat_kinds({"encoder": reading.assign_attrs(kind="encoder"), "cross": other}))
     assert view.header["kinds"]["encoder"]["heads"] == [3, 2]
     assert set(view.header["kinds"]) == {"encoder", "cross"}
     assert np.isnan(opened(view).sel(kind="encoder")["weight"][1, 2]).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headlight.findings import highlights
-from headlight.result.kinds import join_kinds
+from headlight.result.kinds import concat_kinds
 from headlight.views import reading_page
 from headlight.views.reading.format import pack
 from headlight.views.reading.in_corpus import InCorpus
@@ -259,7 +259,7 @@ def test_pictures_and_lines_can_be_taken_away(show):
 def test_cross_attention_and_all_kinds(show):
     one = reading_sample(2, 3).assign_attrs(kind="encoder")
     other = reading_sample(1, 2).isel(query=slice(0, 4)).assign_attrs(kind="cross")
-    shown = show(join_kinds({"encoder": one, "cross": other}))
+    shown = show(concat_kinds({"encoder": one, "cross": other}))
     shown.page.select_option("#kind", "cross")
     shown.page.wait_for_selector("#target button:nth-child(4)")
     assert shown.page.locator("#text button").count() == 6

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from headlight.errors import ResultError, UsageError
-from headlight.result.kinds import join_kinds, split_kinds
+from headlight.result.kinds import concat_kinds, split_kinds
 from headlight.views.reading.format import FORMAT, View, header_text, pack, unpack
 from headlight.views.reading.quantization import ABSENT, decode, encode, pictures, strongest
 from views.sample_results import reading_sample
@@ -103,7 +103,7 @@ def test_a_layer_with_fewer_heads():
 def test_kinds_are_kept_apart():
     one = reading_sample(2, 3).assign_attrs(kind="encoder")
     other = reading_sample(1, 2).isel(query=slice(0, 4)).assign_attrs(kind="cross")
-    joined = join_kinds({"encoder": one, "cross": other})
+    joined = concat_kinds({"encoder": one, "cross": other})
     parts = split_kinds(opened(pack(joined)))
     assert list(parts) == ["encoder", "cross"]
     np.testing.assert_allclose(parts["cross"]["weight"], other["weight"], atol=0.004)

@@ -7,7 +7,7 @@ import pytest
 
 from headlight.errors import ResultError, UnknownNameError, UsageError
 from headlight.reading import Reading
-from headlight.result.kinds import join_kinds
+from headlight.result.kinds import concat_kinds
 from headlight.views import parse_page, reading_page
 from headlight.views.reading.format import header_text, pack, unpack
 from headlight.views.reading.lazy import LiveView
@@ -103,7 +103,7 @@ def test_a_page_gives_both_back(first, second):
 
 def test_other_kinds_are_refused(first):
     cross = first.assign_attrs(kind="cross")
-    both = join_kinds({"encoder": first.assign_attrs(kind="encoder"), "cross": cross})
+    both = concat_kinds({"encoder": first.assign_attrs(kind="encoder"), "cross": cross})
     with pytest.raises(UsageError, match="different kinds"):
         pack(first, second=both)
 

@@ -16,7 +16,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.reduce import Tally
-from headlight.result.kinds import join_kinds
+from headlight.result.kinds import concat_kinds
 from headlight.run import State
 
 E = TypeVar("E", bound=Encoded)
@@ -60,7 +60,7 @@ def run_kinds(
             kind: to_dataset(one, replace(state, tally=tally_of(state.tally, kind)))
             for kind, (_, to_dataset) in made.items()
         }
-        return join_kinds(
+        return concat_kinds(
             {kind: each.assign_attrs(category_names(parts[kind])) for kind, each in found.items()}
         )
 

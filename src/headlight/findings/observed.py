@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.result.kinds import BESIDE
+from headlight.result.kinds import MULTI_KIND
 from headlight.vocabulary import CATEGORIES, CATEGORY_LABELS, Measure, head_name, measure_table
 
 TOTALS = {"weight": "weight_total", "norm": "weighted_norm_total"}
@@ -65,7 +65,7 @@ def occurs(result: xr.Dataset, category: str) -> bool:
 def name_of(result: xr.Dataset, layer: int, head: int | None = None) -> str:
     """The name of a head or a layer, with its kind where a result shows several kinds."""
     name = f"layer {layer}" if head is None else head_name(layer, head)
-    return f"{result.attrs['kind']} {name}" if BESIDE in result.attrs else name
+    return f"{result.attrs['kind']} {name}" if MULTI_KIND in result.attrs else name
 
 
 def share(

@@ -25,7 +25,7 @@ from headlight.errors import UsageError
 from headlight.files import location
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
 from headlight.result import FORMAT, load, save, versions
-from headlight.result.kinds import ALL, KINDS, join_kinds, of_kind, split_kinds
+from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, measure_table
 
@@ -409,7 +409,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         )
         for each in kinds
     }
-    return Reading(join_kinds(datasets) if kind == ALL else datasets[kinds[0]])
+    return Reading(concat_kinds(datasets) if kind == ALL else datasets[kinds[0]])
 
 
 def _contributions(

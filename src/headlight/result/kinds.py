@@ -19,11 +19,11 @@ KINDS = "kinds"
 ALL: Literal["all"] = "all"
 """The kind of a result that has them all."""
 
-BESIDE = "beside_others"
+MULTI_KIND = "multi_kind"
 """Marks the result of a kind that is shown beside others, so that names of heads say the kind."""
 
 
-def join_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
+def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
     """The results of several kinds, over a new first dimension ``kind``.
 
     Attributes that differ between kinds are found again by `split_kinds`.
@@ -81,10 +81,10 @@ def of_kind(result: xarray.Dataset, kind: str) -> xarray.Dataset:
     return parts[kind]
 
 
-def shown_parts(result: xarray.Dataset) -> list[xarray.Dataset]:
-    """The kinds of a result, each marked as `BESIDE` others if there are several."""
+def split_for_display(result: xarray.Dataset) -> list[xarray.Dataset]:
+    """The kinds of a result, each marked as `MULTI_KIND` if there are several."""
     parts = list(split_kinds(result).values())
-    return parts if len(parts) == 1 else [part.assign_attrs({BESIDE: 1}) for part in parts]
+    return parts if len(parts) == 1 else [part.assign_attrs({MULTI_KIND: 1}) for part in parts]
 
 
 def _dimensions(parts: Iterable[xarray.Dataset]) -> list[Hashable]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headlight.result.kinds import BESIDE, KINDS
+from headlight.result.kinds import KINDS, MULTI_KIND
 
 _SOURCE = {
     "model": "model",
@@ -22,7 +22,7 @@ _SOURCE = {
 }
 _OBJECTS = ("versions", "settings")
 # Shown elsewhere on a page, or of use to programs only.
-_SILENT = ("title", "command", "stage", "category_names", "query_category_names", KINDS, BESIDE)
+_SILENT = ("title", "command", "stage", "category_names", "query_category_names", KINDS, MULTI_KIND)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.catalogue import find_study
-from headlight.result.kinds import BESIDE, shown_parts
+from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
 from headlight.views.numbers import grouped
 from headlight.views.parts import Drawing, Section, Summary
@@ -44,8 +44,8 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
     module = _module(result)
     with_pages = {"pages": pages} if result.attrs["stage"] == "survey" else {}
     return [
-        _of_kind(section, part.attrs["kind"]) if BESIDE in part.attrs else section
-        for part in shown_parts(result)
+        _of_kind(section, part.attrs["kind"]) if MULTI_KIND in part.attrs else section
+        for part in split_for_display(result)
         for section in module.sections(part, **with_pages)
     ]
 
@@ -58,8 +58,8 @@ def summary(result: xr.Dataset) -> Summary:
     """
     module = _module(result)
     return {
-        f"{part.attrs['kind']}_{name}" if BESIDE in part.attrs else name: value
-        for part in shown_parts(result)
+        f"{part.attrs['kind']}_{name}" if MULTI_KIND in part.attrs else name: value
+        for part in split_for_display(result)
         for name, value in module.summary(part).items()
     }
 
@@ -107,7 +107,7 @@ def study_page(
         UnknownNameError: it is the result of no study.
     """
     attributes = result.attrs
-    parts, shown = shown_parts(result), sections(result, pages)
+    parts, shown = split_for_display(result), sections(result, pages)
     return exhibits_page(
         ExhibitsPage(
             title=str(attributes.get("title", attributes["stage"])),

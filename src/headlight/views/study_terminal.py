@@ -6,7 +6,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from headlight.files import printable
-from headlight.result.kinds import shown_parts
+from headlight.result.kinds import split_for_display
 from headlight.views.exhibits import Table
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import decimal, grouped
@@ -25,7 +25,7 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     Raises:
         UnknownNameError: it is the result of no study.
     """
-    parts = shown_parts(result)
+    parts = split_for_display(result)
     drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
     lines = [each for part in parts for each in (Text(), drawn(part))]
     return Group(*lines[1:])

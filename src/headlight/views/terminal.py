@@ -21,7 +21,7 @@ from headlight.findings import (
     share,
     surveyed,
 )
-from headlight.result.kinds import BESIDE, shown_parts
+from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
 from headlight.views.words import subject
 from headlight.vocabulary import (
@@ -82,9 +82,9 @@ def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableT
     if measure not in known:
         raise UnknownNameError("measure", measure, known)
     shown: list[RenderableType] = []
-    for part in shown_parts(reading):
+    for part in split_for_display(reading):
         kind = str(part.attrs.get("kind", ""))
-        if BESIDE in part.attrs or kind == "cross":
+        if MULTI_KIND in part.attrs or kind == "cross":
             shown.append(Text(ATTENTION[kind], style="bold"))
         shown.append(_strongest(part, measure, top))
     return Group(*shown, Text(NUMBERING, style="dim"))

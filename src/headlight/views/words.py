@@ -5,7 +5,7 @@ from unicodedata import east_asian_width
 import xarray as xr
 
 from headlight.files import printable
-from headlight.result.kinds import BESIDE
+from headlight.result.kinds import MULTI_KIND
 from headlight.vocabulary import ATTENTION
 
 
@@ -15,7 +15,7 @@ def subject(result: xr.Dataset) -> str:
     read = f" reading {attributes['corpus']}" if "corpus" in attributes else ""
     said = f"{attributes.get('model', 'a model')}{read}"
     kind = str(attributes.get("kind", ""))
-    if BESIDE in attributes or kind == "cross":
+    if MULTI_KIND in attributes or kind == "cross":
         return f"{ATTENTION.get(kind, kind)}: {said}"
     return said
 

@@ -19,7 +19,7 @@ from headlight.vocabulary import NEIGHBOURS, measure_table
 
 MEASURE = By("measure", {row.name: row.title for row in measure_table()})
 OFFSETS = {offset: name for name, offset in NEIGHBOURS.items()}
-BESIDE = By("offset", OFFSETS)
+MULTI_KIND = By("offset", OFFSETS)
 WHO = By("query_category", {"all": "all tokens", "cls": "from [CLS]"})
 
 
@@ -115,7 +115,9 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         pictures=[
             writer.curves(
                 survey,
-                Curve("neighbour", panel="Share of {measure}", by=(MEASURE, BESIDE), percent=True),
+                Curve(
+                    "neighbour", panel="Share of {measure}", by=(MEASURE, MULTI_KIND), percent=True
+                ),
                 caption="Share of each measure that goes to a neighbour, by layer.",
                 alternative="More than half goes to the previous token in "
                 f"{in_words(previous)}, to the next token in {in_words(following)}.",

@@ -21,7 +21,7 @@ from headlight.findings import (
     surveyed,
 )
 from headlight.findings.rules import FEWEST_TEXTS
-from headlight.result.kinds import BESIDE
+from headlight.result.kinds import MULTI_KIND
 from headlight.views.exhibits import Table
 from headlight.views.grid import anchor, head_grid
 from headlight.views.numbers import percent_text
@@ -153,7 +153,7 @@ def _passage(
 def _grid(result: xr.Dataset) -> Section:
     grid = head_grid(result)
     kind = str(result.attrs.get("kind", ""))
-    prefix = f"{kind}-" if BESIDE in result.attrs else ""
+    prefix = f"{kind}-" if MULTI_KIND in result.attrs else ""
     html = Markup()
     if grid:
         data = {

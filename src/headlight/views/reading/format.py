@@ -65,7 +65,7 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
 
 from headlight.errors import ResultError, UsageError
-from headlight.result.kinds import join_kinds, split_kinds
+from headlight.result.kinds import concat_kinds, split_kinds
 from headlight.views.reading.head_statistics import head_statistics, most_misleading
 from headlight.views.reading.pair import DIFFERENCE, SECOND, Matched, header_of_both, matched
 from headlight.views.reading.quantization import (
@@ -204,7 +204,7 @@ def unpack(
         )
         for kind, part in header["kinds"].items()
     }
-    return join_kinds(parts) if len(parts) > 1 else next(iter(parts.values()))
+    return concat_kinds(parts) if len(parts) > 1 else next(iter(parts.values()))
 
 
 def check_format(header: Mapping[str, Any]) -> None:
