@@ -1,4 +1,4 @@
-"""The texts of one batch: their positions, types of tokens, and a random stream for each."""
+"""The texts of one batch: their positions, types of tokens, and a stable id of each."""
 
 import hashlib
 import json
@@ -27,21 +27,21 @@ class Texts:
         queries: whether there is something at each attending position.
         keys: the category of each attended position; −1 for padding.
         ids: the type at each attended position.
-        streams: a number of its own for every text, from which random samples are drawn.
+        text_ids: a number of its own for every text, from which random samples are drawn.
     """
 
     queries: Bool[Tensor, "batch query"]
     keys: Int64[Tensor, "batch key"]
     ids: Int64[np.ndarray, "batch key"]
-    streams: tuple[int, ...]
+    text_ids: tuple[int, ...]
 
     @staticmethod
     def of(batch: Batch, examples: Sequence[Encoded], kind: Kind) -> "Texts":
         """The positions that attention of this kind goes from and to."""
         queries, keys = Positions.for_kind(batch, kind)
         ids = key_ids(batch, kind)
-        streams = tuple(_stream(example) for example in examples)
-        return Texts(queries.category >= 0, keys.category, ids.cpu().numpy(), streams)
+        text_ids = tuple(_text_id(example) for example in examples)
+        return Texts(queries.category >= 0, keys.category, ids.cpu().numpy(), text_ids)
 
     def rows(self, which: Rows | RowsOfText) -> Bool[Tensor, "batch query"]:
         """Where all tokens attend, the first one or the last one alone."""
@@ -62,7 +62,7 @@ def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:
     return batch.input_ids if batch.target_ids is None or kind != "decoder" else batch.target_ids
 
 
-def _stream(example: Encoded) -> int:
+def _text_id(example: Encoded) -> int:
     """A number that depends on the text and where it stands in its file.
 
     Neither on its place in a batch, nor on the folder that the file lies in: the same corpus gives

@@ -102,9 +102,9 @@ def by_word(tokens: PerToken, examples: Sequence[Classified]) -> list[Importance
     return found
 
 
-def random_source(seed: int, stream: int) -> np.random.Generator:
-    """Random numbers that depend on nothing but the seed and the text; see `Texts.streams`."""
-    return np.random.Generator(np.random.Philox(key=np.array([seed, stream], dtype=np.uint64)))
+def random_source(seed: int, text_id: int) -> np.random.Generator:
+    """Random numbers that depend on nothing but the seed and the text; see `Texts.text_ids`."""
+    return np.random.Generator(np.random.Philox(key=np.array([seed, text_id], dtype=np.uint64)))
 
 
 def left_out(answers: Answers, examples: Sequence[Classified]) -> list[Importance]:

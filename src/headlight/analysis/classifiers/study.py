@@ -143,7 +143,7 @@ class ClassifierObserver(ABC, Generic[S]):
     @property
     def _streams(self) -> Int64[np.ndarray, " text"]:
         """A number of its own for every text."""
-        return np.array(self._texts.streams, dtype=np.int64)
+        return np.array(self._texts.text_ids, dtype=np.int64)
 
     def _resampled(self, rows: Float64[np.ndarray, "text *cell"]) -> ResampledMean:
         """Means over texts, and over resamples of them."""

@@ -83,10 +83,10 @@ class AblationObserver:
         self._require_finite(own, "as it is")
         components = components_of(self._settings.by, list(self._sites.values()))
         changes = np.stack(list(self._changes(before, own, components)), -1)
-        streams = np.array(self._texts.streams, dtype=np.int64)
+        text_ids = np.array(self._texts.text_ids, dtype=np.int64)
         resampled = partial(
             ResampledMean.of,
-            streams,
+            text_ids,
             replicates=self._settings.bootstrap,
             seed=self._settings.seed,
         )

@@ -51,7 +51,7 @@ def evaluate(
             {
                 **_compared(read, one, other),
                 "counts": counts(read, one, classes),
-                "streams": torch.tensor(read.streams),
+                "streams": torch.tensor(read.text_ids),
             }
         )
     return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
@@ -137,7 +137,7 @@ def counts(read: ReadBatch, seen: ModelOutputs, classes: Classes) -> Tensor:
     if classes.task == "sequence":
         return torch.from_numpy(np.eye(number**2)[gold * number + answers])
     rows = []
-    for text in range(len(read.streams)):
+    for text in range(len(read.text_ids)):
         right, found = (
             [classes.names[tag] for tag in tags[owners == text]] for tags in (gold, answers)
         )

@@ -79,8 +79,8 @@ def dataset(
 ) -> xarray.Dataset:
     """Named arrays of all runs, with intervals by resampling texts; and single texts beside."""
     settings = selection.settings
-    streams = runs[0].tables["streams"].numpy()
-    taken = resampled(streams, settings.bootstrap, settings.seed).astype(np.float64)
+    text_ids = runs[0].tables["streams"].numpy()
+    taken = resampled(text_ids, settings.bootstrap, settings.seed).astype(np.float64)
     found = [_numbers(run.tables, taken, classes) for run in runs]
     variables: dict[str, Any] = {}
     for name in found[0]:

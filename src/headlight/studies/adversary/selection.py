@@ -27,13 +27,13 @@ class ReadBatch:
         batch: their tokens.
         positions: where the answers are.
         valid: which answers, rows and keys count.
-        streams: a number of its own for each text.
+        text_ids: a number of its own for each text.
     """
 
     batch: Batch
     positions: LabelPositions
     valid: ValidMask
-    streams: tuple[int, ...]
+    text_ids: tuple[int, ...]
 
     @property
     def labels(self) -> Int64[Tensor, " answer"]:
@@ -41,7 +41,7 @@ class ReadBatch:
         return torch.tensor(self.positions.labels, device=self.valid.answers.device)
 
     def __len__(self) -> int:
-        return len(self.streams)
+        return len(self.text_ids)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class AttentionSelection:
             keys = keys & (batch.word >= 0)
         answers = torch.ones(len(positions.labels), dtype=torch.bool, device=device)
         valid = ValidMask(answers, texts.rows(self.settings.rows), keys)
-        return ReadBatch(batch, positions, valid, texts.streams)
+        return ReadBatch(batch, positions, valid, texts.text_ids)
 
     def attention(
         self, records: Mapping[AttentionSite, LayerRecord], keys: Bool[Tensor, "batch key"]

@@ -150,7 +150,7 @@ class AgreementObserver(ClassifierObserver[AgreementSettings]):
             known = {name: [np.abs(each) for each in values] for name, values in known.items()}
         known[RANDOM] = [
             random_source(settings.seed, stream).random(max(example.words) + 1)
-            for stream, example in zip(self._texts.streams, self._examples, strict=True)
+            for stream, example in zip(self._texts.text_ids, self._examples, strict=True)
         ]
         return known
 

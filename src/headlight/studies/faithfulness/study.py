@@ -173,7 +173,7 @@ class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
     def _random_orders(self) -> list[list[Order]]:
         """Orders that depend on nothing but the text and the seed."""
         found = []
-        for stream, example in zip(self._texts.streams, self._examples, strict=True):
+        for stream, example in zip(self._texts.text_ids, self._examples, strict=True):
             random = random_source(self._settings.seed, stream)
             words = max(example.words) + 1
             orders = [random.permutation(words) for _ in range(self._settings.random_orders)]

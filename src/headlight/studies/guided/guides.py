@@ -49,7 +49,7 @@ def _streams(
 ) -> Iterator[tuple[Classified, int]]:
     for example in examples:
         texts = Texts.of(model.collate([example]), [example], sites[0].kind)
-        yield example, texts.streams[0]
+        yield example, texts.text_ids[0]
 
 
 def _plain(example: Classified, stream: int, settings: GuidedSettings) -> GuidedText:

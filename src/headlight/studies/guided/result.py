@@ -46,17 +46,17 @@ class Evaluation:
 
     Attributes:
         labels: gold classes.
-        streams: a number of its own for each text, from which it is resampled.
+        text_ids: a number of its own for each text, from which it is resampled.
         settings: see `GuidedSettings`.
     """
 
     labels: Int64[np.ndarray, " text"]
-    streams: Int64[np.ndarray, " text"]
+    text_ids: Int64[np.ndarray, " text"]
     settings: GuidedSettings
 
     def numbers(self, probability: Probabilities) -> dict[str, Float64[np.ndarray, " sample"]]:
         """Of the texts as they are, and of every resample."""
-        taken = resampled(self.streams, self.settings.bootstrap, self.settings.seed)
+        taken = resampled(self.text_ids, self.settings.bootstrap, self.settings.seed)
         samples = taken.astype(np.float64)
         texts, answers = np.arange(len(self.labels)), probability.argmax(-1)
         number = probability.shape[-1]

@@ -232,7 +232,7 @@ class IdentifiabilityObserver:
         """Points of texts, each of which is a stream of its own."""
         values = by_head.reshape(len(whole), -1) if self._per_head else whole[:, None]
         defined = np.isfinite(values)
-        for text, stream in enumerate(self._texts.streams):
+        for text, stream in enumerate(self._texts.text_ids):
             places = np.flatnonzero(defined[text])
             if not len(places):
                 continue

@@ -117,7 +117,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         number = self._settings.candidates
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
         found = np.zeros((number, *weight.shape), dtype=np.float32)
-        for row, stream in enumerate(self._texts.streams):
+        for row, stream in enumerate(self._texts.text_ids):
             key = np.array([self._settings.seed, stream], dtype=np.uint64)
             random = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, site.layer, 0]))
             shape = (number, site.heads, int(queries[row]), int(keys[row]))
@@ -153,7 +153,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
     def _moved_exactly(self, before: Outputs) -> Float64[np.ndarray, " batch"]:
         """How far answers move with all exact alternatives at once: by rounding alone."""
         if not self._exact:
-            return np.full(len(self._texts.streams), np.nan)
+            return np.full(len(self._texts.text_ids), np.nan)
         given: Replacements = dict(self._exact.items())
         with attention_replaced(self._model, given, kind=self._sites[0].kind):
             after = self._positions.probabilities(self._model, self._batch)

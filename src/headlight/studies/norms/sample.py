@@ -40,7 +40,7 @@ class PairSample:
         counts = (keys[..., None] == np.arange(categories)).sum(1)
         lengths = counts * (queries.sum(1) * heads.sum())[:, None]
         for group in range(categories):
-            self._draw(texts.streams, lengths[:, group], group)
+            self._draw(texts.text_ids, lengths[:, group], group)
         self._text, number = sample.rows.astype(np.int64).T
         self._place(number, queries, keys, counts)
         self._values = np.full((len(number), 2), np.nan)
@@ -70,12 +70,12 @@ class PairSample:
         return self._sample
 
     def _draw(
-        self, streams: Sequence[int], lengths: Int64[np.ndarray, " text"], group: int
+        self, text_ids: Sequence[int], lengths: Int64[np.ndarray, " text"], group: int
     ) -> None:
         """Draw of each text; for the time being, the row says which pair it is."""
-        for text, (stream, length) in enumerate(zip(streams, lengths.tolist(), strict=True)):
+        for text, (text_id, length) in enumerate(zip(text_ids, lengths.tolist(), strict=True)):
             if length:
-                keys, numbers = self._sample.draw(stream, length, group)
+                keys, numbers = self._sample.draw(text_id, length, group)
                 rows = np.stack([np.full(len(numbers), text), numbers], axis=-1)
                 self._sample.keep(keys, rows.astype(np.float64), group)
 
@@ -109,9 +109,9 @@ def occurrence_sample(
         sample: with its size and seed, empty.
     """
     places = np.cumsum((texts.category >= 0).sum(1))
-    for stream, chosen in zip(texts.streams, np.split(rows, places[:-1]), strict=True):
+    for text_id, chosen in zip(texts.text_ids, np.split(rows, places[:-1]), strict=True):
         there = chosen[~np.isnan(chosen[:, 0])]
         if len(there):
-            keys, numbers = sample.draw(stream, len(there))
+            keys, numbers = sample.draw(text_id, len(there))
             sample.keep(keys, there[numbers])
     return sample

@@ -222,7 +222,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
         size = (len(queries), heads, self._texts.queries.shape[1], self._texts.keys.shape[1])
         found = np.zeros(size, dtype=np.float32)
-        for row, stream in enumerate(self._texts.streams):
+        for row, stream in enumerate(self._texts.text_ids):
             key = np.array([self._settings.seed, stream], dtype=np.uint64)
             random = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, layer, draw]))
             shape = (heads, int(queries[row]), int(keys[row]))
