@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.studies.coreference.observer import DIRECTIONS, Questions, answers_correctly
+from headlight.studies.coreference.observer import DIRECTIONS, AntecedentQueries, answers_correctly
 from headlight.studies.coreference.settings import TaskSettings
 from headlight.studies.coreference.task import antecedent_tasks
 from studies.coreference_documents import EVALUATED, bakery, random_document
@@ -13,9 +13,11 @@ from studies.coreference_documents import EVALUATED, bakery, random_document
 MENTION, ANTECEDENT = range(len(DIRECTIONS))
 
 
-def asked(candidates="mentions", *, preceding=True, windows=((0, 33),), **choices) -> Questions:
+def asked(
+    candidates="mentions", *, preceding=True, windows=((0, 33),), **choices
+) -> AntecedentQueries:
     tasks = antecedent_tasks(bakery(), windows, TaskSettings(**choices))
-    return Questions.of(tasks, candidates, preceding=preceding)
+    return AntecedentQueries.of(tasks, candidates, preceding=preceding)
 
 
 def score_of(links: dict[int, int], words: int = 33) -> torch.Tensor:
@@ -92,7 +94,7 @@ def test_a_mention_whose_antecedents_are_out_of_reach_is_wrong():
 
 def test_no_mentions_at_all():
     tasks = antecedent_tasks(bakery(), [(1, 3)])
-    questions = Questions.of(tasks, "mentions", preceding=True)
+    questions = AntecedentQueries.of(tasks, "mentions", preceding=True)
     assert answers_correctly(torch.ones(1, 2, 2, 2), questions).shape == (0, 2, 2)
 
 
@@ -110,7 +112,7 @@ def test_answers_are_what_loops_find(seed, candidates, preceding):
     ]
     tasks = [antecedent_tasks(each, [(0, len(each.words))])[0] for each in documents]
     score = generator.integers(-2, 4, size=(3, 2, 13, 13)) / 8
-    questions = Questions.of(tasks, candidates, preceding=preceding)
+    questions = AntecedentQueries.of(tasks, candidates, preceding=preceding)
     found = answers_correctly(torch.from_numpy(score), questions)
     assert found.tolist() == naive(documents, score, candidates, preceding)
 

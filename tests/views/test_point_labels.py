@@ -2,13 +2,13 @@
 
 from hypothesis import given, strategies as some
 
-from headlight.views.point_labels import Box, Spot, placed_names
+from headlight.views.point_labels import Box, LabelPosition, placed_names
 
 ROOM = Box(0, 0, 200, 100)
 NUMBERS = some.floats(0, 1)
 SPOTS = some.lists(
     some.builds(
-        Spot,
+        LabelPosition,
         NUMBERS.map(lambda part: 200 * part),
         NUMBERS.map(lambda part: 100 * part),
         some.integers(0, 9).map("L0H{}".format),
@@ -38,6 +38,6 @@ def test_order_does_not_matter(spots):
 
 
 def test_the_one_that_is_furthest_gets_its_name_first():
-    near, far = Spot(50.0, 50.0, "L0H1", 0.3), Spot(51.0, 51.0, "L0H2", 0.9)
+    near, far = LabelPosition(50.0, 50.0, "L0H1", 0.3), LabelPosition(51.0, 51.0, "L0H2", 0.9)
     assert named(placed_names([near, far], ROOM, most=1)) == ["L0H2"]
     assert set(named(placed_names([near, far], ROOM))) == {"L0H1", "L0H2"}

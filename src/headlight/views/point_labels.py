@@ -16,7 +16,7 @@ _CHARACTER, _LINE = 6.4, 12.0
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class LabelPosition:
     """A point that may be named, and by how much it stands out."""
 
     x: float
@@ -45,7 +45,9 @@ class Box:
         return across and self.top <= other.top and other.bottom <= self.bottom
 
 
-def placed_names(spots: Iterable[Spot], room: Box, most: int = MOST) -> list[tuple[Spot, Box]]:
+def placed_names(
+    spots: Iterable[LabelPosition], room: Box, most: int = MOST
+) -> list[tuple[LabelPosition, Box]]:
     """Those that stand out most, each once, and free places for their names.
 
     Args:
@@ -54,7 +56,7 @@ def placed_names(spots: Iterable[Spot], room: Box, most: int = MOST) -> list[tup
         most: how many are named.
     """
     ordered = sorted(spots, key=lambda spot: (-spot.apart, spot.name, spot.x, spot.y))
-    furthest: dict[str, Spot] = {}
+    furthest: dict[str, LabelPosition] = {}
     for spot in ordered:
         furthest.setdefault(spot.name, spot)
     chosen = list(furthest.values())[:most]
@@ -68,7 +70,7 @@ def placed_names(spots: Iterable[Spot], room: Box, most: int = MOST) -> list[tup
     return placed
 
 
-def _free(spot: Spot, room: Box, taken: Sequence[Box]) -> Box | None:
+def _free(spot: LabelPosition, room: Box, taken: Sequence[Box]) -> Box | None:
     """The first place beside the point that is free: right, left, above, below."""
     width = _CHARACTER * len(spot.name)
     for left, top in (

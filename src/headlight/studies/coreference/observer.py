@@ -24,7 +24,7 @@ MENTION_KINDS = ("all", *KINDS)
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class AntecedentQueries:
     """The evaluated mentions of a batch, one after the other.
 
     Attributes:
@@ -49,7 +49,7 @@ class Questions:
         *,
         preceding: bool,
         device: torch.device | str = "cpu",
-    ) -> "Questions":
+    ) -> "AntecedentQueries":
         """The questions of all examples of a batch, with as many words as the longest has."""
         words = max(len(task.words) for task in tasks)
         allowed = [task.candidate_words(candidates, preceding=preceding) for task in tasks]
@@ -74,7 +74,7 @@ def kind_members(task: AntecedentTask) -> Bool[np.ndarray, "mention kind"]:
 
 
 def picked_words(
-    score: Float[Tensor, "batch head word word"], questions: Questions
+    score: Float[Tensor, "batch head word word"], questions: AntecedentQueries
 ) -> Int64[Tensor, "mention head direction"]:
     """The candidate with the highest score, −1 where there is none.
 
@@ -95,7 +95,7 @@ def picked_words(
 
 
 def is_antecedent(
-    picked: Int64[Tensor, "mention head direction"], questions: Questions
+    picked: Int64[Tensor, "mention head direction"], questions: AntecedentQueries
 ) -> Bool[Tensor, "mention head direction"]:
     """Whether what is picked is the head word of an antecedent."""
     mention = torch.arange(len(picked), device=picked.device)[:, None, None]
@@ -103,7 +103,7 @@ def is_antecedent(
 
 
 def answers_correctly(
-    score: Float[Tensor, "batch head word word"], questions: Questions
+    score: Float[Tensor, "batch head word word"], questions: AntecedentQueries
 ) -> Bool[Tensor, "mention head direction"]:
     """Whether the candidate with the highest score is the head word of an antecedent."""
     return is_antecedent(picked_words(score, questions), questions)
@@ -133,7 +133,7 @@ class AntecedentObserver:
         self._settings = settings
         self._layers = {site.layer: place for place, site in enumerate(sites)}
         self._words = Words.of(batch.word, queries=settings.queries)
-        self.questions = Questions.of(
+        self.questions = AntecedentQueries.of(
             [example.task for example in examples],
             settings.candidates,
             preceding=settings.preceding,

@@ -28,7 +28,7 @@ from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import AdversarySearch
 from headlight.reduce import Sample, Tally
 from headlight.studies.instance_adversary.exact import exact_rows
-from headlight.studies.instance_adversary.search import Free, InstanceSearch
+from headlight.studies.instance_adversary.search import InstanceSearch, SearchVariables
 from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
 
 STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
@@ -58,7 +58,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         super().__init__(study, batch, examples)
         # The texts of a tagger have many answers.
         self._classes = self._classes if study.classes.task == "sequence" else 0
-        self._free: dict[int, Free] = {}
+        self._free: dict[int, SearchVariables] = {}
         self._exact: dict[int, Float64[np.ndarray, "batch head query key"]] = {}
         self._seen: dict[str, dict[int, PerHead]] = {}
 
@@ -92,7 +92,9 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         with torch.inference_mode(mode=False):  # so that it can be differentiated
             weight = record.weight.detach().clone().float()
             wide = keys.clone().expand(weight.shape)
-        self._free[layer] = Free(record.site, weight, wide, self._start(record.site, weight))
+        self._free[layer] = SearchVariables(
+            record.site, weight, wide, self._start(record.site, weight)
+        )
         if self._settings.exact != "none":
             self._look_exactly(record, keys)
 

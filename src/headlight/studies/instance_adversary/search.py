@@ -16,7 +16,7 @@ from headlight.shapes import Weight
 
 
 @dataclass(frozen=True, eq=False)
-class Free:
+class SearchVariables:
     """The attention of a layer, or of one of its heads, that may be another.
 
     Attributes:
@@ -33,7 +33,7 @@ class Free:
     start: Float[Tensor, "candidate batch head query key"]
     head: int | None = None
 
-    def of_head(self, head: int) -> "Free":
+    def of_head(self, head: int) -> "SearchVariables":
         """One head of a layer."""
         only = slice(head, head + 1)
         return replace(
@@ -70,7 +70,7 @@ class InstanceSearch:
         self._before = before
         self._search = search
 
-    def run(self, parts: Sequence[Free]) -> Adversaries:
+    def run(self, parts: Sequence[SearchVariables]) -> Adversaries:
         """What is found where all of these may change at once."""
         sites, head = [part.site for part in parts], parts[0].head
         predictor = CapturedPredictor(

@@ -31,7 +31,7 @@ from headlight.views.pictures.theme import (
     marker_of,
     picture,
 )
-from headlight.views.point_labels import STANDS_OUT, Box, Spot, placed_names
+from headlight.views.point_labels import STANDS_OUT, Box, LabelPosition, placed_names
 from headlight.views.scale import Number
 from headlight.vocabulary import head_name
 
@@ -184,7 +184,7 @@ def _name_heads(axes: Axes, panel: LayerPanel) -> None:
             down = (high - float(values[row, head])) / (high - low)
             name = head_name(layer, head)
             far = float(apart[row, head])
-            spots.append(Spot(_ROOM.right * across, _ROOM.bottom * down, name, far))
+            spots.append(LabelPosition(_ROOM.right * across, _ROOM.bottom * down, name, far))
     for spot, at in placed_names(spots, _ROOM):
         x, y = at.left / _ROOM.right, 1 - (at.top + at.bottom) / 2 / _ROOM.bottom
         axes.text(x, y, spot.name, transform=axes.transAxes, va="center", size=SMALL - 1, color=INK)
