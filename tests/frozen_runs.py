@@ -58,7 +58,7 @@ STUDY_RUNS = {
     "survey": StudyRun("survey", {"measures": MEASURES}),
     "survey-pairs": StudyRun("survey", {"pairs": True, "max_length": 24}),
     "norms": StudyRun("norms"),
-    "contributions": StudyRun("contributions", {"exact": 2, "attribution": {"directions": 2}}),
+    "attribution": StudyRun("attribution", {"exact": 2, "attribution": {"directions": 2}}),
     "distances": StudyRun("distances"),
     "importance": StudyRun("importance"),
     "ablation": StudyRun("ablation", {"bootstrap": 8, "max_examples": 4}),

@@ -64,7 +64,7 @@ def test_a_reading_of_some_layers_as_a_file(tmp_path):
     assert reading.attribution["layer"].values.tolist() == [1]
     content = json.loads(reading.save(tmp_path / "one.json").read_text())
     np.testing.assert_allclose(content["attribution"], reading.attribution, rtol=1e-3, atol=1e-6)
-    assert "Contribution of input tokens c: " in reading.save(tmp_path / "one.html").read_text()
+    assert "Attribution to input tokens c: " in reading.save(tmp_path / "one.html").read_text()
     without = read(found, TEXT)
     assert "attribution" not in without.dataset
     with pytest.raises(UsageError, match="with attribution=True"):
@@ -114,13 +114,13 @@ def test_only_the_first_head_of_a_survey_has_contributions(ours):
 def test_a_report_has_contributions_by_layer(ours):
     result, _ = ours
     own = average(result["neighbour"].sel(measure=ATTRIBUTION, offset=0).values, axis=1)
-    shown = tables(result)["layers_beside"].frame["contribution: current %"]
+    shown = tables(result)["layers_beside"].frame["attribution: current %"]
     assert shown.tolist() == pytest.approx((100 * own).tolist())
     assert not any("contribution" in name for name in tables(result)["heads_beside"].frame)
     assert "own c" in rendered(terminal_table(result))
     alone = result.sel(measure=[ATTRIBUTION], head=[0])
     assert "own c" in rendered(terminal_table(alone))
-    assert "contribution: current %" in result_page(alone)
+    assert "attribution: current %" in result_page(alone)
 
 
 def rendered(shown) -> str:

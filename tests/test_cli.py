@@ -335,7 +335,7 @@ def test_text_that_the_tokenizer_does_not_know(headlight, tmp_path, bert):
         (("norms", "--frequency-ranks", "{used}/none.txt"), "none.txt"),
         (("parser-probes", "--train", "{used}/none.conllu"), "none.conllu"),
         (("parser-probes", "--word-vectors", "{used}/none.vec"), "none.vec"),
-        (("contributions", "--tags", "upos"), "parts of speech are known of treebank sentences"),
+        (("attribution", "--tags", "upos"), "parts of speech are known of treebank sentences"),
     ],
 )
 def test_cheap_mistakes_are_told_before_weights_are_loaded(

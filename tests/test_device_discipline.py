@@ -19,7 +19,7 @@ from headlight.capture.session import Recorder
 from headlight.catalogue import studies
 from studies.test_deaths import VICTIMS, translations
 
-HIDDEN = ("contributions", "token_identity", "adversary", "guided", "parser_probes")
+HIDDEN = ("attribution", "token_identity", "adversary", "guided", "parser_probes")
 QUICK = ("survey", "identifiability")
 FEW = 5
 """Texts, of lengths that differ: every operation of a study is met, many times more slowly."""

@@ -32,7 +32,7 @@ def test_what_was_left_out(stage, counts, note):
 
 def test_pairs_are_made_by_cutting():
     assert said("survey", {"pairs": True}, truncated=3) == []
-    found = said("contributions", {"pairs": False, "format": "pairs"}, truncated=3, too_long=2)
+    found = said("attribution", {"pairs": False, "format": "pairs"}, truncated=3, too_long=2)
     assert found == [
         "note: 3 examples cut at the limit of tokens.",
         "note: 2 pairs longer than the limit of tokens, and left out.",

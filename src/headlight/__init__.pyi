@@ -196,7 +196,7 @@ def norms(
     """
     ...
 
-def contributions(
+def attribution(
     source: Any = None,
     *,
     model: Any = None,
@@ -227,7 +227,7 @@ def contributions(
 ) -> xarray.Dataset:
     """How much of a hidden token is its own input token, and how much comes from others.
 
-    Settings are those of `headlight.studies.contributions.settings.ContributionSettings`.
+    Settings are those of `headlight.studies.attribution.settings.AttributionStudySettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are

@@ -190,8 +190,8 @@ _TABLE = {
         Measure(
             name="attribution",
             symbol="c",
-            short="contribution",
-            label="contribution of input tokens",
+            short="attribution",
+            label="attribution to input tokens",
             meaning=(
                 "the share of the column's input token in what the row's hidden token depends on, "
                 "at the output of the layer (all heads, and the layers below)"

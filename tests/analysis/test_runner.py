@@ -70,7 +70,7 @@ EXACT = {"attribution": {"method": "exact"}, "exact": 0}
 CASES = [
     Case("survey", {"measures": ["weight", "norm"]}, {"measures": ["weight"]}),
     Case("norms", {"sample": 5}, {"sink_multiple": 3.0}),
-    Case("contributions", EXACT, {"reach": 3}),
+    Case("attribution", EXACT, {"reach": 3}),
     Case("distances", {"measures": ["weight"]}, {"smoothing": 0.5}),
     Case("importance", {}, {"max_length": 8}, head=True),
     Case("identifiability", {"sample": 5}, {"value_bias": "exclude"}),
@@ -190,11 +190,11 @@ def test_contributions_alone_run_no_captured_model(monkeypatch: pytest.MonkeyPat
         return run(self, *given, **more)
 
     monkeypatch.setattr(CapturedModel, "run", counted)
-    settings = studies()["contributions"].settings.from_mapping(EXACT | {"batch_tokens": 1})
+    settings = studies()["attribution"].settings.from_mapping(EXACT | {"batch_tokens": 1})
     by_size = []
     for number in (2, 6):
         runs.clear()
-        studies()["contributions"].run(
+        studies()["attribution"].run(
             texts(number, longest=6), model("bert"), settings, progress=False
         )
         by_size.append(len(runs))

@@ -34,7 +34,7 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def reproduction(tmp_path_factory) -> Reproduction:
-    folder = tmp_path_factory.mktemp("contributions")
+    folder = tmp_path_factory.mktemp("attribution")
     header = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String"
     rows = [header, *(f"1\t{n}\t{n}\t{one}\t{two}" for n, (one, two) in enumerate(PAIRS))]
     mrpc = folder / "glue_mrpc" / "msr_paraphrase_test.txt"

@@ -110,7 +110,7 @@ def test_what_was_half_done_is_removed_once_the_result_is_kept(tmp_path: Path) -
 LOADERS = {
     "survey": (Clark2019Settings, load_survey),
     "norms": (Kobayashi2020Settings, load_norms),
-    "contributions": (
+    "attribution": (
         Brunner2020Settings,
         lambda each: load_contributions(each, find_pair_set(each)),
     ),
@@ -157,12 +157,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     ("changes", "anew"),
     [
         ({"measures": ("weight", "norm")}, {"survey"}),
-        ({"directions": 3}, {"contributions"}),
-        ({"exact_pairs": 2}, {"contributions"}),
+        ({"directions": 3}, {"attribution"}),
+        ({"exact_pairs": 2}, {"attribution"}),
         ({"folds": 2}, {"token_identity"}),
         ({"max_examples": 3}, {"survey", "norms"}),
         ({"max_sentences": 3, "mlp_folds": 1, "overlap": 4, "invalid": "skip"}, set()),
-        ({"max_pairs": 11}, {"contributions", "token_identity"}),
+        ({"max_pairs": 11}, {"attribution", "token_identity"}),
         ({"seed": 1}, set(LOADERS)),
         ({}, set()),
     ],

@@ -32,7 +32,7 @@ LACKS = {
     "ranks": Lack("norms", lambda _: texts(4), "file:1: three whole numbers",
                   {"frequency_ranks": "{file}", "sinks": "on"}),
     "sequences": Lack("token_identity", lambda _: texts(2), "2 sequences cannot be split"),
-    "tags": Lack("contributions", lambda made: sentences(BARE, made.tokenizer, max_length=32),
+    "tags": Lack("attribution", lambda made: sentences(BARE, made.tokenizer, max_length=32),
                  "no tags in 'upos'", {"tags": "upos"}),
     "governors": Lack("dependency", lambda _: BARE, "has no heads"),
     "trees": Lack("parser_probes", lambda _: BARE, "has no heads"),

@@ -72,7 +72,7 @@ def translations(count: int) -> list[tuple[tuple[str, str], str]]:
 VICTIMS = {
     "survey": Victim({"measures": ["weight", "gradient"]}, with_head=True),
     "norms": Victim(),
-    "contributions": Victim(),
+    "attribution": Victim(),
     "distances": Victim({"measures": ["weight"]}),
     "importance": Victim(with_head=True),
     "ablation": Victim(with_head=True),

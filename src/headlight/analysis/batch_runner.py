@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headlight.analysis.allocator import give_freed_memory_back
-from headlight.analysis.contributions import kind_of, with_contributions
+from headlight.analysis.attribution import kind_of, with_contributions
 from headlight.analysis.settings import BATCH_TOKENS
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute

@@ -18,7 +18,7 @@ def load_contributions(reproduction: Reproduction[Settings], pairs: PairSet) -> 
     main = pairs == find_pair_set(reproduction)
     exact = reproduction.settings.exact_pairs if main else 0
     return reproduction.run(
-        "contributions",
+        "attribution",
         pairs.examples(reproduction.tokenizer),
         reads=pairs.reads,
         name=f"contributions-{pairs.name}",
@@ -42,7 +42,7 @@ def load_contributions_by_tags(reproduction: Reproduction[Settings]) -> xarray.D
         unencodable="skip" if chosen.invalid == "skip" else "error",
     )
     found = reproduction.run(
-        "contributions",
+        "attribution",
         examples,
         reads=[source, [reproduction.max_length, chosen.invalid]],
         name="contributions-by-tags",

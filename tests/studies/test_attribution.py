@@ -1,4 +1,4 @@
-"""The study of contributions on given ones, against loops; and on a tiny model, as it is used."""
+"""The study of attribution on given ones, against loops; and on a tiny model, as it is used."""
 
 import zlib
 from dataclasses import replace
@@ -16,22 +16,22 @@ from headlight.encode.examples import Recipe
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
 from headlight.settings.attribution import AttributionSettings
-from headlight.studies.contributions.settings import ContributionSettings
-from headlight.studies.contributions.spread import MARKS, boxes
-from headlight.studies.contributions.statistics import (
+from headlight.studies.attribution.settings import AttributionStudySettings
+from headlight.studies.attribution.spread import MARKS, boxes
+from headlight.studies.attribution.statistics import (
     by_distance,
     by_offset,
     centred,
     is_not_largest,
     own,
 )
-from headlight.studies.contributions.study import run
-from studies import contributions_naive as naive
+from headlight.studies.attribution.study import run
+from studies import attribution_naive as naive
 from studies.models import model, texts
 
 REACH = 7
 LAYERS = 2
-SETTINGS = ContributionSettings(batch_tokens=100, reach=REACH, exact=0)
+SETTINGS = AttributionStudySettings(batch_tokens=100, reach=REACH, exact=0)
 EXACT = AttributionSettings(method="exact")
 
 
@@ -65,7 +65,7 @@ def injected(monkeypatch):
         return Attribution(torch.from_numpy(rows), error)
 
     monkeypatch.setattr("headlight.analysis.batch_runner.attribute", attributed)
-    monkeypatch.setattr("headlight.studies.contributions.study.attribute", attributed)
+    monkeypatch.setattr("headlight.studies.attribution.study.attribute", attributed)
     return calls
 
 
@@ -332,7 +332,7 @@ def test_refusals(injected, unchecked):
         ({"exact": -1}, UsageError, "at least 0"),
     ):
         with pytest.raises(kind, match=part):
-            ContributionSettings(**options)
+            AttributionStudySettings(**options)
     with pytest.raises(UsageError, match="treebank sentences alone"):
         study(encoded, found, SETTINGS.replace(tags="upos"))
     bare = [replace(sentence, upos=()) for sentence in TAGGED]
@@ -343,7 +343,7 @@ def test_refusals(injected, unchecked):
         )  # fmt: skip
     bart = model("bart")
     with pytest.raises(UsageError, match="goes from one text to another"):
-        run(["the sea"], bart, ContributionSettings(kind="cross", pairs=True), progress=False)
+        run(["the sea"], bart, AttributionStudySettings(kind="cross", pairs=True), progress=False)
 
 
 def test_words_are_pooled_as_for_weights():

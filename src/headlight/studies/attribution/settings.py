@@ -1,4 +1,4 @@
-"""Settings of a study of contributions."""
+"""Settings of a study of attribution."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,8 +12,8 @@ from headlight.vocabulary import Kind
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContributionSettings(TextSettings):
-    """What a study of contributions looks at; its result depends on all of it.
+class AttributionStudySettings(TextSettings):
+    """What a study of attribution looks at; its result depends on all of it.
 
     Attributes:
         kind: the hidden tokens of which stack; by default the first that the model has.
@@ -43,17 +43,17 @@ class ContributionSettings(TextSettings):
         if self.tags is not None:
             raise UsageError(
                 "parts of speech are known of treebank sentences, and a command reads text; leave "
-                "out --tags, or give the sentences to headlight.contributions."
+                "out --tags, or give the sentences to headlight.attribution."
             )
 
 
 STUDY = Study(
-    name="contributions",
+    name="attribution",
     title="what input tokens contribute to hidden ones",
     question="how much of a hidden token is its own input token, and how much comes from others",
     papers="Brunner et al. 2020, Section 5",
     reads="text",
-    settings=ContributionSettings,
+    settings=AttributionStudySettings,
     examples=(
         ("wiki/ --max-examples 50 --max-length 64", ""),
         ("msr_paraphrase_test.txt --format pairs --max-examples 100", "as Brunner did"),

@@ -1,4 +1,4 @@
-"""The study of contributions: how much of a hidden token is its own input token."""
+"""The study of attribution: how much of a hidden token is its own input token."""
 
 import numpy as np
 import xarray as xr

@@ -1,4 +1,4 @@
-"""The result of a study of contributions: statistics with named axes."""
+"""The result of a study of attribution: statistics with named axes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,10 +8,10 @@ import xarray
 
 from headlight.reduce import Tally
 from headlight.result import describe
-from headlight.studies.contributions.observer import EDGES
-from headlight.studies.contributions.spread import MARKS, boxes
-from headlight.studies.contributions.statistics import GROUPS as DISTANCES
-from headlight.studies.contributions.tags import GROUPS
+from headlight.studies.attribution.observer import EDGES
+from headlight.studies.attribution.spread import MARKS, boxes
+from headlight.studies.attribution.statistics import GROUPS as DISTANCES
+from headlight.studies.attribution.tags import GROUPS
 
 Statistics = Mapping[str, np.ndarray]
 

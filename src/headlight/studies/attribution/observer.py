@@ -16,8 +16,8 @@ from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
 from headlight.pool import Words
 from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Tally
-from headlight.studies.contributions.settings import ContributionSettings
-from headlight.studies.contributions.statistics import (
+from headlight.studies.attribution.settings import AttributionStudySettings
+from headlight.studies.attribution.statistics import (
     Contribution,
     PerToken,
     Sums,
@@ -28,7 +28,7 @@ from headlight.studies.contributions.statistics import (
     is_not_largest,
     own,
 )
-from headlight.studies.contributions.tags import GROUPS, piece_codes, word_codes
+from headlight.studies.attribution.tags import GROUPS, piece_codes, word_codes
 
 EDGES = tuple(np.linspace(0.0, 1.0, 1001).tolist())
 """Of the bins from which quantiles are read: a tenth of a percent each."""
@@ -37,26 +37,26 @@ Rows = Float64[np.ndarray, "token layer"]
 
 
 @dataclass(frozen=True)
-class ContributionSpec:
+class AttributionSpec:
     """What is asked of every batch.
 
     Attributes:
         kind: which attention.
         layers: the numbers of the layers.
-        settings: see `ContributionSettings`.
+        settings: see `AttributionStudySettings`.
         tags: the names of all parts of speech.
     """
 
     kind: Kind
     layers: tuple[int, ...]
-    settings: ContributionSettings
+    settings: AttributionStudySettings
     tags: tuple[str, ...] = ()
 
 
-class ContributionObserver:
+class AttributionObserver:
     """Sees the contributions of one batch; `tally` is what it saw."""
 
-    def __init__(self, batch: Batch, examples: Sequence[Encoded], spec: ContributionSpec) -> None:
+    def __init__(self, batch: Batch, examples: Sequence[Encoded], spec: AttributionSpec) -> None:
         self._batch = batch
         self._examples = examples
         self._spec = spec

@@ -12,9 +12,9 @@ from headlight.analysis.positions import Positions, array, moments
 from headlight.capture.attribution import Attribution
 from headlight.encode.batch import Batch
 from headlight.reduce import Accumulator, Histogram, Pearson, Tally
-from headlight.studies.contributions.observer import EDGES, ContributionSpec
-from headlight.studies.contributions.spread import boxes
-from headlight.studies.contributions.statistics import Contribution, is_not_largest, own
+from headlight.studies.attribution.observer import EDGES, AttributionSpec
+from headlight.studies.attribution.spread import boxes
+from headlight.studies.attribution.statistics import Contribution, is_not_largest, own
 
 
 class AgreementObserver:
@@ -26,7 +26,7 @@ class AgreementObserver:
         spec: which attention and layers.
     """
 
-    def __init__(self, batch: Batch, estimate: Attribution, spec: ContributionSpec) -> None:
+    def __init__(self, batch: Batch, estimate: Attribution, spec: AttributionSpec) -> None:
         self._present = Positions.for_kind(batch, spec.kind)[0].category >= 0
         self._estimate = estimate
         self._layers = list(spec.layers)

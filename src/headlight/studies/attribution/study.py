@@ -20,11 +20,11 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.run import State
 from headlight.run.blocks import begin_pass
-from headlight.studies.contributions.agreement import AgreementObserver, agreement
-from headlight.studies.contributions.observer import ContributionObserver, ContributionSpec
-from headlight.studies.contributions.result import dataset
-from headlight.studies.contributions.settings import ContributionSettings
-from headlight.studies.contributions.tags import tag_names
+from headlight.studies.attribution.agreement import AgreementObserver, agreement
+from headlight.studies.attribution.observer import AttributionObserver, AttributionSpec
+from headlight.studies.attribution.result import dataset
+from headlight.studies.attribution.settings import AttributionStudySettings
+from headlight.studies.attribution.tags import tag_names
 
 EXACT = "exact"
 """The folder, within that of the run, in which the estimate is compared with what is exact."""
@@ -33,7 +33,7 @@ EXACT = "exact"
 def run(
     source: TextSource,
     model: CapturedModel,
-    settings: ContributionSettings | None = None,
+    settings: AttributionStudySettings | None = None,
     *,
     folder: RunFolder | None = None,
     command: str | None = None,
@@ -52,7 +52,7 @@ def run(
         source: see `headlight.analysis.text_plan.TextSource`; examples of sentence pairs and of
             treebank sentences as well.
         model: the model.
-        settings: see `ContributionSettings`.
+        settings: see `AttributionStudySettings`.
         folder: see `RunFolder`; without one nothing is kept.
         command: how it was asked for, for the record.
         progress: show a bar on standard error.
@@ -75,20 +75,20 @@ def run(
         UnsupportedModelError: the model cannot be differentiated by its input embeddings.
         RunError: the run in the folder is of another model, corpus or setting.
     """
-    settings = settings or ContributionSettings()
+    settings = settings or AttributionStudySettings()
     passes = (Pass(attribution=settings.attribution),)
     title = "Contributions of input tokens"
-    plan = plan_text_study("contributions", title, source, model, settings, passes=passes)
+    plan = plan_text_study("attribution", title, source, model, settings, passes=passes)
     if plan.kind == "cross":
         raise UsageError(
             "a token's own contribution is one within a text, and cross-attention goes from one "
             "text to another; choose encoder or decoder."
         )
     tags = tag_names(islice(plan.examples, plan.max_examples), settings.tags)
-    spec = ContributionSpec(plan.kind, tuple(plan.layers), settings, tags)
+    spec = AttributionSpec(plan.kind, tuple(plan.layers), settings, tags)
 
-    def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> ContributionObserver:
-        return ContributionObserver(batch, examples, spec)
+    def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> AttributionObserver:
+        return AttributionObserver(batch, examples, spec)
 
     def to_dataset(_: Pass, state: State) -> xarray.Dataset:
         compared = _compare_with_exact(plan, spec, folder, progress=progress)
@@ -103,7 +103,7 @@ def run(
 
 
 def _compare_with_exact(
-    plan: StudyPlan[Encoded], spec: ContributionSpec, folder: RunFolder | None, *, progress: bool
+    plan: StudyPlan[Encoded], spec: AttributionSpec, folder: RunFolder | None, *, progress: bool
 ) -> State | None:
     """The estimate against what is exact, on the first examples; None where nothing is estimated.
 
