@@ -1315,7 +1315,7 @@ def agreement(
         attribution: how contributions are computed, if they are among the measures.
         removal: how a word is left out: its pieces are left out (``delete``), become the
             ``mask`` token, or cannot be attended to (``attention``).
-        signed: words that speak against the answer come last by gradients and leaving one out;
+        signed: words that speak against the prediction come last by gradients and leaving one out;
             by default their sizes are compared, as attention has no sign (Jain and Wallace
             2019).
         top: the most important words, whose overlap is counted, are this share of the words of
@@ -1402,7 +1402,7 @@ def instance_adversary(
             ``layer``, of each ``head``. Each of them is a search of its own.
         rows: whose rows are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of
             the ``last``.
-        epsilon: the total variation distance by which an answer may move.
+        epsilon: the total variation distance by which a prediction may move.
         margin: by which it may move during the search before that costs anything.
         candidates: how many are looked for at once, of which the best counts.
         steps: of Adam, at most.

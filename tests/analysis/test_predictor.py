@@ -1,4 +1,4 @@
-"""One protocol for captured models and small classifiers: what both are asked, and answer alike."""
+"""One protocol for captured models and small classifiers: both are asked alike."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.classifiers.erasure import Answers
+from headlight.analysis.classifiers.erasure import Predictions
 from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.analysis.classifiers.predictor import (
     CapturedPredictor,
@@ -45,7 +45,7 @@ def test_both_are_predictors(captured: Any) -> None:
     predictor, examples = captured
     assert isinstance(predictor, Predictor)
     assert isinstance(small(), Predictor)
-    assert isinstance(Answers(predictor.model, examples, "delete", 200), WordRemoval)
+    assert isinstance(Predictions(predictor.model, examples, "delete", 200), WordRemoval)
     assert isinstance(small(), WordRemoval)
 
 
@@ -102,7 +102,7 @@ def test_of_two_classes_the_distance_is_the_size_of_what_the_chosen_one_loses(
 ) -> None:
     if kind == "captured":
         predictor, examples = captured
-        removal: WordRemoval = Answers(predictor.model, examples, "delete", 200)
+        removal: WordRemoval = Predictions(predictor.model, examples, "delete", 200)
         words = [max(example.words) + 1 for example in examples]
     else:
         removal, words = small(kind), [5, 3]

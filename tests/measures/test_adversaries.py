@@ -22,7 +22,7 @@ CANDIDATES, KEYS, WIDTH = 3, 5, 4
 
 
 class Toy:
-    """Texts whose answer is a sigmoid of attention over hidden states, in float64."""
+    """Texts whose prediction is a sigmoid of attention over hidden states, in float64."""
 
     def __init__(self, lengths: tuple[int, ...], sharpness: float = 1.0) -> None:
         generator = torch.Generator().manual_seed(3)

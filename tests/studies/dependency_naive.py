@@ -53,8 +53,8 @@ def counts(
 ) -> dict[str, tuple[int, int]]:
     """Right and all words of every relation."""
     found: dict[str, tuple[int, int]] = {}
-    for tree, length, answers in zip(trees, kept, predicted, strict=True):
-        for word, correct in judged(tree, length, answers, rule).items():
+    for tree, length, predictions in zip(trees, kept, predicted, strict=True):
+        for word, correct in judged(tree, length, predictions, rule).items():
             name = tree.relations[word]
             one, two = found.get(name, (0, 0))
             found[name] = (one + correct, two + 1)

@@ -1,4 +1,4 @@
-"""Models with the same answers and other attention, against loops, seeds, files and processes."""
+"""Models with the same predictions and other attention: loops, seeds, files and processes."""
 
 import math
 import re
@@ -133,14 +133,14 @@ def BertForSequence(network: Any, tokens: Any = None) -> Any:  # noqa: N802
     eager.load_state_dict(weights)
     eager.set_attn_implementation("eager")
 
-    def answer(text: str) -> tuple[np.ndarray, list[np.ndarray]]:
+    def prediction(text: str) -> tuple[np.ndarray, list[np.ndarray]]:
         ids = tokens(text, return_tensors="pt")["input_ids"]
         with torch.no_grad():
             found = eager(input_ids=ids, output_attentions=True)
         attention = [each[0].numpy() for each in found.attentions]
         return found.logits[0].softmax(-1).numpy(), attention
 
-    return answer
+    return prediction
 
 
 def _written(path: Path, rows: list[tuple[str, str]]) -> Path:
@@ -150,14 +150,16 @@ def _written(path: Path, rows: list[tuple[str, str]]) -> Path:
 
 @hypothesis_settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12))
-def test_macro_f1_is_its_definition(answers: list[tuple[int, int]]) -> None:
+def test_macro_f1_is_its_definition(predictions: list[tuple[int, int]]) -> None:
     counts = np.zeros((1, 9))
-    for gold, found in answers:
+    for gold, found in predictions:
         counts[0, gold * 3 + found] += 1
     each = []
     for name in range(3):
-        right = sum(gold == found == name for gold, found in answers)
-        whole = sum(gold == name for gold, _ in answers) + sum(one == name for _, one in answers)
+        right = sum(gold == found == name for gold, found in predictions)
+        whole = sum(gold == name for gold, _ in predictions) + sum(
+            one == name for _, one in predictions
+        )
         if whole:
             each.append(2 * right / whole)
     assert macro_f1(counts).item() == pytest.approx(np.mean(each))

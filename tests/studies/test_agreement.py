@@ -21,17 +21,17 @@ MEASURES = ("weight", "effective", "gradient_input", "leave_one_out")
 
 @pytest.mark.parametrize("signed", [False, True])
 def test_numbers_are_those_of_single_texts(signed: bool) -> None:
-    """By class of the answer and over all; a text of one word has no τ."""
+    """By predicted class and over all; a text of one word has no τ."""
     made, data = classifier(), [*texts_of_words(6), ("cat", "good")]
     result = headlight.agreement(
         data, model=made, measures=MEASURES, signed=signed, top=0.3, **QUICK
     )
-    answers = []
+    predictions = []
     taus: dict[tuple[str, str], list[float]] = {pair: [] for pair in combinations(MEASURES, 2)}
     overlaps: dict[tuple[str, str], list[float]] = {pair: [] for pair in taus}
     for text, _ in data:
         words = set(range(len(text.split())))
-        answers.append(int(probabilities(made, text, words, "delete").argmax()))
+        predictions.append(int(probabilities(made, text, words, "delete").argmax()))
         sizes = {}
         for name in MEASURES:
             found = importance(made, text, name, "delete", "mean")
@@ -45,7 +45,10 @@ def test_numbers_are_those_of_single_texts(signed: bool) -> None:
             ]
             overlaps[pair].append(len(tops[0] & tops[1]) / number)
     assert int(result.texts) == 7
-    assert result.answer_texts.values.tolist() == [answers.count(0), answers.count(1)]
+    assert result.predicted_class_texts.values.tolist() == [
+        predictions.count(0),
+        predictions.count(1),
+    ]
     for pair, values in taus.items():
         cell = result.sel(measure=pair[0], other=pair[1])
         assert float(cell.tau) == pytest.approx(np.nanmean(values), abs=1e-6), pair
@@ -54,12 +57,16 @@ def test_numbers_are_those_of_single_texts(signed: bool) -> None:
         assert float(cell.undefined) == np.isnan(values).sum() > 0
         assert int(cell.histogram.sum()) == np.isfinite(values).sum()
         for at, name in enumerate(("bad", "good")):
-            own = [value for value, answer in zip(values, answers, strict=True) if answer == at]
+            own = [
+                value
+                for value, prediction in zip(values, predictions, strict=True)
+                if prediction == at
+            ]
             seen = [value for value in own if not math.isnan(value)]
             expected = np.mean(seen) if seen else math.nan
-            found = float(cell.answer_tau.sel(answer=name))
+            found = float(cell.predicted_class_tau.sel(predicted_class=name))
             assert found == pytest.approx(expected, abs=1e-6, nan_ok=True)
-            assert int(cell.answer_histogram.sel(answer=name).sum()) == len(seen)
+            assert int(cell.predicted_class_histogram.sel(predicted_class=name).sum()) == len(seen)
     np.testing.assert_array_equal(result.tau, result.tau.values.T)
     assert np.isnan(np.diag(result.tau)).all()
 
@@ -92,7 +99,7 @@ def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
     assert result.identical(again)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "This describes measures and is no test of them" in page
-    assert set(result.headlight.tables) == {"agreement", "answers", "histograms"}
+    assert set(result.headlight.tables) == {"agreement", "predictions", "histograms"}
     assert list(result.headlight.table()["with"]) == ["norm", "random numbers", "random numbers"]
 
 
@@ -112,5 +119,5 @@ def test_wrong_requests(settings: dict[str, Any], says: str) -> None:
 def test_models_that_do_not_answer_once_are_refused() -> None:
     with pytest.raises(MissingHeadError, match="has no classification head"):
         headlight.agreement(labelled(2), model=model("bert"), progress=False)
-    with pytest.raises(UsageError, match="answers for every word"):
+    with pytest.raises(UsageError, match="predicts a class for every word"):
         headlight.agreement(tagged(2), model=classifier(tokens=True), progress=False)

@@ -246,8 +246,8 @@ def test_intervals_are_as_wide_as_the_spread_of_sentences(bert: CapturedModel) -
         right = []
         for tree, each in zip(TREES, layers, strict=True):
             score = each[layer][head]
-            answers = [naive.governor(score, word, "head") for word in range(len(tree))]
-            right.append(sum(naive.judged(tree, len(tree), answers, rule=True).values()))
+            predictions = [naive.governor(score, word, "head") for word in range(len(tree))]
+            right.append(sum(naive.judged(tree, len(tree), predictions, rule=True).values()))
         rest = np.array(right) - sizes * sum(right) / sizes.sum()
         cell = cells.sel(layer=layer, head=head, direction="head")
         error = np.sqrt((rest**2).sum()) / sizes.sum()

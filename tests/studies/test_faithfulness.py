@@ -1,4 +1,4 @@
-"""What answers lose with important words, against loops over words, heads and rows."""
+"""Effect of removing important words on predictions, against loops over words, heads and rows."""
 
 import math
 from itertools import pairwise
@@ -38,19 +38,19 @@ def texts_of_words(count: int) -> list[tuple[str, str]]:
 # The metrics of one order
 
 
-def naive_metrics(order: list[int], answer: Any) -> dict[str, float]:
-    """By their definitions; `answer` gives p of the classes for the words that are kept."""
+def naive_metrics(order: list[int], prediction: Any) -> dict[str, float]:
+    """By their definitions; `prediction` gives p of the classes for the words that are kept."""
     size = len(order)
-    whole = answer(set(order))
+    whole = prediction(set(order))
     chosen = max(range(len(whole)), key=lambda at: whole[at])
 
     def top(share: float) -> set[int]:
         return set(order[: math.ceil(round(share * size, 6))])
 
-    lost = [whole[chosen] - answer(set(order) - top(share))[chosen] for share in SHARES]
-    alone = [whole[chosen] - answer(top(share))[chosen] for share in SHARES]
-    left = [answer(set(order) - top(step / 10)) for step in range(11)]
-    given_ = [answer(top(step / 10))[chosen] for step in range(11)]
+    lost = [whole[chosen] - prediction(set(order) - top(share))[chosen] for share in SHARES]
+    alone = [whole[chosen] - prediction(top(share))[chosen] for share in SHARES]
+    left = [prediction(set(order) - top(step / 10)) for step in range(11)]
+    given_ = [prediction(top(step / 10))[chosen] for step in range(11)]
 
     def area(heights: list[float]) -> float:
         return sum((first + second) / 20 for first, second in pairwise(heights))
@@ -61,7 +61,7 @@ def naive_metrics(order: list[int], answer: Any) -> dict[str, float]:
         "sufficiency": sum(alone) / 5,
         "deletion": area([row[chosen] for row in left]),
         "insertion": area(given_),
-        "first_flip": float(np.argmax(answer(set(order[1:]))) != chosen),
+        "first_flip": float(np.argmax(prediction(set(order[1:]))) != chosen),
         "share_to_flip": flips[0] if flips else 1.0,
     }
 
@@ -210,7 +210,7 @@ def tags(made: CapturedModel, words: list[str], kept: set[int], removal: str) ->
 @pytest.mark.parametrize("measure", ["leave_one_out", "gradient_input"])
 @pytest.mark.slow
 def test_a_tagger_is_asked_for_every_word(removal: str, measure: str) -> None:
-    """One order of the words of a sentence; the metrics of each of its answers; their mean."""
+    """One order of the words of a sentence; the metrics of each of its predictions; their mean."""
     made, data = classifier(tokens=True), tagged(3)
     made.tokenizer.mask_token = "<unk>"
     result = headlight.faithfulness(
@@ -335,7 +335,7 @@ def test_wrong_requests(settings: dict[str, Any], says: str) -> None:
 def test_models_that_do_not_answer_once_are_refused() -> None:
     with pytest.raises(MissingHeadError, match="has no classification head"):
         headlight.faithfulness(labelled(2), model=model("bert"), progress=False)
-    with pytest.raises(UsageError, match="there is no answer for one that is left out"):
+    with pytest.raises(UsageError, match="there is no prediction for one that is left out"):
         headlight.faithfulness(
             tagged(2), model=classifier(tokens=True), removals=("delete",), progress=False
         )

@@ -122,8 +122,8 @@ def test_a_guide_that_knows_the_token_is_worth_more_than_one_that_does_not(tmp_p
     right = {}
     for number, guide in enumerate(settings.guides):
         trainer.run(Job(number, 0))
-        answers = trainer.parameters(Job(number, 0))["probability"].argmax(-1).numpy()
-        right[guide] = float(np.mean(answers == [text.label for text in texts[40:]]))
+        predictions = trainer.parameters(Job(number, 0))["probability"].argmax(-1).numpy()
+        right[guide] = float(np.mean(predictions == [text.label for text in texts[40:]]))
     assert right["random"] == 1  # that to which everything was given
     assert right["weight"] < 0.9
 
@@ -195,5 +195,5 @@ def test_wrong_requests(data: Any, settings: dict[str, Any], kind: Any, says: st
 def test_other_models_are_refused() -> None:
     with pytest.raises(MissingHeadError, match="has no classification head"):
         headlight.guided(labelled(6), model=model("bert"), **QUICK)
-    with pytest.raises(UsageError, match="answers for every word"):
+    with pytest.raises(UsageError, match="predicts a class for every word"):
         headlight.guided(tagged(6), model=classifier(tokens=True), **QUICK)

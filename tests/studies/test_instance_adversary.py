@@ -1,4 +1,4 @@
-"""The most different attention with nearly the same answer, checked in the model itself."""
+"""The most different attention with nearly the same prediction, checked in the model itself."""
 
 import math
 from pathlib import Path
@@ -34,7 +34,7 @@ def divergence(p: np.ndarray, q: np.ndarray) -> float:
 
 
 def calm(made: CapturedModel) -> CapturedModel:
-    """The classifier, less sure of its answers."""
+    """The classifier, less sure of its predictions."""
     network: Any = made.transformer
     with torch.no_grad():
         network.classifier.weight *= 0.05
@@ -100,7 +100,7 @@ def test_places_are_all_layers_one_and_a_head() -> None:
     assert (result.points.sel(quantity="jsd").mean("point")[0] == result.jsd).all()
     np.testing.assert_allclose(result.layer_exact_jsd, result.head_exact_jsd.mean("head"))
     np.testing.assert_allclose(result.exact_jsd, result.layer_exact_jsd.mean("layer"))
-    assert result.answer_texts.sum() == 3
+    assert result.predicted_class_texts.sum() == 3
 
 
 @pytest.mark.parametrize("exact", ["corner", "farthest"])
@@ -156,9 +156,9 @@ def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
 
 def test_a_tagger_has_no_answer_of_a_text() -> None:
     result = headlight.instance_adversary(tagged(2), model=classifier(tokens=True), **QUICK)
-    assert "answer" not in result.coords
+    assert "predicted_class" not in result.coords
     assert set(result.headlight.tables) == {"all", "texts", "largest"}
-    assert (result.points.sel(quantity="answer") == -1).all()
+    assert (result.points.sel(quantity="predicted_class") == -1).all()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Answers with other attention, against loops over texts, heads and rows."""
+"""Predictions with other attention, against loops over texts, heads and rows."""
 
 import re
 from collections.abc import Callable
@@ -243,10 +243,10 @@ def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
     result = headlight.permutation(labelled(6), out=tmp_path, **options)
     again = headlight.permutation(labelled(6), out=tmp_path, resume=True, **options)
     assert result.identical(again)
-    assert "Does the answer move more where attention is sharp" in (
+    assert "Does the prediction move more where attention is sharp" in (
         (tmp_path / "report.html").read_text(encoding="utf-8")
     )
-    assert set(result.headlight.tables) == {"changes", "layers", "layer-answers", "largest"}
+    assert set(result.headlight.tables) == {"changes", "layers", "layer-predictions", "largest"}
 
 
 # What is refused

@@ -44,16 +44,16 @@ def test_the_loss_is_its_definition(goal, lengths, weight, seed):
 
 @pytest.mark.parametrize("goal", GOALS, ids=str)
 def test_answers_of_texts_and_rows_of_tokens_are_averaged_apart(goal):
-    """A classifier has one answer for a text, and the attention of one of its rows may count."""
+    """A classifier has one prediction for a text, and the attention of one row may count."""
     logits, taught = torch.randn(2, 3), torch.randn(2, 3).softmax(-1)
     one, other = (torch.randn(2, 4, 5, 5).softmax(-1) for _ in range(2))
     rows = torch.zeros(2, 5, dtype=torch.bool)
     rows[:, 0] = True
     valid = ValidMask(torch.ones(2).bool(), rows, torch.ones(2, 5).bool())
     found = adversarial_loss((logits, one), Outputs(taught, other), valid, 0.5, goal)
-    answers, expected = (each[:, None].double().numpy() for each in (logits, taught))
+    predictions, expected = (each[:, None].double().numpy() for each in (logits, taught))
     none = np.ones((2, 1, 1, 1))
-    near = naive_loss(answers, none, expected, none, [1, 1], 0.0, goal)
+    near = naive_loss(predictions, none, expected, none, [1, 1], 0.0, goal)
     far = attention_distance(one, other, valid, goal.distance).mean()
     assert float(found) == pytest.approx(near - 0.5 * float(far), rel=1e-5)
     alone = ValidMask(torch.ones(2).bool(), torch.ones(2, 1).bool(), torch.ones(2, 5).bool())

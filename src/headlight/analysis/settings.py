@@ -29,7 +29,7 @@ BATCH_TOKENS = 2048
 ImportanceMeasure = Literal[
     "weight", "norm", "effective", "attribution", "gradient_input", "leave_one_out"
 ]
-"""By what a word of a text can be important to an answer."""
+"""By what a word of a text can be important to a prediction."""
 
 OF_ATTENTION = ("weight", "norm", "effective")
 """Those of every head and row."""
@@ -253,7 +253,7 @@ class ClassifierSettings(BootstrapSettings, ModelSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class WordImportanceSettings(ClassifierSettings):
-    """By what words are important to the answer of a classifier.
+    """By what words are important to the prediction of a classifier.
 
     Attributes:
         measures: of attention ``weight``, ``norm`` and ``effective``; ``attribution``, what input

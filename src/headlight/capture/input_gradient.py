@@ -31,7 +31,8 @@ def input_times_gradient(
     table = reader.get_input_embeddings()
     if table is None:
         raise UsageError(
-            f"{model.name} has no input embeddings by which its answer could be differentiated; "
+            f"{model.name} has no input embeddings by which its prediction could be "
+            "differentiated; "
             "leave gradient_input out of the measures."
         )
     check_differentiable(network, model.name)

@@ -1,7 +1,7 @@
-"""The most different attention with nearly the same answer (Jain and Wallace 2019, Section 4.2.2).
+"""The most different attention with nearly the same prediction (Jain and Wallace 2019, 4.2.2).
 
 It is looked for anew for each text, with the model as it is: attention weights are free, and change
-as far as they can without the answer.
+as far as they can without the prediction.
 """
 
 import math
@@ -24,7 +24,7 @@ Keys = Bool[Tensor, "text row key"]
 PerText = Float[Tensor, " text"]
 
 Moved = Callable[[Candidates], Float[Tensor, "candidate text"]]
-"""How far the answers to texts are, with such attention, from what they were: a total variation
+"""How far the predictions to texts are, with such attention, from what they were: a total variation
 distance, which can be differentiated.  What it says of a text depends on that text alone."""
 
 NOTICED = 1e-3
@@ -36,7 +36,7 @@ class AdversarySearch:
     """How the most different attention is looked for; see `RELEASED` for that of the authors.
 
     Attributes:
-        epsilon: how far the answer may be from what it was.
+        epsilon: how far the prediction may be from what it was.
         margin: how far it may be while attention is changed before that costs anything.
         penalty: what each unit beyond the margin costs.
         steps: of Adam (amsgrad), at most.
@@ -66,7 +66,7 @@ class Adversaries:
         weight: the most different attention, or the model's own where none is allowed.
         jsd: how different it is from the model's own: the mean over the rows that take part of the
             Jensen-Shannon divergence, from 0 to ln 2.
-        moved: how far the answer is from what it was; at most ε.
+        moved: how far the prediction is from what it was; at most ε.
         steps: how many were taken.
     """
 
@@ -83,19 +83,19 @@ def most_different(
     start: Candidates,
     search: AdversarySearch | None = None,
 ) -> Adversaries:
-    """The attention that is farthest from a model's own while the answer moves by at most ε.
+    """The attention that is farthest from a model's own while the prediction moves by at most ε.
 
     Several candidates of each text are changed at once by Adam, to make the loss small:
 
         Σ_k (−JSD(a_k, a) + penalty · max(0, moved(a_k) − margin)) − mean_kl JSD(a_k, a_l)
 
     A candidate is the softmax of logits over the keys that take part, times what the row gives to
-    them.  Of those whose answer is within ε of what it was, and the model's own attention, the most
-    different one counts; so what is found is a lower bound of what there is.  The last term keeps
-    candidates apart.  What is found for a text does not depend on the other texts.
+    them.  Of those whose prediction is within ε of what it was, and the model's own attention, the
+    most different one counts; so what is found is a lower bound of what there is.  The last term
+    keeps candidates apart.  What is found for a text does not depend on the other texts.
 
     Args:
-        moved: how far answers are from what they were.
+        moved: how far predictions are from what they were.
         weight: the model's own attention.
         keys: where it may be another.  Rows of fewer than two such keys stay as they are.
         start: logits of the candidates to begin with; the authors add 3 times standard normal noise

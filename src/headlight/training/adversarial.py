@@ -38,11 +38,11 @@ class AdversarialObjective:
 
 def prediction_loss(
     logits: Logits,
-    teacher: Float[Tensor, "*answer label"],
-    valid: Bool[Tensor, "*answer"],
+    teacher: Float[Tensor, "*prediction label"],
+    valid: Bool[Tensor, "*prediction"],
     prediction: Prediction,
 ) -> Float[Tensor, ""]:
-    """How far predictions are from the teacher's, as the mean over answers."""
+    """How far predictions are from the teacher's, as the mean over predictions."""
     if prediction == "tvd":
         return mean_of_valid(total_variation(logits.softmax(-1), teacher), valid)
     return mean_of_valid(cross_entropy(logits, teacher.argmax(-1)), valid)
@@ -64,7 +64,7 @@ def adversarial_loss(
     weight: float | Tensor,
     objective: AdversarialObjective,
 ) -> Float[Tensor, ""]:
-    """D(predictions) − λ D(attention), as means over answers, and over rows and heads.
+    """D(predictions) − λ D(attention), as means over predictions, and over rows and heads.
 
     Args:
         outputs: logits and attention of the model that is trained.
@@ -80,5 +80,5 @@ def adversarial_loss(
     """
     logits, attention = outputs
     far = attention_distance(attention, teacher.attention, valid, objective.distance).mean()
-    near = prediction_loss(logits, teacher.probability, valid.answers, objective.prediction)
+    near = prediction_loss(logits, teacher.probability, valid.predictions, objective.prediction)
     return near - weight * far

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from headlight.measures import jensen_shannon, kullback_leibler, total_variation
 
-Logits = Float[Tensor, "*answer label"]
-"""One row for each answer: of a text, or of every word of it."""
+Logits = Float[Tensor, "*prediction label"]
+"""One row for each prediction: of a text, or of every word of it."""
 Attention = Float[Tensor, "batch head query key"]
 """Weights of all heads that are asked about, of one layer or of several.
 
@@ -30,7 +30,7 @@ class Outputs:
         attention: its weights, without dropout, or those that were given in their place.
     """
 
-    probability: Float[Tensor, "*answer label"]
+    probability: Float[Tensor, "*prediction label"]
     attention: Attention
 
 
@@ -39,18 +39,18 @@ class ValidMask:
     """What of a batch counts, and is no padding.
 
     Attributes:
-        answers: which predictions.
+        predictions: which predictions.
         rows: whose attention.
         keys: which keys; what stands in others is not looked at.
     """
 
-    answers: Bool[Tensor, "*answer"]
+    predictions: Bool[Tensor, "*prediction"]
     rows: Bool[Tensor, "batch query"]
     keys: Bool[Tensor, "batch key"]
 
     @staticmethod
     def of_texts(words: Bool[Tensor, "text word"]) -> "ValidMask":
-        """One answer and one row of attention for each text, over its words."""
+        """One prediction and one row of attention for each text, over its words."""
         every = words.new_ones(len(words))
         return ValidMask(every, every[:, None], words)
 
@@ -83,20 +83,22 @@ def outputs_of(
 
 
 def mean_of_valid(
-    values: Float[Tensor, "*answer"], valid: Bool[Tensor, "*answer"]
+    values: Float[Tensor, "*prediction"], valid: Bool[Tensor, "*prediction"]
 ) -> Float[Tensor, ""]:
     """The mean over those that are no padding."""
     return torch.where(valid, values, 0).sum() / valid.sum()
 
 
-def cross_entropy(logits: Logits, labels: Int64[Tensor, "*answer"]) -> Float[Tensor, "*answer"]:
+def cross_entropy(
+    logits: Logits, labels: Int64[Tensor, "*prediction"]
+) -> Float[Tensor, "*prediction"]:
     """−ln p of these labels."""
     return -chosen_log(logits.log_softmax(-1), labels)
 
 
 def chosen_log(
-    log_probability: Logits, labels: Int64[Tensor, "*answer"]
-) -> Float[Tensor, "*answer"]:
+    log_probability: Logits, labels: Int64[Tensor, "*prediction"]
+) -> Float[Tensor, "*prediction"]:
     """Ln p of these labels."""
     return log_probability.gather(-1, labels[..., None]).squeeze(-1)
 
@@ -109,13 +111,13 @@ def compare(
     Args:
         outputs: of a model.
         teacher: those of its teacher for the same batch.
-        valid: what counts; other answers and rows are left to the caller.
+        valid: what counts; other predictions and rows are left to the caller.
         log_probability: ln p of the model's predictions, as exact as the caller has it.
 
     Returns:
-        By answer ``tvd`` of the predictions, ``agreement`` on the label, and ``taught_nll``, −ln p
-        of the teacher's label; by batch, head and row ``kl``, KL(model ‖ teacher) of the attention,
-        and ``jsd``.
+        By prediction ``tvd`` of the predictions, ``agreement`` on the label, and ``taught_nll``,
+        −ln p of the teacher's label; by batch, head and row ``kl``, KL(model ‖ teacher) of the
+        attention, and ``jsd``.
     """
     label = teacher.probability.argmax(-1)
     keys = valid.keys[:, None, None]

@@ -46,7 +46,7 @@ class TextBatch:
 
     @property
     def valid(self) -> ValidMask:
-        """One answer for each text, and all of its words as keys."""
+        """One prediction for each text, and all of its words as keys."""
         return ValidMask.of_texts(self.real)
 
     def __len__(self) -> int:

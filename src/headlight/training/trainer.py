@@ -33,7 +33,7 @@ class LabelledBatch(Protocol):
 
     @property
     def labels(self) -> Tensor:
-        """The number of the label of each answer."""
+        """The number of the label of each prediction."""
 
     @property
     def valid(self) -> ValidMask:
@@ -84,7 +84,7 @@ def loss_of(
     """The loss of one batch, as a pure function of what a model gives for it."""
     valid = batch.batch.valid
     if task.weight is None:
-        return mean_of_valid(cross_entropy(outputs[0], batch.batch.labels), valid.answers)
+        return mean_of_valid(cross_entropy(outputs[0], batch.batch.labels), valid.predictions)
     assert batch.teacher is not None  # noqa: S101 - an adversary has a teacher
     return adversarial_loss(outputs, batch.teacher, valid, task.weight, task.objective)
 

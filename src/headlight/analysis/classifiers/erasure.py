@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from headlight.analysis.classifiers.plan import Classified, LabelPositions
-from headlight.analysis.classifiers.predictor import Answered, Words
+from headlight.analysis.classifiers.predictor import Predicted, Words
 from headlight.analysis.settings import Removal
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
@@ -82,17 +82,18 @@ def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Re
 
     Args:
         model: a classifier.
-        classes: what it answers.
+        classes: what it predicts.
         removals: the ways to take them away.
 
     Raises:
         UsageError: the model has no mask token, nothing would be left of a text, or a tagger would
-            have to answer for words that are gone.
+            have to predict classes of words that are gone.
     """
     ways = set(removals)
     if classes.task == "token" and "delete" in ways:
         raise UsageError(
-            f"{model.name} answers for every word, and there is no answer for one that is left "
+            f"{model.name} predicts a class for every word, and there is no prediction for one "
+            "that is left "
             "out; words can be taken away by mask or attention."
         )
     mask_id(model, ways)
@@ -104,7 +105,7 @@ def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Re
         )
 
 
-class Answers:
+class Predictions:
     """What a classifier says of the texts of a batch without some of their words.
 
     The same words of a text are taken away only once, whoever asks for it.
@@ -128,7 +129,7 @@ class Answers:
         self._removal = removal
         self._batch_tokens = batch_tokens
         self._mask = mask_id(model, (removal,))
-        self._known: dict[tuple[int, Words], Answered] = {}
+        self._known: dict[tuple[int, Words], Predicted] = {}
 
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
         """Run the model on texts, by their numbers, without these words, as far as it is needed."""
@@ -140,14 +141,14 @@ class Answers:
             found = self._run([cuts[at] for at in chosen])
             self._known |= {missing[at]: row for at, row in zip(chosen, found, strict=True)}
 
-    def without(self, text: int, words: Words) -> Answered:
+    def without(self, text: int, words: Words) -> Predicted:
         """The probabilities of the classes, once they were asked for.
 
-        A tagger answers for the words that are taken away as well, where they stood.
+        A tagger predicts classes of removed words as well, where they stood.
         """
         return self._known[text, words]
 
-    def _run(self, cuts: Sequence[Cut]) -> list[Answered]:
+    def _run(self, cuts: Sequence[Cut]) -> list[Predicted]:
         model = self._model
         device = model.transformer.device
         examples = [each.example for each in cuts]

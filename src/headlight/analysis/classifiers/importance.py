@@ -1,4 +1,4 @@
-"""How important each word of a text is to an answer, by each measure."""
+"""How important each word of a text is to a prediction, by each measure."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifiers.erasure import Answers
+from headlight.analysis.classifiers.erasure import Predictions
 from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.analysis.classifiers.predictor import CapturedPredictor, Importance, lost_words
 from headlight.analysis.positions import array
@@ -107,6 +107,6 @@ def random_source(seed: int, text_id: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=np.array([seed, text_id], dtype=np.uint64)))
 
 
-def left_out(answers: Answers, examples: Sequence[Classified]) -> list[Importance]:
+def left_out(predictions: Predictions, examples: Sequence[Classified]) -> list[Importance]:
     """What the probability of the chosen class loses without each word; of a tagger the mean."""
-    return lost_words(answers, [max(example.words) + 1 for example in examples])
+    return lost_words(predictions, [max(example.words) + 1 for example in examples])

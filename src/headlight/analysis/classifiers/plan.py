@@ -193,15 +193,15 @@ class _Classified:
 
 
 class LabelPositions:
-    """Where in what a classifier gives for a batch its answers are.
+    """Where in what a classifier gives for a batch its predictions are.
 
     Args:
         examples: Of the batch, in its order; padded on the right.
         device: Where the model is.
 
     Attributes:
-        owners: For each answer the number of its text in the batch.
-        labels: For each answer the class that it should be.
+        owners: For each prediction the number of its text in the batch.
+        labels: For each prediction the class that it should be.
     """
 
     def __init__(self, examples: Sequence[Classified], device: torch.device | str) -> None:
@@ -216,17 +216,19 @@ class LabelPositions:
         self._places = torch.tensor(places, device=device) if of_tokens else None
         self._rows = torch.tensor(self.owners, device=device)
 
-    def answers(self, logits: Float[Tensor, "batch *token class"]) -> Float[Tensor, "output class"]:
-        """Those of the logits of a batch that are answers, text by text."""
+    def predictions(
+        self, logits: Float[Tensor, "batch *token class"]
+    ) -> Float[Tensor, "output class"]:
+        """Those of the logits of a batch that are predictions, text by text."""
         return logits if self._places is None else logits[self._rows, self._places]
 
     def probabilities(self, model: CapturedModel, batch: Batch) -> Outputs:
-        """One forward pass; the answers, text by text.
+        """One forward pass; the predictions, text by text.
 
         Raises:
             CaptureError: they are not finite.
         """
-        chosen = self.answers(model.run(batch).logits)
+        chosen = self.predictions(model.run(batch).logits)
         if not bool(chosen.isfinite().all()):
             raise CaptureError(
                 f"{model.name}: what it gives for {batch.names[0]} or a text beside it is not "
@@ -236,14 +238,14 @@ class LabelPositions:
         return found
 
     def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
-        """The mean over the answers of each text, which can be differentiated."""
+        """The mean over the predictions of each text, which can be differentiated."""
         sums = values.new_zeros(len(values), self._texts).index_add(1, self._rows, values)
         return sums / self._rows.bincount(minlength=self._texts)
 
     def by_text(
         self, values: Float64[np.ndarray, "output *cell"]
     ) -> Float64[np.ndarray, "text *cell"]:
-        """The mean over the answers of each text."""
+        """The mean over the predictions of each text."""
         sums = np.zeros((self._texts, *values.shape[1:]))
         np.add.at(sums, self.owners, values)
         numbers = np.bincount(self.owners, minlength=self._texts)
@@ -253,10 +255,10 @@ class LabelPositions:
         return found
 
 
-def by_answer(
+def by_predicted_class(
     rows: Float64[np.ndarray, "text *cell"], chosen: Int64[np.ndarray, " text"], classes: int
 ) -> Float64[np.ndarray, "text group *cell"]:
-    """The rows once for all texts, and once for the class of their answer; NaN elsewhere."""
+    """The rows once for all texts, and once for the predicted class; NaN elsewhere."""
     grouped = np.full((len(rows), 1 + classes, *rows.shape[1:]), np.nan)
     grouped[:, 0] = rows
     grouped[np.arange(len(rows)), 1 + chosen] = rows

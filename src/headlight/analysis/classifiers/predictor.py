@@ -29,8 +29,8 @@ Predictions = Float[Tensor, "output class"]
 
 Words = frozenset[int]
 """The numbers of the words of a text that are taken away."""
-Answered = Float64[np.ndarray, "answer class"]
-"""Of a text the probabilities of its one answer; of a sentence of a tagger those of each word."""
+Predicted = Float64[np.ndarray, "prediction class"]
+"""Of a text the probabilities of its prediction; of a sentence of a tagger those of each word."""
 Importance = Float64[np.ndarray, " _"]
 """Of each word of a text; texts differ in length."""
 
@@ -61,7 +61,7 @@ class Predictor(Protocol):
         """Within the block, predictions with attention that is given, for several candidates."""
 
     def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
-        """The mean over the answers of each text, which can be differentiated."""
+        """The mean over the predictions of each text, which can be differentiated."""
 
     def gradient_input(
         self, label: int | None = None, *, attention_fixed: bool = False
@@ -82,7 +82,7 @@ class WordRemoval(Protocol):
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
         """Read texts, by their numbers, without these words, as far as it is needed."""
 
-    def without(self, text: int, words: Words) -> Answered:
+    def without(self, text: int, words: Words) -> Predicted:
         """The probabilities of the classes, once they were asked for."""
 
 
@@ -123,7 +123,7 @@ def search_attention(
 def lost_words(
     removal: WordRemoval, words: Sequence[int], lost: LossOfWord = "chosen"
 ) -> list[Importance]:
-    """What predictions lose without each word of each text; of a tagger the mean over its answers.
+    """What predictions lose without each word; of a tagger the mean over its predictions.
 
     Args:
         removal: a classifier with the texts.
@@ -153,7 +153,7 @@ class CapturedPredictor:
     Attributes:
         model: a classifier of texts, or of tokens.
         batch: what it reads.
-        positions: where its answers are.
+        positions: where its predictions are.
         sites: the layers that are looked at.
         component: a layer or None for all of them, and a head of it or None for all of them.
     """
@@ -184,9 +184,9 @@ class CapturedPredictor:
             for site, part in zip(self._layers, self._split(rows), strict=True):
                 current[site.layer] = part
             logits = network(**self._copies(len(candidates))).logits.chunk(len(candidates))
-            answers = torch.stack([self.positions.answers(copy) for copy in logits])
-            exact = torch.float32 if answers.device.type == "mps" else torch.float64
-            return answers.to(exact).softmax(-1)
+            predictions = torch.stack([self.positions.predictions(copy) for copy in logits])
+            exact = torch.float32 if predictions.device.type == "mps" else torch.float64
+            return predictions.to(exact).softmax(-1)
 
         with (
             self._replaced(lambda _, layer: current[layer]),
@@ -206,7 +206,7 @@ class CapturedPredictor:
         """Of a tagger by the mean over the words of a sentence."""
 
         def probability(output: Any) -> Float[Tensor, " text"]:
-            found = self.positions.answers(output.logits).softmax(-1)
+            found = self.positions.predictions(output.logits).softmax(-1)
             asked = found.amax(-1) if label is None else found[..., label]
             return self.positions.mean_by_text(asked[None])[0]
 

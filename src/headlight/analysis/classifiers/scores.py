@@ -5,9 +5,9 @@ from jaxtyping import Float64
 
 
 def macro_f1(counts: Float64[np.ndarray, "sample cell"]) -> Float64[np.ndarray, " sample"]:
-    """The mean over classes of F1, from how often each answer was given for each gold class.
+    """The mean over classes of F1, from how often each class was predicted for each gold class.
 
-    Classes that neither occur nor are answered do not count.
+    Classes that neither occur nor are predicted do not count.
     """
     side = round(counts.shape[-1] ** 0.5)
     table = counts.reshape(-1, side, side)

@@ -101,7 +101,7 @@ class ClassifierStudy(ABC, Generic[S]):
             CorpusError: the corpus cannot be read, holds no text, or a label is none of the
                 classes.
             UnsupportedModelError: the attention of the model cannot be captured exactly.
-            CaptureError: an answer is not finite.
+            CaptureError: a prediction is not finite.
             RunError: the run in the folder is of another model, corpus or setting.
         """
         study = cls(source, model, settings or cls.settings_class())

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from headlight.analysis.classifiers.other_attention import permuted
 from headlight.analysis.classifiers.predictor import (
-    Answered,
     Change,
     Given,
+    Predicted,
     Predictions,
     Words,
     median_change,
@@ -45,7 +45,7 @@ class TextPredictor:
         with torch.no_grad():
             self.states = model.encode(model.embedding(batch.words), batch.real)
             self.weight = model.attend(self.states, batch.real)
-        self._known: dict[tuple[int, Words], Answered] = {}
+        self._known: dict[tuple[int, Words], Predicted] = {}
 
     @torch.no_grad()
     def predictions(self) -> Predictions:
@@ -63,7 +63,7 @@ class TextPredictor:
         yield lambda candidates: self._classified(candidates.squeeze(-2))
 
     def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
-        """A text has one answer."""
+        """A text has one prediction."""
         return values
 
     def gradient_input(
@@ -101,7 +101,7 @@ class TextPredictor:
                 rows = np.concatenate(found)
             self._known |= {each: row[None] for each, row in zip(asked, rows, strict=True)}
 
-    def without(self, text: int, words: Words) -> Answered:
+    def without(self, text: int, words: Words) -> Predicted:
         """The probabilities of the classes, once they were asked for."""
         return self._known[text, words]
 

@@ -43,7 +43,7 @@ class TagBatch:
 
     @property
     def valid(self) -> ValidMask:
-        """All words, as answers, rows and keys."""
+        """All words, as predictions, rows and keys."""
         return ValidMask(self.real, self.real, self.real)
 
     def __len__(self) -> int:

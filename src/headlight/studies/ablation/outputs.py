@@ -71,7 +71,7 @@ class Outputs:
         """Those of a classifier: one for each text, or for each word of a sentence."""
         positions = LabelPositions(examples, device)
         labels = torch.from_numpy(positions.labels).to(device)
-        return Outputs(positions.owners, labels, positions.answers, len(examples))
+        return Outputs(positions.owners, labels, positions.predictions, len(examples))
 
     def logarithms(self, logits: Tensor) -> Logarithms:
         """The logarithms of the probabilities, of the logits of the batch."""
@@ -124,15 +124,15 @@ def _statistics(
     before: Logarithms, after: Logarithms, labels: Int64[Tensor, " output"]
 ) -> Float[Tensor, "output statistic"]:
     """`STATISTICS` of each prediction; NaN where there is no label."""
-    answers = after.argmax(-1)
+    predictions = after.argmax(-1)
     known = labels != NOTHING
     loss = -after.gather(-1, labels.clamp_min(0)[:, None])[:, 0]
     return torch.stack(
         [
             kullback_leibler_of_logarithms(before, after),
-            (answers != before.argmax(-1)).to(loss),
+            (predictions != before.argmax(-1)).to(loss),
             loss.masked_fill(~known, torch.nan),
-            (answers == labels).to(loss).masked_fill(~known, torch.nan),
+            (predictions == labels).to(loss).masked_fill(~known, torch.nan),
         ],
         -1,
     )

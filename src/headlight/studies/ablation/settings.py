@@ -106,7 +106,7 @@ STUDY = Study(
     examples=(
         ("wiki/ --max-examples 100", "a masked language model"),
         ("wiki/ --model gpt2 --max-length 128", "loss of the next token"),
-        ("reviews.tsv --model ./my-classifier", "also how many answers stay right"),
+        ("reviews.tsv --model ./my-classifier", "also how many predictions stay correct"),
     ),
     smallest={"bootstrap": 2},
     order=6,

@@ -1,1 +1,1 @@
-"""Models with the answers of a classifier and other attention."""
+"""Models with the predictions of a classifier and other attention."""

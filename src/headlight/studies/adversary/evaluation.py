@@ -23,7 +23,7 @@ from headlight.studies.adversary.selection import (
 from headlight.training.outputs import Outputs, compare, cross_entropy
 
 MEANS = ("accuracy", "nll", "taught_nll", "agreement", "tvd")
-"""Of each text: the mean over its answers."""
+"""Of each text: the mean over its predictions."""
 
 Tables = dict[str, Tensor]
 """By name; a row for each text."""
@@ -94,7 +94,9 @@ def _uniform(
         logits = teacher.transformer(**teacher.inputs(read.batch)).logits
     layers = [layer for layer, _ in selection.places]
     rows = torch.cat([keys[layer] for layer in layers], 1)
-    return ModelOutputs(read.positions.answers(logits), uniform(own.attention, rows), own.visible)
+    return ModelOutputs(
+        read.positions.predictions(logits), uniform(own.attention, rows), own.visible
+    )
 
 
 def _visible(
@@ -105,7 +107,7 @@ def _visible(
 
 
 def _compared(read: ReadBatch, one: ModelOutputs, other: ModelOutputs) -> Tables:
-    """Of each text the means over its answers, and of each component those over its rows."""
+    """Of each text the means over its predictions, and of each component those over its rows."""
     log = one.logits.double().log_softmax(-1)
     gold = read.labels
     own = Outputs(log.exp(), one.attention.double())
@@ -126,20 +128,20 @@ def _compared(read: ReadBatch, one: ModelOutputs, other: ModelOutputs) -> Tables
 
 
 def counts(read: ReadBatch, seen: ModelOutputs, classes: Classes) -> Tensor:
-    """What F1 is made of, by text: for texts (gold class, answer), for sentences spans.
+    """What F1 is made of, by text: for texts (gold class, prediction), for sentences spans.
 
     Of spans there are three: those found with their exact place and type, those found, those that
     there are.
     """
-    answers = seen.logits.argmax(-1).cpu().numpy()
+    predictions = seen.logits.argmax(-1).cpu().numpy()
     gold, owners = read.positions.labels, read.positions.owners
     number = len(classes.names)
     if classes.task == "sequence":
-        return torch.from_numpy(np.eye(number**2)[gold * number + answers])
+        return torch.from_numpy(np.eye(number**2)[gold * number + predictions])
     rows = []
     for text in range(len(read.text_ids)):
         right, found = (
-            [classes.names[tag] for tag in tags[owners == text]] for tags in (gold, answers)
+            [classes.names[tag] for tag in tags[owners == text]] for tags in (gold, predictions)
         )
         score = span_score([right], [found])
         rows.append([score.correct, score.found, score.gold])

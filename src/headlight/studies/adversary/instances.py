@@ -25,7 +25,7 @@ class Instances:
 
     Attributes:
         jsd: how far it is from the model's own.
-        tvd: how far the answer moves by it.
+        tvd: how far the prediction moves by it.
         corpus: of the texts.
     """
 
@@ -61,7 +61,7 @@ def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> In
         )
     if ALL not in found["place"].values or "moved" not in found["quantity"].values:
         raise UsageError(
-            f"{path} does not hold how far the answers to single texts move as all layers are "
+            f"{path} does not hold how far the predictions to single texts move as all layers are "
             "changed at once; run headlight instance-adversary again, with --by all."
         )
     points = found["points"].sel(place=ALL)

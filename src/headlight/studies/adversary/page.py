@@ -1,4 +1,4 @@
-"""The study of adversaries: models with a classifier's answers and other attention."""
+"""The study of adversaries: models with a classifier's predictions and other attention."""
 
 import math
 from dataclasses import dataclass, replace
@@ -36,12 +36,12 @@ COLUMNS = {
     "f1": "F1",
     "nll": "NLL gold",
     "taught_nll": "NLL of its labels",
-    "agreement": "same answer",
+    "agreement": "same prediction",
     "tvd": "TVD",
     "kl": "KL",
     "jsd": "JSD",
 }
-SHARES = ("right", "same answer")
+SHARES = ("right", "same prediction")
 STARTS = {"scratch": "random weights", "base": "the weights of the model itself"}
 DISTANCES = {"head_jsd": "JSD", "head_kl": "KL"}
 MEANS = "mean of a λ"
@@ -91,7 +91,7 @@ def _settings(result: xr.Dataset) -> str:
     return (
         f"Students begin with {STARTS.get(start, f'the checkpoint {start}')}, and learn for "
         f"{settings.get('epochs')} epochs; the last one counts. Their loss is {near} to the "
-        f"model's answers minus λ times the {far} of attention in rows of "
+        f"model's predictions minus λ times the {far} of attention in rows of "
         f"{attending_rows(result)}{kept}."
     )
 
@@ -108,10 +108,11 @@ def _models(result: xr.Dataset) -> Section:
     spans = "of spans, strict" if result.attrs.get("task") == "token" else "the mean over classes"
     return Section(
         "models",
-        "Other models for the same answers",
+        "Other models for the same predictions",
         f"{_settings(result)} On {result.attrs.get('held_out', 'the')} held-out texts: the share "
-        f"of right answers, F1 ({spans}), the negative log-likelihood (NLL) of the gold labels and "
-        "of the model's own, the share of answers that are the model's, the total variation "
+        f"of correct predictions, F1 ({spans}), the negative log-likelihood (NLL) of the gold "
+        "labels and "
+        "of the model's own, the share of predictions that are the model's, the total variation "
         "distance (TVD) to its predictions, and KL(student ‖ model) and JSD of attention, of a row "
         "on average, in nats. Models that differ in their seed alone say how far apart attention "
         "is without anybody asking for it.",
@@ -173,9 +174,10 @@ def _plane(result: xr.Dataset) -> Section:
         "plane",
         "Attention moved against predictions moved",
         "A point for each model; the line goes through the means of the adversaries of each λ, "
-        "from λ = 0 on. A student high up on the left attends otherwise and answers the same: the "
-        "model's attention is then not the only one that goes with its answers. A curve that "
-        "leaves the seeds only to the right says that moving attention costs answers. JSD is at "
+        "from λ = 0 on. A student high up on the left attends otherwise and predicts the same: the "
+        "model's attention is then not the only one that goes with its predictions. A curve that "
+        "leaves the seeds only to the right says that moving attention changes predictions. JSD "
+        "is at "
         f"most ln 2 = 0.693.{_said_of_instances(result)}",
         WIEGREFFE.format("Figure 5"),
         [Drawing("plane", "", "JSD of attention over TVD of predictions.", draw)],
@@ -267,7 +269,7 @@ def _divergence(result: xr.Dataset) -> Section:
     said = "With fewer than two λ above 0 nothing is said." if found is None else found.said
     return Section(
         "divergence",
-        "Do answers suffer at a certain divergence, or does KL end there?",
+        "Do predictions suffer at a certain divergence, or does KL end there?",
         "KL has an end in practice: once every row attends to a key to which the model gives "
         "hardly any weight, it cannot grow much more, and what a larger λ costs shows as a "
         f"vertical line. {rule}{said}",

@@ -18,11 +18,11 @@ from headlight.studies.adversary.instances import Instances
 from headlight.studies.adversary.selection import AttentionSelection
 
 MEANINGS = {
-    "accuracy": ("share of answers that are right", "1"),
+    "accuracy": ("share of correct predictions", "1"),
     "f1": ("F1: the mean over classes, or of spans (strict IOB2)", "1"),
     "nll": ("negative log-likelihood of the gold labels", "nats"),
     "taught_nll": ("negative log-likelihood of the base's labels", "nats"),
-    "agreement": ("share of answers that are the base's", "1"),
+    "agreement": ("share of predictions that are the base's", "1"),
     "tvd": ("total variation between predictions and the base's", "1"),
     "kl": ("KL(attention ‖ the base's) of a row, mean over heads", "nats"),
     "jsd": ("JSD of attention and the base's, of a row, mean over heads", "nats"),
@@ -47,7 +47,7 @@ VARIABLES = {
     },
     "loss": ("mean loss of an epoch of training", "nats"),
     "instance_jsd": ("JSD of attention that was searched for one text and the base's", "nats"),
-    "instance_tvd": ("total variation distance by which it moves the answer", "1"),
+    "instance_tvd": ("total variation distance by which it moves the prediction", "1"),
 }
 """Long name and unit of every variable."""
 

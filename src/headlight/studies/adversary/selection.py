@@ -25,8 +25,8 @@ class ReadBatch:
 
     Attributes:
         batch: their tokens.
-        positions: where the answers are.
-        valid: which answers, rows and keys count.
+        positions: where the predictions are.
+        valid: which predictions, rows and keys count.
         text_ids: a number of its own for each text.
     """
 
@@ -36,9 +36,9 @@ class ReadBatch:
     text_ids: tuple[int, ...]
 
     @property
-    def labels(self) -> Int64[Tensor, " answer"]:
-        """The gold class of each answer."""
-        return torch.tensor(self.positions.labels, device=self.valid.answers.device)
+    def labels(self) -> Int64[Tensor, " prediction"]:
+        """The gold class of each prediction."""
+        return torch.tensor(self.positions.labels, device=self.valid.predictions.device)
 
     def __len__(self) -> int:
         return len(self.text_ids)
@@ -49,12 +49,12 @@ class ModelOutputs:
     """What a model does with a batch.
 
     Attributes:
-        logits: of each answer.
+        logits: of each prediction.
         attention: of the places, as distributions over the keys that count.
         visible: by layer, which keys each query may attend to; None for all.
     """
 
-    logits: Float[Tensor, "answer label"]
+    logits: Float[Tensor, "prediction label"]
     attention: Attention
     visible: Mapping[int, Visible | None]
 
@@ -108,8 +108,8 @@ class AttentionSelection:
         keys = texts.keys >= 0
         if self.settings.keep_special:
             keys = keys & (batch.word >= 0)
-        answers = torch.ones(len(positions.labels), dtype=torch.bool, device=device)
-        valid = ValidMask(answers, texts.rows(self.settings.rows), keys)
+        predictions = torch.ones(len(positions.labels), dtype=torch.bool, device=device)
+        valid = ValidMask(predictions, texts.rows(self.settings.rows), keys)
         return ReadBatch(batch, positions, valid, texts.text_ids)
 
     def attention(
@@ -132,4 +132,4 @@ def record_outputs(
         logits = model.transformer(**model.inputs(read.batch)).logits
         attention = selection.attention(records, read.valid.keys)
         visible = {site.layer: record.visible for site, record in records.items()}
-        return ModelOutputs(read.positions.answers(logits), attention, visible)
+        return ModelOutputs(read.positions.predictions(logits), attention, visible)

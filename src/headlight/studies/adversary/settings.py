@@ -98,5 +98,5 @@ STUDY = Study(
     },
     order=17,
     on_shards=False,
-    no_sentence="it compares other models by their answers over a whole corpus",
+    no_sentence="it compares other models by their predictions over a whole corpus",
 )

@@ -1,4 +1,4 @@
-"""Models with the answers of a classifier and other attention (Wiegreffe and Pinter 2019)."""
+"""Models with the predictions of a classifier and other attention (Wiegreffe and Pinter 2019)."""
 
 import shutil
 from contextlib import ExitStack
@@ -39,7 +39,7 @@ def run(
     command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
-    """Train models that answer as a classifier does, and attend otherwise.
+    """Train models that predict as a classifier does, and attend otherwise.
 
     The loss is D(predictions) − λ D(attention); see `headlight.training.adversarial`.  The
     classifier is never changed, and its attention is computed anew for every batch.  Attention is
@@ -77,7 +77,7 @@ def run(
     """
     settings = settings or AdversarySettings()
     start = _check(settings, model, folder)
-    title = "Other attention with the same answers"
+    title = "Other attention with the same predictions"
     plan, classes = plan_classifier_study("adversary", title, source, model, settings)
     _check_tags(model, classes)
     instances = settings.instances and read_instances(settings.instances, model, plan.layers)

@@ -44,8 +44,8 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Correlations of all texts, those by the class of the answer, and their spread."""
-    return [_all(result), _answers(result), _histograms(result)]
+    """Correlations of all texts, those by the predicted class, and their spread."""
+    return [_all(result), _predictions(result), _histograms(result)]
 
 
 def _names(result: xr.Dataset) -> list[str]:
@@ -126,7 +126,8 @@ def _all(result: xr.Dataset) -> Section:
         f"most 0.05). Top words are the {top:.0%} that a measure gives most, at least one. Texts "
         "without τ, which have one word or are given the same everywhere, are left out of the "
         f"means. {_settings(result)} {NO_TEST} The agreement of gradients with leaving one out "
-        "says what two measures that look at the answer itself come to; that with random numbers "
+        "says what two measures that look at the prediction itself come to; that with random "
+        "numbers "
         "what chance does. Intervals: 95%, bootstrap over texts.",
         JAIN.format("Table 2"),
         [Drawing("agreement", "", "Kendall's τ of every two measures.", draw)],
@@ -134,13 +135,21 @@ def _all(result: xr.Dataset) -> Section:
     )
 
 
-def _answers(result: xr.Dataset) -> Section:
+def _predictions(result: xr.Dataset) -> Section:
     return Section(
-        "answers",
-        "By the class of the answer",
+        "predictions",
+        "By the predicted class",
         "The same for the texts that the model puts into each class.",
         JAIN.format("Table 2"),
-        tables=[_table(result, "answers", "By the class of the answer", "answer_", By("answer"))],
+        tables=[
+            _table(
+                result,
+                "predictions",
+                "By the predicted class",
+                "predicted_class_",
+                By("predicted_class"),
+            )
+        ],
     )
 
 

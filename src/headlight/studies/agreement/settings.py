@@ -20,8 +20,8 @@ class AgreementSettings(WordImportanceSettings):
             beside them.
         removal: how a word is left out: its pieces are left out (``delete``), become the ``mask``
             token, or cannot be attended to (``attention``).
-        signed: words that speak against the answer come last by gradients and leaving one out; by
-            default their sizes are compared, as attention has no sign (Jain and Wallace 2019).
+        signed: words that speak against the prediction come last by gradients and leaving one out;
+            by default their sizes are compared, as attention has no sign (Jain and Wallace 2019).
         top: the most important words, whose overlap is counted, are this share of the words of a
             text, rounded up.
     """

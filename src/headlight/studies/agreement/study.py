@@ -8,14 +8,14 @@ import numpy as np
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.classifiers.erasure import Answers, check_removals
+from headlight.analysis.classifiers.erasure import Predictions, check_removals
 from headlight.analysis.classifiers.importance import (
     by_word,
     left_out,
     random_source,
     token_importance,
 )
-from headlight.analysis.classifiers.plan import Classified, by_answer
+from headlight.analysis.classifiers.plan import Classified, by_predicted_class
 from headlight.analysis.classifiers.predictor import Importance
 from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.settings import RANDOM
@@ -47,7 +47,7 @@ VARIABLES = long_names(
         "texts": Variable("texts", "count"),
         "histogram": Variable("texts by their τ", "count"),
     },
-    by={"": "", "answer_": ", by the class of the answer"},
+    by={"": "", "predicted_class_": ", by the predicted class"},
 )
 
 Pairs = Float64[np.ndarray, "group pair *_"]
@@ -57,13 +57,13 @@ class AgreementStudy(ClassifierStudy[AgreementSettings]):
     """How far measures put the words of a text in the same order.
 
     Kendall's τ of each two measures on each text, and the overlap of the words that both call most
-    important; their means over texts, over all and by the class of the answer.  This describes
+    important; their means over texts, over all and by the predicted class.  This describes
     measures, and does not tell which of them is right.
 
     Its result has, over ``measure`` and ``other`` (with ``random``): ``tau`` with its
     ``tau_deviation`` over texts, the share that is ``significant``, the ``overlap``, all with their
     intervals, ``undefined``, how many texts have no τ, and the ``histogram`` of τ by ``bin``; the
-    same by ``answer`` with the prefix ``answer_``.
+    same by ``predicted_class`` with the prefix ``predicted_class_``.
 
     Source: Jain and Wallace (2019), Section 4.1, Table 2 and Figures 2 to 5.
     """
@@ -76,8 +76,9 @@ class AgreementStudy(ClassifierStudy[AgreementSettings]):
         """A tagger is refused, and so is a way to leave words out that the model does not have."""
         if self.classes.task == "token":
             raise UsageError(
-                f"{self.model.name} answers for every word, and measures are compared for one "
-                "answer; give a classifier of texts."
+                f"{self.model.name} predicts a class for every word, and measures are compared "
+                "for one "
+                "prediction; give a classifier of texts."
             )
         check_removals(self.model, self.classes, (self.settings.removal,))
 
@@ -100,16 +101,19 @@ class AgreementStudy(ClassifierStudy[AgreementSettings]):
         values["undefined"] = np.round(np.nan_to_num(share) * number)
         values["histogram"] = seen["histogram"]["counts"]
         texts, compared = number[:, 0], self.settings.compared
-        variables: dict[str, Any] = {"texts": ((), texts[0]), "answer_texts": ("answer", texts[1:])}
+        variables: dict[str, Any] = {
+            "texts": ((), texts[0]),
+            "predicted_class_texts": ("predicted_class", texts[1:]),
+        }
         for name, cells in values.items():
             axes = ("measure", "other", *(("bin",) if name == "histogram" else ()))
             square = _square(cells, len(compared))
             variables[name] = (axes, square[0])
-            variables[f"answer_{name}"] = (("answer", *axes), square[1:])
+            variables[f"predicted_class_{name}"] = (("predicted_class", *axes), square[1:])
         coordinates = {
             "measure": list(compared),
             "other": list(compared),
-            "answer": list(self.classes.names),
+            "predicted_class": list(self.classes.names),
             "bin": np.convolve(EDGES, [0.5, 0.5], "valid"),
         }
         return described(variables, coordinates, VARIABLES)
@@ -122,22 +126,24 @@ class AgreementObserver(ClassifierObserver[AgreementSettings]):
     """Compares all measures with each other, text by text."""
 
     def tally(self) -> Tally:
-        """Statistics of each text, over all texts and over those of each answer."""
+        """Statistics of each text, over all texts and over those of each prediction."""
         settings = self._settings
-        answers = Answers(self._model, self._examples, settings.removal, settings.batch_tokens)
-        known = self._importance(answers)
+        predictions = Predictions(
+            self._model, self._examples, settings.removal, settings.batch_tokens
+        )
+        known = self._importance(predictions)
         rows = np.array(
             [
                 self._compare([known[name][text] for name in settings.compared])
                 for text in range(len(self._examples))
             ]
         )
-        grouped = by_answer(rows, self._chosen(answers), self._classes)
+        grouped = by_predicted_class(rows, self._chosen(predictions), self._classes)
         histogram = Histogram(EDGES, (1 + self._classes, rows.shape[-1]))
         histogram.update(grouped[:, :, STATISTICS.index("tau")])
         return Tally({"agreement": self._resampled(grouped), "histogram": histogram})
 
-    def _importance(self, answers: Answers) -> dict[str, list[Importance]]:
+    def _importance(self, predictions: Predictions) -> dict[str, list[Importance]]:
         """Of each word of each text by each measure; sizes, if signs are not asked for."""
         settings = self._settings
         tokens = token_importance(
@@ -145,7 +151,7 @@ class AgreementObserver(ClassifierObserver[AgreementSettings]):
         )
         known = {name: by_word(values, self._examples) for name, values in tokens.items()}
         if "leave_one_out" in settings.measures:
-            known["leave_one_out"] = left_out(answers, self._examples)
+            known["leave_one_out"] = left_out(predictions, self._examples)
         if not settings.signed:
             known = {name: [np.abs(each) for each in values] for name, values in known.items()}
         known[RANDOM] = [
@@ -165,11 +171,11 @@ class AgreementObserver(ClassifierObserver[AgreementSettings]):
             pairs.append([same.tau, same.tau**2, same.significant, overlap, missing])
         return np.array(pairs).T
 
-    def _chosen(self, answers: Answers) -> Int64[np.ndarray, " text"]:
+    def _chosen(self, predictions: Predictions) -> Int64[np.ndarray, " text"]:
         """The class that the model chooses for each text."""
         texts = range(len(self._examples))
-        answers.ask((text, frozenset()) for text in texts)
-        return np.array([int(answers.without(text, frozenset()).argmax()) for text in texts])
+        predictions.ask((text, frozenset()) for text in texts)
+        return np.array([int(predictions.without(text, frozenset()).argmax()) for text in texts])
 
 
 def _square(cells: Pairs, size: int) -> Float64[np.ndarray, "group measure other *_"]:

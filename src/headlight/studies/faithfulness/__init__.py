@@ -1,1 +1,1 @@
-"""What a classifier's answer loses with the words that a measure calls important."""
+"""The change of a classifier's predictions without the words that a measure calls important."""

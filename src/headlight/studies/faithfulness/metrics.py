@@ -1,4 +1,4 @@
-"""How much an order of words matters for an answer: one text, one order, one way to take away."""
+"""How much an order of words matters for a prediction: one text, one order, one way to take away."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def removals(order: Order) -> Iterator[Words]:
 
 
 def metrics(order: Order, without: Callable[[Words], Probabilities]) -> Row:
-    """All numbers of an answer: `TOTALS`, then by share and by step; see `parts`.
+    """All numbers of a prediction: `TOTALS`, then by share and by step; see `parts`.
 
     With p the probability of the class that the model chooses given the whole text, and of x
     the words by their order:

@@ -1,4 +1,4 @@
-"""The study of faithfulness: what answers lose with the words that a measure calls important."""
+"""The study of faithfulness: predictions without the words that a measure calls important."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ METRICS = {
     "first_flip": "flips by the first ↑",
     "share_to_flip": "share to flip ↓",
 }
-"""With the direction in which an order says more of the answer."""
+"""With the direction in which an order says more of the prediction."""
 
 SHARES = ("first_flip", "share_to_flip")
 """Metrics that are shares of texts and of words, and not differences of probabilities."""
@@ -54,7 +54,7 @@ DEFINITIONS = (
     "one most important word. Share to flip: the smallest of these shares without which the class "
     "changes, 100% if it never does. Of a tagger all are means over the words of a sentence, each "
     "with the class that is chosen for it. Arrows say in which direction an order tells more of "
-    "what the answer rests on. Texts without words are not what the model was trained on, so "
+    "what the prediction rests on. Texts without words are not what the model was trained on, so "
     "compare with the random order, and ways to take words away with each other."
 )
 
@@ -93,7 +93,9 @@ def _rows(result: xr.Dataset) -> str:
 
 def _accuracy(result: xr.Dataset) -> str:
     right = float(result["own_accuracy"])
-    return f"{right:.1%} of the model's answers are right. Intervals: 95%, bootstrap over texts."
+    return (
+        f"{right:.1%} of the model's predictions are correct. Intervals: 95%, bootstrap over texts."
+    )
 
 
 def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
@@ -118,7 +120,7 @@ def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
     )
     return Section(
         f"removal-{removal}",
-        f"What the answer loses: {WAYS[removal]}",
+        f"Effect on the prediction: {WAYS[removal]}",
         explanation,
         "DeYoung et al. (2020)",
         [Drawing(f"curves-{removal}", "", f"Curves where {WAYS[removal]}.", draw)],

@@ -1,4 +1,4 @@
-"""Settings of a study of what answers lose with important words."""
+"""Settings of a study of the effect of removing important words on predictions."""
 
 from dataclasses import dataclass
 

@@ -8,8 +8,8 @@ import xarray
 from jaxtyping import Float64
 
 from headlight.analysis.classifiers.erasure import (
-    Answers,
     Order,
+    Predictions,
     Probabilities,
     check_removals,
 )
@@ -36,13 +36,13 @@ MEANINGS = {
     "sufficiency": "p lost with the most important words alone, mean over shares",
     "deletion": "area under p as the most important words are taken away",
     "insertion": "area under p as the most important words are given",
-    "first_flip": "share of answers that change without the most important word",
-    "share_to_flip": "share of the words without which the answer changes, 1 if it never does",
+    "first_flip": "share of predictions that change without the most important word",
+    "share_to_flip": "share of the words without which the prediction changes, 1 if it never does",
     "share_comprehensiveness": "p lost without a share of the words, the most important",
     "share_sufficiency": "p lost with a share of the words alone, the most important",
     "deletion_curve": "p without a share of the words, the most important",
     "insertion_curve": "p with a share of the words alone, the most important",
-    "own_accuracy": "share of answers that are right",
+    "own_accuracy": "share of correct predictions",
 }
 """p is the probability of the class of the whole text."""
 
@@ -59,7 +59,7 @@ _CURVES = {
 
 
 class FaithfulnessStudy(ClassifierStudy[FaithfulnessSettings]):
-    """What the probability of a classifier's answer loses with the words that matter by a measure.
+    """What the probability of a prediction loses with the words that matter by a measure.
 
     Each measure puts the words of a text in an order.  Words are then taken away, the most
     important first, or all but the most important, and the model reads what is left.  The same
@@ -75,7 +75,7 @@ class FaithfulnessStudy(ClassifierStudy[FaithfulnessSettings]):
     """
 
     name = "faithfulness"
-    title = "What answers lose with important words"
+    title = "Effect of removing important words on predictions"
     settings_class = FaithfulnessSettings
 
     def check(self) -> None:
@@ -125,9 +125,9 @@ class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
         known = {name: by_word(values, self._examples) for name, values in tokens.items()}
         rows, right = [], np.zeros(0)
         for removal in settings.removals:
-            answers = Answers(self._model, self._examples, removal, settings.batch_tokens)
-            rows.append(self._of_removal(answers, known))
-            right = self._right(answers)
+            predictions = Predictions(self._model, self._examples, removal, settings.batch_tokens)
+            rows.append(self._of_removal(predictions, known))
+            right = self._right(predictions)
         return Tally(
             {
                 "metrics": self._resampled(np.stack(rows, 2)),
@@ -136,15 +136,15 @@ class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
         )
 
     def _of_removal(
-        self, answers: Answers, known: dict[str, list[Importance]]
+        self, predictions: Predictions, known: dict[str, list[Importance]]
     ) -> Float64[np.ndarray, "text measure number"]:
         if LEFT_OUT in self._settings.measures:
-            known = {**known, LEFT_OUT: left_out(answers, self._examples)}
+            known = {**known, LEFT_OUT: left_out(predictions, self._examples)}
         orders: dict[str, list[list[Order]]] = {
             name: [[_order(each)] for each in known[name]] for name in self._settings.measures
         }
         orders[RANDOM] = self._random_orders()
-        answers.ask(
+        predictions.ask(
             (text, words)
             for by_text in orders.values()
             for text, own in enumerate(by_text)
@@ -153,19 +153,22 @@ class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
         )
         return np.array(
             [
-                [self._mean(answers, text, orders[name][text]) for name in self._settings.orders]
+                [
+                    self._mean(predictions, text, orders[name][text])
+                    for name in self._settings.orders
+                ]
                 for text in range(len(self._examples))
             ]
         )
 
     def _mean(
-        self, answers: Answers, text: int, orders: Sequence[Order]
+        self, predictions: Predictions, text: int, orders: Sequence[Order]
     ) -> Float64[np.ndarray, " number"]:
-        """The metrics of a text, over some orders of it, and over all of its answers."""
+        """The metrics of a text, over some orders of it, and over all of its predictions."""
         rows = [
-            metrics(order, answer)
+            metrics(order, prediction)
             for order in orders
-            for answer in _answers(answers, text, len(self._examples[text].labels))
+            for prediction in _predictions(predictions, text, len(self._examples[text].labels))
         ]
         mean: Float64[np.ndarray, " number"] = np.mean(rows, axis=0)
         return mean
@@ -180,22 +183,24 @@ class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
             found.append(orders)
         return found
 
-    def _right(self, answers: Answers) -> Float64[np.ndarray, " text"]:
-        """The share of the answers to each whole text that are right."""
+    def _right(self, predictions: Predictions) -> Float64[np.ndarray, " text"]:
+        """The share of the predictions to each whole text that are right."""
         return np.array(
             [
-                (answers.without(text, frozenset()).argmax(-1) == np.array(example.labels)).mean()
+                (
+                    predictions.without(text, frozenset()).argmax(-1) == np.array(example.labels)
+                ).mean()
                 for text, example in enumerate(self._examples)
             ]
         )
 
 
-def _answers(
-    answers: Answers, text: int, number: int
+def _predictions(
+    predictions: Predictions, text: int, number: int
 ) -> Iterator[Callable[[Words], Probabilities]]:
-    """For each answer to a text, what becomes of it without some words."""
+    """For each prediction to a text, what becomes of it without some words."""
     for at in range(number):
-        yield lambda words, at=at: answers.without(text, words)[at]  # type: ignore[misc]
+        yield lambda words, at=at: predictions.without(text, words)[at]  # type: ignore[misc]
 
 
 def _order(importance: Importance) -> Order:

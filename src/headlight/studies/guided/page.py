@@ -30,7 +30,7 @@ ITSELF = "the model that reads whole texts"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The share of right answers of the model, and by guide."""
+    """The share of correct predictions of the model, and by guide."""
     found: Summary = {"own_accuracy": float(result["own_accuracy"])}
     for name in map(str, result["guide"].values):
         found[f"{name}_accuracy"] = float(result["accuracy"].sel(guide=name))
@@ -55,10 +55,10 @@ def _guides(result: xr.Dataset) -> Section:
     def draw() -> Figure:
         values = [every[f"accuracy{end}"].values.tolist() for end in ("", "_low", "_high")]
         rows = [
-            BarRow(label, [Mark("right answers", *each)])
+            BarRow(label, [Mark("correct predictions", *each)])
             for label, *each in zip(GUIDE.labels(every), *values, strict=True)
         ]
-        return bars(rows, x_label="right answers", percent=True, dots=True)
+        return bars(rows, x_label="correct predictions", percent=True, dots=True)
 
     return Section(
         "guides",
@@ -67,13 +67,13 @@ def _guides(result: xr.Dataset) -> Section:
         "with weights that it is given, and classifies the sum. The weights are frozen: nothing "
         "of them is trained. If those of a model that reads whole texts are worth more than "
         "uniform and random ones, and as much as those that are learnt, they say something about "
-        "the tokens that does not depend on this model. Gradients and answers of the model may "
+        "the tokens that does not depend on this model. Gradients and predictions of the model may "
         "carry its decision into the weights, which is no proof of anything about attention. Means "
         f"over {result.sizes['seed']} seeds on {result.attrs.get('held_out', 'the')} held-out "
         "texts; intervals: 95%, bootstrap over texts. F1 is the mean over classes, NLL the mean "
         "negative log-likelihood of the gold labels, in nats.",
         "Wiegreffe and Pinter (2019), Section 3.4 and Table 3",
-        [Drawing("guides", "", "Right answers by guide.", draw)],
+        [Drawing("guides", "", "Correct predictions by guide.", draw)],
         [
             columns(
                 "guides",
@@ -87,7 +87,7 @@ def _guides(result: xr.Dataset) -> Section:
             ),
             columns(
                 "seeds",
-                "Right answers by seed",
+                "Correct predictions by seed",
                 result,
                 GUIDE,
                 Columns("seed_accuracy", ".1%", "seed {seed}", by="seed"),

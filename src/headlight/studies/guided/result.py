@@ -15,7 +15,7 @@ from headlight.result import describe
 from headlight.studies.guided.settings import GuidedSettings
 
 MEANINGS = {
-    "accuracy": ("share of answers that are right", "1"),
+    "accuracy": ("share of correct predictions", "1"),
     "f1": ("F1, mean over classes", "1"),
     "nll": ("negative log-likelihood of the gold labels", "nats"),
 }
@@ -58,12 +58,12 @@ class Evaluation:
         """Of the texts as they are, and of every resample."""
         taken = resampled(self.text_ids, self.settings.bootstrap, self.settings.seed)
         samples = taken.astype(np.float64)
-        texts, answers = np.arange(len(self.labels)), probability.argmax(-1)
+        texts, predictions = np.arange(len(self.labels)), probability.argmax(-1)
         number = probability.shape[-1]
-        right = (answers == self.labels).astype(np.float64)
+        right = (predictions == self.labels).astype(np.float64)
         lost = -np.log(np.maximum(probability[texts, self.labels], 1e-300))
         whole = np.maximum(samples.sum(0), 1)
-        counts = np.eye(number**2)[self.labels * number + answers]
+        counts = np.eye(number**2)[self.labels * number + predictions]
         return {
             "accuracy": right @ samples / whole,
             "f1": macro_f1(samples.T @ counts),
@@ -79,8 +79,8 @@ def dataset(
     """Named arrays of all models.
 
     Args:
-        found: by guide and seed, the answers and the losses of the epochs.
-        own: the answers of the model itself.
+        found: by guide and seed, the predictions and the losses of the epochs.
+        own: the predictions of the model itself.
         evaluation: see `Evaluation`.
     """
     values = [[evaluation.numbers(probability) for probability, _ in seeds] for seeds in found]

@@ -76,5 +76,5 @@ STUDY = Study(
     smallest={"bootstrap": 2, "repeats": 1, "epochs": 1, "processes": 1},
     order=18,
     on_shards=False,
-    no_sentence="it compares models without context by their answers over a whole corpus",
+    no_sentence="it compares models without context by their predictions over a whole corpus",
 )

@@ -76,7 +76,8 @@ def run(
     plan, classes = plan_classifier_study("guided", title, source, model, settings)
     if classes.task == "token":
         raise UsageError(
-            f"{model.name} answers for every word, and a guided model for a whole text; give a "
+            f"{model.name} predicts a class for every word, and a guided model for a whole text; "
+            "give a "
             "classifier of texts."
         )
     training, held_out = split_texts(plan, classes, settings, settings.held_out)
@@ -136,10 +137,10 @@ def _trained(
         np.array([text.stream for text in trainer.held_out], dtype=np.int64),
         settings,
     )
-    return dataset(found, _answers(model, held_out, settings), evaluation)
+    return dataset(found, _predictions(model, held_out, settings), evaluation)
 
 
-def _answers(
+def _predictions(
     model: CapturedModel, examples: Sequence[Classified], settings: GuidedSettings
 ) -> Probabilities:
     """Those of the model that reads whole texts."""

@@ -1,1 +1,1 @@
-"""How different attention can be, text by text, while a classifier's answer stays what it is."""
+"""How different attention can be, text by text, while a classifier's prediction stays."""

@@ -14,7 +14,7 @@ from headlight.analysis.classifiers.components import (
     key_mask,
     mean_largest,
 )
-from headlight.analysis.classifiers.plan import Classified, Outputs, by_answer
+from headlight.analysis.classifiers.plan import Classified, Outputs, by_predicted_class
 from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.positions import array
 from headlight.capture import (
@@ -34,8 +34,8 @@ from headlight.studies.instance_adversary.settings import InstanceAdversarySetti
 STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
 """Of each text and place."""
 
-QUANTITIES = ("largest_weight", "jsd", "moved", "exact_jsd", "answer")
-"""Of a point, which is a text; the answer is the number of its class, −1 of a tagger."""
+QUANTITIES = ("largest_weight", "jsd", "moved", "exact_jsd", "predicted_class")
+"""Of a point, which is a text; the prediction is the number of its class, −1 of a tagger."""
 
 NEAR = 0.6
 """A divergence of this size is near the bound of ln 2 = 0.693."""
@@ -56,7 +56,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         examples: Sequence[Classified],
     ) -> None:
         super().__init__(study, batch, examples)
-        # The texts of a tagger have many answers.
+        # The texts of a tagger have many predictions.
         self._classes = self._classes if study.classes.task == "sequence" else 0
         self._free: dict[int, SearchVariables] = {}
         self._exact: dict[int, Float64[np.ndarray, "batch head query key"]] = {}
@@ -75,7 +75,9 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             chosen = before.argmax(-1).numpy()
         points = Sample(settings.sample, len(QUANTITIES) * len(components), seed=settings.seed)
         points.update(self._streams, self._points(rows, chosen))
-        grouped = by_answer(rows, chosen, self._classes) if self._classes else rows[:, None]
+        grouped = (
+            by_predicted_class(rows, chosen, self._classes) if self._classes else rows[:, None]
+        )
         return Tally(
             {
                 "found": self._resampled(grouped),
@@ -153,7 +155,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         return np.stack([found.get(name, missing) for name in STATISTICS], -1)
 
     def _moved_exactly(self, before: Outputs) -> Float64[np.ndarray, " batch"]:
-        """How far answers move with all exact alternatives at once: by rounding alone."""
+        """How far predictions move with all exact alternatives at once: by rounding alone."""
         if not self._exact:
             return np.full(len(self._texts.text_ids), np.nan)
         given: Replacements = dict(self._exact.items())
@@ -165,5 +167,5 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         self, rows: Float64[np.ndarray, "batch statistic place"], chosen: np.ndarray
     ) -> Float64[np.ndarray, "batch _"]:
         quantities = [rows[:, STATISTICS.index(name)] for name in QUANTITIES[:-1]]
-        answers = np.repeat(chosen[:, None].astype(np.float64), rows.shape[-1], 1)
-        return np.concatenate([*quantities, answers], -1)
+        predictions = np.repeat(chosen[:, None].astype(np.float64), rows.shape[-1], 1)
+        return np.concatenate([*quantities, predictions], -1)

@@ -1,4 +1,4 @@
-"""The study of instance adversaries: the most different attention with nearly the same answer."""
+"""Instance adversaries: the most different attention with nearly the same prediction."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ from headlight.views.sharpness import binned, boxes_by_sharpness, place_label
 
 BOUND = float(np.log(2))
 JAIN = "Jain and Wallace (2019), {}"
-NAMES = {"jsd": "nearly the same answer", "exact_jsd": "exactly the same output"}
+NAMES = {"jsd": "nearly the same prediction", "exact_jsd": "exactly the same output"}
 COLUMNS = (
     ("jsd", ".3f", "JSD", True),
     ("near", ".1%", "JSD ≥ 0.6", False),
@@ -41,7 +41,7 @@ COLUMNS = (
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """How far attention can be, with nearly the same answer and with exactly the same output."""
+    """How far attention can be, with nearly the same prediction and exactly the same output."""
     prefix = next(each for each in ("", "layer_", "head_") if f"{each}jsd" in result)
     names = ("jsd", "near", "moved", "exact_jsd", "exact_rows")
     found: Summary = {name: float(result[f"{prefix}{name}"].mean()) for name in names}
@@ -50,7 +50,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """All layers at once, single layers and heads, by answer, and against the largest weight."""
+    """All layers at once, layers and heads, by predicted class, and against the largest weight."""
     found = [_all(result)] if "jsd" in result else []
     if "layer_jsd" in result:
         found.append(_layers(result))
@@ -78,7 +78,7 @@ EXPLANATION = (
     "model's own, in nats, the mean over rows of at least two keys: 0 for the same, ln 2 = 0.693 "
     "at most. It is a lower bound: what is not found may exist. Attention is free here to be what "
     "the model would never compute, so that a large JSD shows that other weights give the same "
-    "answer, and not that the model's own are arbitrary (Wiegreffe and Pinter 2019). The exact "
+    "prediction, and not that the model's own are arbitrary (Wiegreffe and Pinter 2019). The exact "
     "JSD is that of attention by which no output of any head changes, in the left null space "
     "(Brunner et al. 2020): it exists only where a text has more tokens than a head is wide."
 )
@@ -101,7 +101,8 @@ def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: st
 def _all(result: xr.Dataset) -> Section:
     exact = float(result["exact_moved"])
     certificate = (
-        f" With all exact alternatives at once the answer moves by {exact:.1e}, which is rounding."
+        f" With all exact alternatives at once the prediction moves by {exact:.1e}, which is "
+        "rounding."
         if np.isfinite(exact)
         else ""
     )
@@ -164,13 +165,13 @@ def _places(result: xr.Dataset) -> list[str]:
 
 
 def _by_class(result: xr.Dataset, place: str) -> dict[str, xr.DataArray]:
-    """The divergences of single texts, all and by the class of their answer."""
+    """The divergences of single texts, all and by the predicted class."""
     points = result["points"].sel(place=place)
-    jsd, answer = points.sel(quantity="jsd"), points.sel(quantity="answer").values
+    jsd, prediction = points.sel(quantity="jsd"), points.sel(quantity="predicted_class").values
     found = {"all texts": jsd}
-    if "answer" in result.coords:
-        names = map(str, result["answer"].values)
-        found |= {name: jsd[answer == at] for at, name in enumerate(names)}
+    if "predicted_class" in result.coords:
+        names = map(str, result["predicted_class"].values)
+        found |= {name: jsd[prediction == at] for at, name in enumerate(names)}
     exact = points.sel(quantity="exact_jsd")
     return found | ({"exact": exact} if exact.notnull().any() else {})
 
@@ -185,7 +186,7 @@ def _texts(result: xr.Dataset) -> Section:
             rows.append(
                 {
                     "attention": place_label(place),
-                    "class of the answer": name,
+                    "predicted class": name,
                     "texts": values.size,
                     "lower quartile": quartiles[0],
                     "median": quartiles[1],
@@ -200,7 +201,7 @@ def _texts(result: xr.Dataset) -> Section:
                 BoxPanel(
                     place_label(place),
                     [Box.of(name, seen.values) for name, seen in _by_class(result, place).items()],
-                    "class of the answer",
+                    "predicted class",
                     "JSD (nats)",
                     limits=(0, 0.7),
                 )
@@ -211,11 +212,11 @@ def _texts(result: xr.Dataset) -> Section:
     return Section(
         "texts",
         "From text to text",
-        "The spread of JSD over texts, by the class of the answer; last that of attention with "
+        "The spread of JSD over texts, by the predicted class; last that of attention with "
         "exactly the same output. Boxes are quartiles, whiskers the 5th and 95th percentile.",
         JAIN.format("Figure 8"),
-        [Drawing("texts", "", "Divergence by the class of the answer.", draw)],
-        [_spread("texts", "JSD by the class of the answer", pd.DataFrame(rows))],
+        [Drawing("texts", "", "Divergence by the predicted class.", draw)],
+        [_spread("texts", "JSD by the predicted class", pd.DataFrame(rows))],
     )
 
 
@@ -248,7 +249,7 @@ def _largest(result: xr.Dataset) -> Section:
         "largest",
         "Can attention that is sharp be less different?",
         "Texts by the mean, over the rows that may change, of the largest weight. If sharp "
-        "attention were fixed by the answer, boxes would fall from left to right.",
+        "attention were fixed by the prediction, boxes would fall from left to right.",
         JAIN.format("Figure 9"),
         [Drawing("largest", "", "Divergence by the largest weight.", draw)],
         [_spread("largest", "JSD by the largest weight", frame)],

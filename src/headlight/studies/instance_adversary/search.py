@@ -51,8 +51,8 @@ class InstanceSearch:
     Args:
         model: A classifier.
         batch: What it reads.
-        positions: Where its answers are.
-        before: These answers.
+        positions: Where its predictions are.
+        before: These predictions.
         search: How it is done.
     """
 
@@ -81,12 +81,12 @@ class InstanceSearch:
             torch.cat([part.keys.flatten(1, 2) for part in parts], 1),
             torch.cat([part.start.flatten(2, 3) for part in parts], 2),
         )
-        before = _like_answers(self._before, self._model.transformer.device)
+        before = _like_predictions(self._before, self._model.transformer.device)
         return search_attention(predictor, before, attention, self._search)
 
 
-def _like_answers(before: Outputs, device: torch.device) -> Tensor:
-    """The answers where the model is, in the best precision that there is."""
+def _like_predictions(before: Outputs, device: torch.device) -> Tensor:
+    """The predictions where the model is, in the best precision that there is."""
     with torch.inference_mode(mode=False):
         exact = before.clone()
         return exact.float().to(device) if device.type == "mps" else exact.to(device)

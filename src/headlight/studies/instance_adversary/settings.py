@@ -1,4 +1,4 @@
-"""Settings of a study of the most different attention with nearly the same answer."""
+"""Settings of a study of the most different attention with nearly the same prediction."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ class InstanceAdversarySettings(ClassifierSettings):
             ``layer``, of each ``head``. Each of them is a search of its own.
         rows: whose rows are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
             ``last``.
-        epsilon: the total variation distance by which an answer may move.
+        epsilon: the total variation distance by which a prediction may move.
         margin: by which it may move during the search before that costs anything.
         candidates: how many are looked for at once, of which the best counts.
         steps: of Adam, at most.

@@ -1,4 +1,4 @@
-"""The most different attention with nearly the same answer (Jain and Wallace 2019, 4.2.2)."""
+"""The most different attention with nearly the same prediction (Jain and Wallace 2019, 4.2.2)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,12 +20,12 @@ from headlight.studies.instance_adversary.observer import (
 from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
 
 BY_ANSWER = ("jsd", "near")
-"""What there is by the class of the answer as well."""
+"""What there is by the predicted class as well."""
 
 MEANINGS = {
-    "jsd": ("divergence of the most different attention with nearly the same answer", "nat"),
+    "jsd": ("divergence of the most different attention with nearly the same prediction", "nat"),
     "near": ("share of texts with a divergence of at least 0.6", "1"),
-    "moved": ("total variation distance by which the answer moves", "1"),
+    "moved": ("total variation distance by which the prediction moves", "1"),
     "steps": ("steps of the search", "count"),
     "exact_jsd": ("divergence of attention of exactly the same output", "nat"),
     "exact_rows": ("share of rows that have other attention of exactly the same output", "1"),
@@ -33,7 +33,7 @@ MEANINGS = {
 }
 _WHERE = {"": ", all layers at once", "layer_": ", one layer", "head_": ", one head"}
 _OF_ANSWER = {
-    f"answer_{where}": f"{component}, by the class of the answer"
+    f"predicted_class_{where}": f"{component}, by the predicted class"
     for where, component in _WHERE.items()
 }
 
@@ -45,19 +45,19 @@ VARIABLES = long_names(
     by=_WHERE | _OF_ANSWER,
 ) | long_names(
     {
-        "answer_texts": Variable("texts, by the class of the answer", "count"),
+        "predicted_class_texts": Variable("texts, by the predicted class", "count"),
         "exact_moved": Variable(
-            "distance by which all exact alternatives at once move the answer", "1"
+            "distance by which all exact alternatives at once move the prediction", "1"
         ),
         "points": Variable(
-            "largest weight, divergences, distance and answer of texts, at random", ""
+            "largest weight, divergences, distance and prediction of texts, at random", ""
         ),
     }
 )
 
 
 class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
-    """How different attention can be, text by text, while the answer stays nearly what it is.
+    """How different attention can be, text by text, while the prediction stays nearly what it is.
 
     For each text attention is looked for, by gradients, that is as far from the model's own as can
     be (Jensen-Shannon divergence, the mean over rows), while the probabilities of the classes move
@@ -66,16 +66,16 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
     at all, as it is constructed from the left null space.  Nothing is trained.
 
     Its result has, of all layers at once, and with the prefixes ``layer_`` and ``head_`` where
-    these are asked for: ``jsd``, the share ``near`` the bound of ln 2, by how much answers have
+    these are asked for: ``jsd``, the share ``near`` the bound of ln 2, by how much predictions have
     ``moved``, the ``steps``, ``exact_jsd`` and ``exact_rows``, all with their intervals; by the
-    class of the answer with the prefix ``answer_``; ``exact_moved``, and ``points``.
+    predicted class with the prefix ``predicted_class_``; ``exact_moved``, and ``points``.
 
     Source: Jain and Wallace (2019), Section 4.2.2, Figures 8 and 9, where a text has one row; exact
         alternatives: Brunner et al. (2020), Section 3.3.
     """
 
     name = "instance_adversary"
-    title = "The most different attention with nearly the same answer"
+    title = "The most different attention with nearly the same prediction"
     settings_class = InstanceAdversarySettings
 
     def observe(self, batch: Batch, examples: Sequence[Classified]) -> InstanceObserver:
@@ -94,9 +94,15 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
                 for prefix, (axes, cells) in by_scope(values, components, sites).items():
                     variables[f"{prefix}{name}{bound}"] = (axes, cells[0])
                     if classes and name in BY_ANSWER:
-                        variables[f"answer_{prefix}{name}{bound}"] = (("answer", *axes), cells[1:])
+                        variables[f"predicted_class_{prefix}{name}{bound}"] = (
+                            ("predicted_class", *axes),
+                            cells[1:],
+                        )
         if classes:
-            variables["answer_texts"] = ("answer", found["found"]["count"][1:, 0, 0])
+            variables["predicted_class_texts"] = (
+                "predicted_class",
+                found["found"]["count"][1:, 0, 0],
+            )
         variables["exact_moved"] = ((), found["exact"]["mean"])
         (points,) = found["points"]["rows"]
         kept = points[np.isfinite(points[:, -1])]
@@ -110,7 +116,7 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
             "layer": [site.layer for site in sites],
         }
         if classes:
-            coordinates["answer"] = list(classes)
+            coordinates["predicted_class"] = list(classes)
         if "head_jsd" in variables:
             coordinates["head"] = list(range(max(site.heads for site in sites)))
         return described(variables, coordinates, VARIABLES)

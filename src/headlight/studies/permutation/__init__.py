@@ -1,1 +1,1 @@
-"""What a classifier's answers lose when its attention is permuted, made uniform, or put on one."""
+"""The effect of permuted, uniform or concentrated attention on a classifier's predictions."""

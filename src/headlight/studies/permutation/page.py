@@ -1,4 +1,4 @@
-"""The study of permutation: what a classifier's answers lose with other attention."""
+"""The study of permutation: the effect of other attention on predictions."""
 
 import pandas as pd
 import xarray as xr
@@ -34,7 +34,7 @@ JAIN = "Jain and Wallace (2019), {}"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """Accuracy as it is, and how far answers move by what attention is replaced by."""
+    """Accuracy as it is, and how far predictions move by what attention is replaced by."""
     found: Summary = {"accuracy": float(result["own_accuracy"])}
     prefix = _widest(result)
     for name in map(str, result["change"].values):
@@ -45,7 +45,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Changes of answers as a whole, by layer and by head, and against the largest weight."""
+    """Changes of predictions as a whole, by layer and by head, and against the largest weight."""
     found = [_changes(result)] if "tvd" in result else []
     if "layer_tvd" in result:
         found.append(_layers(result))
@@ -91,7 +91,7 @@ def _changes(result: xr.Dataset) -> Section:
                 result,
                 ATTENTION,
                 Columns("tvd", ".3f", "TVD", interval=True),
-                Columns("agreement", ".1%", "same answer"),
+                Columns("agreement", ".1%", "same prediction"),
                 Columns("accuracy", ".1%", "right"),
             )
         ],
@@ -101,8 +101,10 @@ def _changes(result: xr.Dataset) -> Section:
 def _layers(result: xr.Dataset) -> Section:
     draw = curves(
         result,
-        Curve("layer_tvd", panel="How far the answer moves", by=ATTENTION, y_label="TVD"),
-        Curve("layer_agreement", panel="Answers that stay the same", by=ATTENTION, percent=True),
+        Curve("layer_tvd", panel="How far the prediction moves", by=ATTENTION, y_label="TVD"),
+        Curve(
+            "layer_agreement", panel="Predictions that stay the same", by=ATTENTION, percent=True
+        ),
     )
     return Section(
         "layers",
@@ -110,7 +112,7 @@ def _layers(result: xr.Dataset) -> Section:
         "The same with the attention of one layer alone replaced, while all others compute theirs "
         f"from what reaches them. {_settings(result)}",
         JAIN.format("Section 4.2.1"),
-        [Drawing("layers", "", "Change of the answers by layer.", draw)],
+        [Drawing("layers", "", "Change of the predictions by layer.", draw)],
         [
             columns(
                 "layers",
@@ -121,8 +123,8 @@ def _layers(result: xr.Dataset) -> Section:
                 Columns("layer_largest_weight", label="largest weight"),
             ),
             columns(
-                "layer-answers",
-                "Answers that stay the same",
+                "layer-predictions",
+                "Predictions that stay the same",
                 result,
                 "layer",
                 Columns("layer_agreement", ".1%", by=ATTENTION),
@@ -136,13 +138,13 @@ def _heads(result: xr.Dataset) -> Section:
         "heads",
         "Other attention in one head",
         "TVD with the attention of one head alone replaced. Dark heads are those on whose weights "
-        "the answer depends.",
+        "the prediction depends.",
         JAIN.format("Section 4.2.1"),
         [
             Drawing(
                 "heads",
                 "",
-                "Change of the answers by head.",
+                "Change of the predictions by head.",
                 maps(result, Map("head_tvd", by=ATTENTION, unit="TVD")),
             )
         ],
@@ -181,11 +183,11 @@ def _largest(result: xr.Dataset) -> Section:
 
     return Section(
         "largest",
-        "Does the answer move more where attention is sharp?",
+        "Does the prediction move more where attention is sharp?",
         "Texts by the mean, over the rows that are replaced, of the largest weight. If attention "
         "that is sharp mattered more, boxes would rise from left to right. Boxes are quartiles, "
         f"whiskers the 5th and 95th percentile; attention is {change}. All panels have one scale.",
         JAIN.format("Figures 6 and 7"),
-        [Drawing("largest", "", "Change of the answers by the largest weight.", draw)],
+        [Drawing("largest", "", "Change of the predictions by the largest weight.", draw)],
         [Table("largest", f"TVD by the largest weight; attention is {change}", frame)],
     )

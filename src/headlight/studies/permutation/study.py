@@ -32,7 +32,7 @@ from headlight.shapes import Weight
 from headlight.studies.permutation.settings import Change, PermutationSettings
 
 STATISTICS = ("tvd", "agreement", "accuracy")
-"""Of each text and replacement: the mean over its answers."""
+"""Of each text and replacement: the mean over its predictions."""
 
 QUANTITIES = ("largest_weight", "tvd")
 """Of a point."""
@@ -40,29 +40,29 @@ QUANTITIES = ("largest_weight", "tvd")
 VARIABLES = long_names(
     {
         "tvd": Variable(
-            "total variation distance between the answers with and without their own attention",
+            "total variation distance between the predictions with and without their own attention",
             interval=True,
         ),
-        "agreement": Variable("share of answers that stay the same", interval=True),
-        "accuracy": Variable("share of answers that are right with other attention", interval=True),
+        "agreement": Variable("share of predictions that stay the same", interval=True),
+        "accuracy": Variable("share of correct predictions with other attention", interval=True),
         "largest_weight": Variable("mean over rows of the largest weight", interval=True),
     },
     by={"": ", of all layers at once", "layer_": ", of one layer", "head_": ", of one head"},
 ) | long_names(
     {
-        "own_accuracy": Variable("share of answers that are right", interval=True),
+        "own_accuracy": Variable("share of correct predictions", interval=True),
         "points": Variable("largest weight and change of texts, at random"),
     }
 )
 
 
 class PermutationStudy(ClassifierStudy[PermutationSettings]):
-    """How far a classifier's answers move when its attention is replaced while it reads.
+    """How far a classifier's predictions move when its attention is replaced while it reads.
 
     Each text is read as it is, and then with the attention of all layers, of one layer or of one
     head permuted, made uniform, or put on one key.  The model is not trained again.  The distance
-    of the answers is the total variation of the probabilities of the classes; of a tagger it is the
-    mean over the words of a sentence.  Random draws depend on the text and the seed alone.
+    of the predictions is the total variation of the probabilities of the classes; of a tagger it is
+    the mean over the words of a sentence.  Random draws depend on the text and the seed alone.
 
     Its result has, over ``change``, and ``layer`` and ``head`` where these are asked for: ``tvd``,
     ``agreement`` and ``accuracy`` with their intervals, of all layers at once, and the same with
@@ -73,7 +73,7 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
     """
 
     name = "permutation"
-    title = "Answers with other attention"
+    title = "Predictions with other attention"
     settings_class = PermutationSettings
 
     def observe(self, batch: Batch, examples: Sequence[Classified]) -> "PermutationObserver":
@@ -174,7 +174,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
     def _changed(
         self, before: Outputs, component: Component
     ) -> Float64[np.ndarray, "batch statistic change"]:
-        """How the answers differ, by what attention is replaced by."""
+        """How the predictions differ, by what attention is replaced by."""
         found = []
         for change in self._settings.changes:
             after = [self._run(component, change, draw) for draw in self._draws(change)]
@@ -189,14 +189,14 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
     def _statistics(
         self, before: Outputs, after: Float64[Tensor, "draw output class"]
     ) -> Float64[np.ndarray, "output statistic"]:
-        """The median distance over the draws; for answers the mean."""
-        answers = after.argmax(-1).numpy()
-        same = (answers == before.argmax(-1).numpy()).mean(0)
-        right = (answers == self._positions.labels).mean(0)
+        """The median distance over the draws; for predictions the mean."""
+        predictions = after.argmax(-1).numpy()
+        same = (predictions == before.argmax(-1).numpy()).mean(0)
+        right = (predictions == self._positions.labels).mean(0)
         return np.stack([median_change(before, after), same, right], -1)
 
     def _run(self, component: Component, change: Change, draw: int) -> Outputs:
-        """The answers with other attention."""
+        """The predictions with other attention."""
         predictor = CapturedPredictor(
             self._model, self._batch, self._positions, self._sites, component
         )
