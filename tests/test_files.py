@@ -161,7 +161,7 @@ import headlight.cli.program, headlight.papers
 
 @pytest.mark.slow
 def test_nothing_that_only_posix_has_is_needed() -> None:
-    """What Windows lacks is taken away from Headlight's own modules, and they still load."""
+    """What Windows lacks is removed from Headlight's own modules, and they still load."""
     finished = subprocess.run(
         [sys.executable, "-c", ON_WINDOWS], capture_output=True, text=True, check=False
     )

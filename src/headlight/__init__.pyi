@@ -1229,7 +1229,7 @@ def faithfulness(
         rows: which rows of attention speak for the text: the ``mean`` of all, that of the
             ``first`` token ([CLS]), or of the ``last``.
         attribution: how contributions are computed, if they are among the measures.
-        removals: how words are taken away: their pieces become the ``mask`` token, are left out
+        removals: how words are removed: their pieces become the ``mask`` token, are left out
             (``delete``), or cannot be attended to (``attention``).
         random_orders: random orders of each text, over which the mean is taken.
 

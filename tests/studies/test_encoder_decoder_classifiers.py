@@ -79,7 +79,7 @@ def test_uniform_attention_is_that_of_a_loop(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_word_that_is_hidden_is_hidden_from_both_sides(family: str) -> None:
-    """With its attention taken away, it does not matter which word stands there."""
+    """With its attention removed, it does not matter which word stands there."""
     made = classifier(family)
     read = ids(made, "the sea keeps the old town")
     other = read.clone()

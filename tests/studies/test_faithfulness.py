@@ -112,7 +112,7 @@ def test_a_rule_that_looks_at_one_word_is_found_out() -> None:
 
 
 def probabilities(made: CapturedModel, text: str, kept: set[int], removal: str) -> np.ndarray:
-    """What the model itself says of a text of which some words are taken away."""
+    """What the model itself says of a text of which some words are removed."""
     ids = made.tokenizer([text], return_tensors="pt")["input_ids"]
     words = ids.shape[1] - 2
     gone = [word + 1 for word in range(words) if word not in kept]
@@ -193,7 +193,7 @@ def test_metrics_are_those_of_single_texts(removal: str, measure: str, rows: str
 
 
 def tags(made: CapturedModel, words: list[str], kept: set[int], removal: str) -> np.ndarray:
-    """What a tagger says of every word of a sentence, of which some are taken away."""
+    """What a tagger says of every word of a sentence, of which some are removed."""
     ids = made.tokenizer([words], is_split_into_words=True, return_tensors="pt")["input_ids"]
     gone = [word + 1 for word in range(len(words)) if word not in kept]
     mask = torch.ones_like(ids)

@@ -136,7 +136,7 @@ def test_a_page_shows_the_first_pairs(headlight: Command, data: Path, tmp_path: 
     assert (code, said) == (0, f"written: {page}\n")
     text = page.read_text()
     assert text.count("data:image/svg+xml") == len(example_data.TRANSLATIONS)
-    assert "The links that people made are framed" in text
+    assert "The gold links are framed" in text
 
 
 def test_the_layer_of_page_and_file_is_chosen_once(

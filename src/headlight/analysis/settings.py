@@ -38,7 +38,7 @@ RowsOfText = Literal["mean", "first", "last"]
 """Which rows of attention speak for a text."""
 
 Removal = Literal["mask", "delete", "attention"]
-"""How a word is taken away."""
+"""How a word is removed."""
 
 Scope = Literal["all", "layer", "head"]
 """Whose attention is replaced at once: of all layers, of one layer, of one head."""

@@ -58,9 +58,7 @@ class Reading:
 
 
 def aer(
-    gold: Annotated[
-        str, typer.Argument(help="Links that people made: talp, naacl, or another format.")
-    ],
+    gold: Annotated[str, typer.Argument(help="Gold links: talp, naacl, or another format.")],
     links: Annotated[
         list[str], typer.Argument(help="Links of aligners, a file each; - for standard input.")
     ],

@@ -122,7 +122,7 @@ def align(
     ] = None,
     gold: Annotated[
         str | None,
-        typer.Option(help="Links that people made, framed on the page.", rich_help_panel=OUTPUT),
+        typer.Option(help="Gold links, framed on the page.", rich_help_panel=OUTPUT),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with --out.", rich_help_panel=RUN)

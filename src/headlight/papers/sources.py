@@ -223,7 +223,7 @@ class Sources(Settings):
             as ``source ||| target``, TSV, CSV, TMX; or the sentences alone), in the direction of
             the translator.
         translations_target: their translations, line for line, if they are in a file of their own.
-        gold: the links that people made between their words (talp, Pharaoh, NAACL).
+        gold: the gold links between their words (talp, Pharaoh, NAACL).
         links: those that other aligners made, a file each.
         parallel: more translations, from which other aligners learn on the spot; read as
             ``translations`` are.

@@ -1,4 +1,4 @@
-"""A page of soft alignments, with the links that people made framed."""
+"""A page of soft alignments, with the gold links framed."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def alignment_page(
         command: The command that made the page.
         note: What is not shown, if anything.
     """
-    framed = "The links that people made" if any(d.gold is not None for d in drawn) else "The links"
+    framed = "The gold links" if any(d.gold is not None for d in drawn) else "The links"
     return exhibits_page(
         ExhibitsPage(
             title="Word alignment",

@@ -38,7 +38,7 @@ def cut(example: Classified, words: Words, removal: Removal, mask: int | None) -
 
     Args:
         example: a text.
-        words: all pieces of these are taken away.
+        words: all pieces of these are removed.
         removal: ``mask`` puts the mask token in the place of each piece, ``delete`` leaves the
             pieces out, ``attention`` keeps them and hides them from attention.
         mask: the id of the mask token.
@@ -71,19 +71,19 @@ def mask_id(model: CapturedModel, removals: Iterable[Removal]) -> int | None:
     found = getattr(model.tokenizer, "mask_token_id", None)
     if "mask" in removals and found is None:
         raise UsageError(
-            f"the tokenizer of {model.name} has no mask token; words can be taken away by "
+            f"the tokenizer of {model.name} has no mask token; words can be removed by "
             "delete or attention."
         )
     return None if found is None else int(found)
 
 
 def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Removal]) -> None:
-    """Refuse to take words away from what a model reads, where that cannot be.
+    """Refuse to remove words from what a model reads, where that cannot be.
 
     Args:
         model: a classifier.
         classes: what it predicts.
-        removals: the ways to take them away.
+        removals: the ways to remove them.
 
     Raises:
         UsageError: the model has no mask token, nothing would be left of a text, or a tagger would
@@ -94,26 +94,26 @@ def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Re
         raise UsageError(
             f"{model.name} predicts a class for every word, and there is no prediction for one "
             "that is left "
-            "out; words can be taken away by mask or attention."
+            "out; words can be removed by mask or attention."
         )
     mask_id(model, ways)
     tokenizer = model.require_tokenizer("a study reads text")
     if ways & {"delete", "attention"} and not Assembly.of(tokenizer).single.size:
         raise UsageError(
             f"the tokenizer of {model.name} adds no special tokens, so that without its words "
-            "nothing is left of a text; they can be taken away by mask."
+            "nothing is left of a text; they can be removed by mask."
         )
 
 
 class Predictions:
     """What a classifier says of the texts of a batch without some of their words.
 
-    The same words of a text are taken away only once, whoever asks for it.
+    The same words of a text are removed only once, for all callers.
 
     Args:
         model: A classifier of texts, or of tokens.
         examples: The texts.
-        removal: How words are taken away.
+        removal: How words are removed.
         batch_tokens: Tokens that run together at most.
     """
 

@@ -28,7 +28,7 @@ Predictions = Float[Tensor, "output class"]
 """The probabilities of the classes: of each text, or of each word of each sentence."""
 
 Words = frozenset[int]
-"""The numbers of the words of a text that are taken away."""
+"""The numbers of the words of a text that are removed."""
 Predicted = Float64[np.ndarray, "prediction class"]
 """Of a text the probabilities of its prediction; of a sentence of a tagger those of each word."""
 Importance = Float64[np.ndarray, " _"]
@@ -77,7 +77,7 @@ class Predictor(Protocol):
 
 @runtime_checkable
 class WordRemoval(Protocol):
-    """A classifier with texts of which words can be taken away."""
+    """A classifier with texts of which words can be removed."""
 
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
         """Read texts, by their numbers, without these words, as far as it is needed."""

@@ -1,7 +1,7 @@
 """What if: one text read with other attention, and what the model then predicts.
 
 `what_if` compares the predictions of a model with and without edits of its attention, and says
-which later heads attend otherwise.  `each_head_removed` takes every head away in turn.
+which later heads attend otherwise.  `each_head_removed` removes every head in turn.
 """
 
 from headlight.reading.what_if.compare import WhatIf, what_if

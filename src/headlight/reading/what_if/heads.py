@@ -1,4 +1,4 @@
-"""Every head of a model taken away in turn, on one text."""
+"""Every head of a model removed in turn, on one text."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

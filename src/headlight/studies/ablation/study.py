@@ -45,10 +45,10 @@ def run(
 
     Of a language model, predictions are distributions over the vocabulary: of a masked one at every
     token that is not special, of others at every token that predicts a next one, and at the last
-    word.  Loss and accuracy are those of hidden words, or of next tokens.  Of a classifier they are
-    distributions over classes, of a tagger at the first token of each word.  A text has the mean
-    over its predictions, and the result is the mean over texts.  A removal costs one forward pass;
-    of small batches several run at once, within ``batch_tokens``.
+    word.  Loss and accuracy are those of masked tokens, or of next tokens.  Of a classifier they
+    are distributions over classes, of a tagger at the first token of each word.  A text has the
+    mean over its predictions, and the result is the mean over texts.  A removal costs one forward
+    pass; of small batches several run at once, within ``batch_tokens``.
 
     Args:
         source: of a language model, see `headlight.analysis.text_plan.TextSource`; of a classifier,

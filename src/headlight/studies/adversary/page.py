@@ -32,23 +32,23 @@ NAMES = {
 }
 SINGLE = "single texts, searched"
 COLUMNS = {
-    "accuracy": "right",
+    "accuracy": "accuracy",
     "f1": "F1",
     "nll": "NLL gold",
-    "taught_nll": "NLL of its labels",
-    "agreement": "same prediction",
+    "taught_nll": "NLL of the teacher's labels",
+    "agreement": "agreement",
     "tvd": "TVD",
     "kl": "KL",
     "jsd": "JSD",
 }
-SHARES = ("right", "same prediction")
+SHARES = ("accuracy", "agreement")
 STARTS = {"scratch": "random weights", "base": "the weights of the model itself"}
 DISTANCES = {"head_jsd": "JSD", "head_kl": "KL"}
 MEANS = "mean of a λ"
 GROWTH = 0.1
 """KL that grows by a smaller share in the last step of λ has levelled off."""
 FLAT = 2.0
-"""KL has moved if it is so many times what it is at λ = 0."""
+"""KL counts as changed above this multiple of its value at λ = 0."""
 WIEGREFFE = "Wiegreffe and Pinter (2019), {}"
 
 

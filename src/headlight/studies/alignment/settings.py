@@ -139,7 +139,7 @@ STUDY = Study(
     smallest={"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]},
     order=12,
     no_sentence=(
-        "the links of any pair, beside those that people made, are on the page that `headlight "
+        "the links of any pair, beside the gold links, are on the page that `headlight "
         "align --html` writes"
     ),
 )

@@ -1,4 +1,4 @@
-"""How much an order of words matters for a prediction: one text, one order, one way to take away."""
+"""How much an order of words matters for a prediction: one text, one order, one way to remove."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def number_of(share: float, words: int) -> int:
 
 
 def removals(order: Order) -> Iterator[Words]:
-    """All that has to be taken away of a text for `metrics`."""
+    """All that has to be removed of a text for `metrics`."""
     words = list(map(int, order))
     yield frozenset()
     numbers = {number_of(share, len(words)) for share in (*SHARES, *STEPS)}

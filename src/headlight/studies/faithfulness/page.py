@@ -33,7 +33,7 @@ SHARES = ("first_flip", "share_to_flip")
 """Metrics that are shares of texts and of words, and not differences of probabilities."""
 
 CURVES = {
-    "deletion": "The most important taken away",
+    "deletion": "The most important removed",
     "insertion": "The most important alone",
 }
 
@@ -50,17 +50,17 @@ DEFINITIONS = (
     "Comprehensiveness: p less p without the most important words; sufficiency: p less p with "
     "these alone; both are means over 1, 5, 10, 20 and 50% of the words, at least one (the AOPC "
     "of ERASER). Deletion and insertion: the area under p as 0, 10, …, 100% of the words are "
-    "taken away, or given. Flips by the first: the share of texts whose class changes without the "
+    "removed, or given. Flips by the first: the share of texts whose class changes without the "
     "one most important word. Share to flip: the smallest of these shares without which the class "
     "changes, 100% if it never does. Of a tagger all are means over the words of a sentence, each "
     "with the class that is chosen for it. Arrows say in which direction an order tells more of "
     "what the prediction rests on. Texts without words are not what the model was trained on, so "
-    "compare with the random order, and ways to take words away with each other."
+    "compare with the random order, and ways to remove words with each other."
 )
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """Accuracy, and comprehensiveness by measure, words taken away in the first way."""
+    """Accuracy, and comprehensiveness by measure, words removed in the first way."""
     first = result.isel(removal=0)
     found: Summary = {"accuracy": float(result["own_accuracy"])}
     for name in map(str, result["measure"].values):
@@ -69,7 +69,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """One table for each way to take words away, and the curves."""
+    """One table for each way to remove words, and the curves."""
     first, *others = map(str, result["removal"].values)
     found = [_removal(result, first, f"{DEFINITIONS} {_rows(result)} {_accuracy(result)}")]
     found += [_removal(result, name, "The same metrics, with other removals.") for name in others]

@@ -17,7 +17,7 @@ class FaithfulnessSettings(WordImportanceSettings):
             ``gradient_input``, the gradient of the probability times the embedding; and
             ``leave_one_out``, what the probability loses without the word. A random order stands
             beside them.
-        removals: how words are taken away: their pieces become the ``mask`` token, are left out
+        removals: how words are removed: their pieces become the ``mask`` token, are left out
             (``delete``), or cannot be attended to (``attention``).
         random_orders: random orders of each text, over which the mean is taken.
     """

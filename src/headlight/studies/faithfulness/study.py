@@ -34,7 +34,7 @@ LEFT_OUT = "leave_one_out"
 MEANINGS = {
     "comprehensiveness": "p lost without the most important words, mean over shares",
     "sufficiency": "p lost with the most important words alone, mean over shares",
-    "deletion": "area under p as the most important words are taken away",
+    "deletion": "area under p as the most important words are removed",
     "insertion": "area under p as the most important words are given",
     "first_flip": "share of predictions that change without the most important word",
     "share_to_flip": "share of the words without which the prediction changes, 1 if it never does",
@@ -61,9 +61,9 @@ _CURVES = {
 class FaithfulnessStudy(ClassifierStudy[FaithfulnessSettings]):
     """What the probability of a prediction loses with the words that matter by a measure.
 
-    Each measure puts the words of a text in an order.  Words are then taken away, the most
+    Each measure puts the words of a text in an order.  Words are then removed, the most
     important first, or all but the most important, and the model reads what is left.  The same
-    words of a text are taken away once for all measures.  Of a tagger all numbers are means over
+    words of a text are removed once for all measures.  Of a tagger all numbers are means over
     the words of a sentence, for each of which p is that of its own class.
 
     Its result has, over ``measure`` (with ``random``, the mean over random orders) and ``removal``:
@@ -79,7 +79,7 @@ class FaithfulnessStudy(ClassifierStudy[FaithfulnessSettings]):
     settings_class = FaithfulnessSettings
 
     def check(self) -> None:
-        """Ways to take words away that the model does not have are refused."""
+        """Ways to remove words that the model does not have are refused."""
         check_removals(self.model, self.classes, self.settings.removals)
 
     def observe(self, batch: Batch, examples: Sequence[Classified]) -> "FaithfulnessObserver":
@@ -87,7 +87,7 @@ class FaithfulnessStudy(ClassifierStudy[FaithfulnessSettings]):
         return FaithfulnessObserver(self, batch, examples)
 
     def dataset(self, tally: Tally) -> xarray.Dataset:
-        """Means over texts, by measure and by the way words are taken away."""
+        """Means over texts, by measure and by the way words are removed."""
         found = tally.compute()
         axes = ("measure", "removal")
         variables: dict[str, Any] = {}
@@ -117,7 +117,7 @@ class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
     """Runs the model on a batch as it is, and without words, in the order of each measure."""
 
     def tally(self) -> Tally:
-        """All metrics of each text, by measure and by the way words are taken away."""
+        """All metrics of each text, by measure and by the way words are removed."""
         settings = self._settings
         tokens = token_importance(
             self._model, self._batch, self._texts, self._sites, settings, self._positions

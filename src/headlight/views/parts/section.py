@@ -17,7 +17,7 @@ Summary = dict[str, float | int | str]
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture that is drawn when it is asked for.
+    """A lazy figure.
 
     Attributes:
         name: By which it is asked for.

@@ -89,7 +89,7 @@ def _content(
     return Content(
         "Every row is a target word, and shows its shares of the source words, by the mean weight "
         "of the heads and by the norm of what they move together; what special tokens have is not "
-        "shown. The links that people made are framed. The row is that of the step which reads the "
+        "shown. The gold links are framed. The row is that of the step which reads the "
         "word (AWI).",
         pictures=pictures,
         notes=[source, translator_note(reproduction)],
