@@ -27,21 +27,21 @@ class Relation(NamedTuple):
 
 
 TABLE_1 = {
-    "all": Relation("7-6", 34.5, 26.3, 1, "all"),
-    "prep": Relation("7-4", 66.7, 61.8, -1, "case"),
-    "pobj": Relation("9-6", 76.3, 34.6, -2, "obl"),
-    "det": Relation("8-11", 94.3, 51.7, 1, "det"),
-    "nn": Relation("4-10", 70.4, 70.2, 1, "compound"),
-    "nsubj": Relation("8-2", 58.5, 45.5, 1, "nsubj"),
-    "amod": Relation("4-10", 75.6, 68.3, 1, "amod"),
-    "dobj": Relation("8-10", 86.8, 40.0, -2, "obj"),
-    "advmod": Relation("7-6", 48.8, 40.2, 1, "advmod"),
-    "aux": Relation("4-10", 81.1, 71.5, 1, "aux"),
-    "poss": Relation("7-6", 80.5, 47.7, 1, "nmod:poss"),
-    "auxpass": Relation("4-10", 82.5, 40.5, 1, "aux:pass"),
-    "ccomp": Relation("8-1", 48.8, 12.4, -2, "ccomp"),
-    "mark": Relation("8-2", 50.7, 14.5, 2, "mark"),
-    "prt": Relation("6-7", 99.1, 91.4, -1, "compound:prt"),
+    "all": Relation("L6H5 (7-6)", 34.5, 26.3, 1, "all"),
+    "prep": Relation("L6H3 (7-4)", 66.7, 61.8, -1, "case"),
+    "pobj": Relation("L8H5 (9-6)", 76.3, 34.6, -2, "obl"),
+    "det": Relation("L7H10 (8-11)", 94.3, 51.7, 1, "det"),
+    "nn": Relation("L3H9 (4-10)", 70.4, 70.2, 1, "compound"),
+    "nsubj": Relation("L7H1 (8-2)", 58.5, 45.5, 1, "nsubj"),
+    "amod": Relation("L3H9 (4-10)", 75.6, 68.3, 1, "amod"),
+    "dobj": Relation("L7H9 (8-10)", 86.8, 40.0, -2, "obj"),
+    "advmod": Relation("L6H5 (7-6)", 48.8, 40.2, 1, "advmod"),
+    "aux": Relation("L3H9 (4-10)", 81.1, 71.5, 1, "aux"),
+    "poss": Relation("L6H5 (7-6)", 80.5, 47.7, 1, "nmod:poss"),
+    "auxpass": Relation("L3H9 (4-10)", 82.5, 40.5, 1, "aux:pass"),
+    "ccomp": Relation("L7H0 (8-1)", 48.8, 12.4, -2, "ccomp"),
+    "mark": Relation("L7H1 (8-2)", 50.7, 14.5, 2, "mark"),
+    "prt": Relation("L5H6 (6-7)", 99.1, 91.4, -1, "compound:prt"),
 }
 """By relation of the Stanford Dependencies."""
 
@@ -51,12 +51,12 @@ AUXPASS_ERRATUM = (
 )
 
 FIGURE_5 = (
-    ("8-10", "dobj", 86.8),
-    ("8-11", "det", 94.3),
-    ("7-6", "poss", 80.5),
-    ("4-10", "auxpass", 82.5),
-    ("9-6", "pobj", 76.3),
-    ("5-4", "coreference", 65.1),
+    ("L7H9 (8-10)", "dobj", 86.8),
+    ("L7H10 (8-11)", "det", 94.3),
+    ("L6H5 (7-6)", "poss", 80.5),
+    ("L3H9 (4-10)", "auxpass", 82.5),
+    ("L8H5 (9-6)", "pobj", 76.3),
+    ("L4H3 (5-4)", "coreference", 65.1),
 )
 """Head, relation and accuracy in percent, in the order of the drawings."""
 
@@ -97,5 +97,10 @@ CLS_ENTROPY_LAST_LAYER = 3.89
 BROAD_ENTROPY = 3.8
 """Nats above which the released code calls a head broad, for segments of 128 tokens (Figure 6)."""
 
-FIGURE_1 = (("broad", "1-1"), ("next", "3-1"), ("sep", "8-7"), ("punctuation", "11-6"))
+FIGURE_1 = (
+    ("broad", "L0H0 (1-1)"),
+    ("next", "L2H0 (3-1)"),
+    ("sep", "L7H6 (8-7)"),
+    ("punctuation", "L10H5 (11-6)"),
+)
 """What the four heads attend to, and which they are."""

@@ -20,8 +20,8 @@ class Dispersion(NamedTuple):
 
 
 TABLE_1 = {
-    "largest CV": ("2-4", Dispersion(4.26, 1.59, 0.37, 12.66, 0.96)),
-    "smallest CV": ("2-7", Dispersion(4.00, 0.50, 0.12, 6.15, 1.35)),
+    "largest CV": ("L1H3 (2-4)", Dispersion(4.26, 1.59, 0.37, 12.66, 0.96)),
+    "smallest CV": ("L1H6 (2-7)", Dispersion(4.00, 0.50, 0.12, 6.15, 1.35)),
     "average": ("", Dispersion(5.15, 1.17, 0.22)),
 }
 """‖f(x)‖: which head, and its dispersion."""
