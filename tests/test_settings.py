@@ -50,7 +50,7 @@ class Whole(Base):
     """All there is.
 
     Attributes:
-        way: said anew.
+        way: said again.
         share: a part of one; see ``seed: 0``.
         names: some of two.
         layers: which ones.
@@ -154,7 +154,7 @@ def test_the_signature_is_json_without_what_has_no_effect():
 def test_every_field_is_explained_by_the_class_that_says_it_last():
     assert Whole.explanations() == {
         "seed": "of everything that is random, in two lines.",
-        "way": "said anew.",
+        "way": "said again.",
         "share": "a part of one; see ``seed: 0``.",
         "names": "some of two.",
         "layers": "which ones.",

@@ -85,9 +85,9 @@ def survey(
             et al.).
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
-        query_block: compute attention for so many queries at a time, so that memory never holds
+        query_block: compute attention for this many queries at a time, so that memory never holds
             all weights of a layer; ``auto`` does so where it matters, 0 never. With gradients
             or contributions all queries are one block.
         measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
@@ -96,7 +96,7 @@ def survey(
         value_bias: whether T of effective attention has the value bias in it.
         passages: keep for each head some tokens of the corpus where it does most what it does,
             for the report; leave it out where texts are private.
-        pages: write a page for so many of the texts that the report shows passages of, which
+        pages: write a page for this many of the texts that the report shows passages of, which
             opens at the head; the corpus is gone through once more, until they are found.
         objective: whose gradient, if it is among the measures; by default that of what the
             model was trained for.
@@ -172,7 +172,7 @@ def norms(
             et al.).
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
         frequency_ranks: how frequent the types of tokens are: as they are in this ``corpus``,
             by the order of the vocabulary (``ids``), or by a file with lines ``rank count id``.
@@ -181,10 +181,10 @@ def norms(
         sinks: whether attention sinks are looked for and get a category of their own; ``auto``
             is on where the model has no class and separator tokens, or looks only at what came
             before.
-        sink_multiple: a sink receives at least so many times what it would if attention were
+        sink_multiple: a sink receives at least this many times what it would if attention were
             even.
         sink_share: so it is in at least this share of all heads.
-        sink_documents: sinks are looked for in so many of the first examples.
+        sink_documents: sinks are looked for in this many of the first examples.
         sink_occurrences: a type that occurs less often in these is not judged.
         sample: pairs of positions that are kept for every category of keys, and occurrences of
             tokens, for pictures.
@@ -257,19 +257,19 @@ def attribution(
             et al.).
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
         attribution: how contributions are computed.
-        reach: relative positions are told apart from so many before a token to so many after
+        reach: relative positions are told apart from this many before a token to this many after
             it.
         tags: tell tokens apart by part of speech: ``upos`` or ``xpos`` of treebank sentences;
             None for texts without.
         units: what has a part of speech: the ``pieces`` of a word each on its own, or whole
             ``words``, of which contributions are the mean over the pieces of the hidden word
             and the sum over those of the input word.
-        exact: so many examples are also computed exactly, to say how good the estimate is;
+        exact: this many examples are also computed exactly, to say how good the estimate is;
             nothing where all are exact.
-        exact_tokens: those are the first of at most so many tokens: what is exact takes a time
+        exact_tokens: those are the first of at most this many tokens: what is exact takes a time
             that grows with the square of the length.
 
     Raises:
@@ -341,7 +341,7 @@ def distances(
             et al.).
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
         measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
             is one row for each layer, at the place of its first head.
@@ -416,7 +416,7 @@ def importance(
             et al.).
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
         objective: whose gradient, if it is among the measures; by default that of what the
             model was trained for.
@@ -492,7 +492,7 @@ def ablation(
             et al.).
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         by: what is removed at once: each ``head``, all heads of each ``layer``.
         columns: for a classifier: names of the columns or keys that hold a text, or two of a
             pair; for a tagger the numbers, from 1, of the columns of word and tag. By default
@@ -573,9 +573,9 @@ def identifiability(
             et al.).
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
-        query_block: compute attention for so many queries at a time, so that memory never holds
+        query_block: compute attention for this many queries at a time, so that memory never holds
             all weights of a layer; ``auto`` does so where it matters, 0 never. With gradients
             or contributions all queries are one block.
         value_bias: whether T has the value bias in it.
@@ -660,7 +660,7 @@ def token_identity(
             et al.).
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
         maps: which maps: ``naive`` is the identity, ``linear`` a matrix, ``mlp`` two matrices
             with a GELU between them.
@@ -668,7 +668,7 @@ def token_identity(
         solver: of linear maps: ``adam``, or ``ridge``, in closed form.
         target: what is recovered: the ``input`` token, or the output of the ``previous_layer``
             (for the lowest layer, the input).
-        offsets: recover the token at so many positions to the right; 0 is the token itself.
+        offsets: recover the token at this many positions to the right; 0 is the token itself.
         fractions: shares of the training sequences that are used.
         across: also test the map of each layer on all of them.
         folds: random splits into 70 % training, 15 % validation and 15 % test sequences.
@@ -764,7 +764,7 @@ def dependency(
         bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
             Each resample costs four bytes per number of the result.
         seed: of the resampling.
-        max_sentences: stop after so many.
+        max_sentences: stop after this many.
         relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
         possessive: for a possessor before *'s*, the prediction made for the *'s* counts
             (``clark``), or the possessor's own, as for all other words (``strict``).
@@ -867,10 +867,10 @@ def coreference(
         sieves: the sieves of the rule-based baseline, in order.
         head_match_otherwise: what the baseline *head match* picks where no head word matches:
             ``nothing``, which is wrong, or the ``nearest`` mention.
-        max_documents: stop after so many.
+        max_documents: stop after this many.
         max_length: tokens of a document or window at most, special ones included.
         overlap: by default documents are cut off at the largest length, as in the paper; with a
-            number, the whole document is read in windows that share so many words, where each
+            number, the whole document is read in windows that share this many words, where each
             mention is evaluated once, in the window that shows most of the text before it.
         candidates: what a head may pick: the head words of other mentions (``mentions``, which
             puts it on a par with the baselines), or all other ``words`` of the window.
@@ -956,7 +956,7 @@ def parser_probes(
         train: treebank to learn from; by default every tenth sentence of the source is parsed,
             and the others are learned from.
         word_vectors: file of word vectors; by default the input embeddings of the model.
-        max_sentences: of each treebank only so many.
+        max_sentences: of each treebank only this many.
         probes: which probes.
         measures: of what attention: ``weight``, ``norm``, ``effective``; one row for each.
         training: how they are trained.
@@ -1062,7 +1062,7 @@ def alignment(
         prefix: what stands before every source, such as ``translate German to English:``.
         max_length: tokens of a sentence, special ones included; by default what the model
             takes. Longer pairs are refused.
-        max_pairs: stop after so many.
+        max_pairs: stop after this many.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -1136,7 +1136,7 @@ def permutation(
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         changes: what attention is replaced by: its own weights ``permuted`` over the keys that
             a query sees; ``uniform`` weights; all weight on the key that has the ``largest``,
             or on a ``random`` one.
@@ -1220,7 +1220,7 @@ def faithfulness(
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         measures: by what words are ordered: of attention ``weight``, ``norm`` and
             ``effective``; ``attribution``, what input tokens contribute to hidden ones, which
             is slow; ``gradient_input``, the gradient of the probability times the embedding;
@@ -1304,7 +1304,7 @@ def agreement(
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         measures: which measures are compared with each other: of attention ``weight``, ``norm``
             and ``effective``; ``attribution``, what input tokens contribute to hidden ones,
             which is slow; ``gradient_input``, the gradient of the probability times the
@@ -1397,7 +1397,7 @@ def instance_adversary(
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         by: whose attention is changed at once: of ``all`` layers that are looked at, of each
             ``layer``, of each ``head``. Each of them is a search of its own.
         rows: whose rows are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of
@@ -1407,7 +1407,7 @@ def instance_adversary(
         candidates: how many are looked for at once, of which the best counts.
         steps: of Adam, at most.
         learning_rate: its step size.
-        patience: a text is done when its loss has not fallen for so many steps; ``auto`` for
+        patience: a text is done when its loss has not fallen for this many steps; ``auto`` for
             all steps.
         take: the ``best`` attention of all steps, or that of the ``last``, as in the released
             code.
@@ -1495,7 +1495,7 @@ def adversary(
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         start: where students begin: name or folder of the checkpoint before fine-tuning, whose
             head is then random; ``scratch``, random weights; or ``base``, the weights of the
             model itself. It has to be named.
@@ -1599,7 +1599,7 @@ def guided(
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         measures: what of the model is given: of attention ``weight``, ``norm`` and
             ``effective``; ``attribution``, what input tokens contribute to hidden ones, which
             is slow; and ``gradient_input``, the gradient of the probability times the

@@ -111,7 +111,7 @@ class BatchRunner(Generic[E]):
 
     @property
     def shard_size(self) -> int:
-        """After so many elements of a corpus, what was seen is worth keeping."""
+        """After this many elements of a corpus, what was seen is worth keeping."""
         return SHARD if self._attribution is None else SLOW_SHARD
 
     def can_do_less(self, error: BaseException) -> bool:

@@ -118,7 +118,7 @@ class RunFolder:
             raise RunError(f"{folder} cannot be used: {reason(problem)}.") from problem
         if found and not (self.resume or self.overwrite or self.shared):
             raise UsageError(
-                f"{folder} holds a run already ({found[0]}); go on with --resume, begin anew with "
+                f"{folder} holds a run already ({found[0]}); go on with --resume, start over with "
                 "--overwrite, or choose another folder with --out."
             )
 

@@ -43,7 +43,7 @@ def observe(
         folder: where to keep the state; None keeps it in memory.
         mode: whether to go on from the state in the folder, or to share it with other processes,
             each of which takes other examples.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         progress: show a bar on standard error.
 
     Raises:

@@ -75,7 +75,7 @@ class StudyPlan(Generic[E]):
         settings: all settings of the study.
         passes: how often the model runs, and with what.
         measures: in the order in which the result has them.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         options: what the result depends on besides settings and model, as JSON.
         if_empty: what to ask if no example can be made of the corpus.
         all_kinds: whether all kinds were asked for, and the result keeps them apart.

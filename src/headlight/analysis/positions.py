@@ -13,7 +13,7 @@ from headlight.reduce import Moments
 from headlight.vocabulary import Kind, measure
 
 LENGTH_BIN = 8
-"""Examples of so many neighbouring lengths share a bin of the correlation by length."""
+"""Examples of this many neighbouring lengths share a bin of the correlation by length."""
 
 
 @dataclass(frozen=True, eq=False)

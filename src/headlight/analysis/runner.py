@@ -299,7 +299,7 @@ def _finished(
     if different:
         raise RunError(
             f"{path} is of a study with other settings ({', '.join(different)}); repeat those, "
-            "begin anew with --overwrite, or choose another folder with --out."
+            "start over with --overwrite, or choose another folder with --out."
         )
     if digest is not None:
         _check_same_corpus(digest(), result.attrs["corpus_digest"], folder)
@@ -319,10 +319,10 @@ def _check_same_corpus(now: str, before: str, folder: Location) -> None:
         raise RunError(
             f"{folder} was completed by an earlier version of Headlight, which can be told neither "
             "that the corpus is still the same nor that it is not; open the result as it is, or "
-            "begin anew with --overwrite."
+            "start over with --overwrite."
         )
     if now != before:
         raise RunError(
-            f"the corpus has changed since the run in {folder} was completed; restore it, begin "
-            "anew with --overwrite, or choose another folder with --out."
+            f"the corpus has changed since the run in {folder} was completed; restore it, start "
+            "over with --overwrite, or choose another folder with --out."
         )

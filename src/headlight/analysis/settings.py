@@ -113,7 +113,7 @@ class TextSettings(ModelSettings):
             al.).
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or ends
             its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
     """
 
@@ -145,8 +145,8 @@ class QueryBlockSettings(StudySettings):
     """How much of a long text is in memory at a time.
 
     Attributes:
-        query_block: compute attention for so many queries at a time, so that memory never holds all
-            weights of a layer; ``auto`` does so where it matters, 0 never.
+        query_block: compute attention for this many queries at a time, so that memory never holds
+            all weights of a layer; ``auto`` does so where it matters, 0 never.
             With gradients or contributions all queries are one block.
     """
 
@@ -230,7 +230,7 @@ class ClassifierSettings(BootstrapSettings, ModelSettings):
         kind: which attention; by default the first that the model has.
         max_length: tokens per example, special ones included; by default what the model takes, at
             most 512. Texts that are longer are cut.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
     """
 
     format: str | None = None

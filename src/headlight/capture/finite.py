@@ -99,7 +99,7 @@ def explained(
         if not bool(whole_weight(values).isfinite().all()):
             return ModelError(
                 f"the weights of {name} hold NaN or infinity ({parameter}); copy them again, or "
-                "train the model anew."
+                "train the model again."
             )
     if problem.row < len(texts):
         return CaptureError(problem.of(texts[problem.row]))

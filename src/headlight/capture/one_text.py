@@ -61,7 +61,7 @@ def capture_one(
         example: what it reads.
         sites: which attention modules, in the order of the result.
         visit: is given a record of a batch of one text.
-        query_block: queries of a record: so many, 0 for all, None as many as memory is meant for.
+        query_block: queries of a record: this many, 0 for all, None as many as memory is meant for.
 
     Raises:
         CaptureError: what the model computes is not finite, or memory does not suffice.

@@ -13,17 +13,17 @@ from torch import Tensor, nn
 from transformers.masking_utils import eager_mask, sdpa_mask
 
 LARGE = 1 << 22
-"""Masks of so many cells are not made whole."""
+"""Masks of this many cells are not made whole."""
 
 CELLS = {"cpu": 1 << 22}
 MORE_CELLS = 1 << 26
 """Attention weights of a block, by device; of texts with fewer, all queries are one block."""
 
 WIDTHS = 16
-"""Blocks have one of so many numbers of keys."""
+"""Blocks have one of this many numbers of keys."""
 
 GRAIN = 16
-"""Blocks that are chosen have a multiple of so many queries."""
+"""Blocks that are chosen have a multiple of this many queries."""
 
 AttentionFunction = Callable[..., tuple[Tensor, Tensor | None]]
 
@@ -136,7 +136,7 @@ def block_size(asked: int | None, heads: int, query: Tensor, key: Tensor) -> int
     """How many queries a block has; None for all at once.
 
     Args:
-        asked: so many; 0 for all; None chooses by the number of weights.
+        asked: this many; 0 for all; None chooses by the number of weights.
         heads: of the layer.
         query: ``batch head query head_dim``.
         key: ``batch kv_head key head_dim``.
@@ -171,7 +171,7 @@ def blocks(size: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> It
 
 
 def _rounded(last: int, keys: int) -> int:
-    """So many keys or somewhat more: blocks of few sizes, whose memory the next block can take."""
+    """This many keys or a few more: blocks of few sizes, whose memory the next block can take."""
     step = max(1, keys // WIDTHS)
     return min(-(-last // step) * step, keys)
 

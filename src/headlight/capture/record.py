@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
 
 KEPT_WIDTH = 4096
-"""Up to so many rows of W^O (64 MB a layer), the overlap of its heads is computed only once."""
+"""Up to this many rows of W^O (64 MB a layer), the overlap of its heads is computed only once."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,7 +90,7 @@ class Recorder:
     ) -> None:
         self.visit: Callable[[LayerRecord], object] | None = None
         self.query_block: int | None = 0
-        """Queries of a record: so many, 0 for all, None as many as memory is meant for."""
+        """Queries of a record: this many, 0 for all, None as many as memory is meant for."""
         self._sites = sites
         self._wanted = wanted
         self._own = own

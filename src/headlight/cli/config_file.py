@@ -124,7 +124,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _typed(value: Any, is_repeated: bool) -> Any:
-    """A value as it would be typed: a list with commas, or as so many values."""
+    """A value as it would be typed: a list with commas, or as several values."""
     if is_repeated:
         return value if isinstance(value, list) else [value]
     return ",".join(map(str, value)) if isinstance(value, list) else value

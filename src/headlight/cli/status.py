@@ -76,7 +76,7 @@ def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]
         study = studies().get(name)
         if study is None:
             raise RunError(
-                f"{place / PLAN} is of {name!r}, which is no study; begin anew with --overwrite."
+                f"{place / PLAN} is of {name!r}, which is no study; start over with --overwrite."
             )
         config = str(folder / "config.yaml")
         program([study.command, "--config", config, "--out", run, "--workers", "join"])

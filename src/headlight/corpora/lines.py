@@ -34,7 +34,7 @@ class Lines:
     Attributes:
         name: The file, for messages.
         number: Number of the line that was read last, from 1; 0 before the first.
-        encoding: Of the file; whoever knows a format may change it before lines are read.
+        encoding: Of the file; a reader that knows the format may change it before lines are read.
     """
 
     def __init__(self, stream: io.BufferedIOBase, name: str) -> None:

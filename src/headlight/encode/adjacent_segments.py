@@ -213,6 +213,6 @@ def _fit(
 
 
 def _window(text: Pieces, kept: int, generator: np.random.Generator) -> Pieces:
-    # Each lost token goes from either end with equal chance: so many go from the beginning.
+    # Each lost token goes from either end with equal chance: this many go from the beginning.
     start = int(generator.binomial(len(text) - kept, 0.5))
     return text.window(start, start + kept)

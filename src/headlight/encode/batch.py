@@ -52,7 +52,7 @@ class Batch:
     names: tuple[str, ...] = ()
 
     def repeated(self: B, number: int) -> B:
-        """So many copies of the batch, one after the other."""
+        """This many copies of the batch, one after the other."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         tensors = {
             name: each.repeat(number, *[1] * (each.ndim - 1))

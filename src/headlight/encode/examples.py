@@ -65,7 +65,7 @@ Extended = TypeVar("Extended", bound=Encoded)
 AT_ONCE = 512
 """Elements of a corpus that are tokenised together where nothing else is asked for."""
 CHARACTERS = 1024
-"""For each element that a shard may have, so many characters: a shard of long ones has fewer."""
+"""For each element that a shard may have, this many characters: a shard of long ones has fewer."""
 
 
 def annotate(example: Encoded, kind: type[Extended], **annotation: Any) -> Extended:

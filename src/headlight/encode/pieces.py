@@ -39,7 +39,7 @@ CONTEXT = 2**10
 """Characters before and after a stretch that the tokenizer sees with it."""
 
 LONGEST_WORD = 2**20
-"""Characters without a blank, or blanks, of which a text may hold so many in a row."""
+"""Characters without a blank, or blanks, of which a text may hold this many in a row."""
 
 BREAK = re.compile(r"(?<=\S)(?=\s)")
 

@@ -25,7 +25,7 @@ NEIGHBOUR, CATEGORY = 0.5, 0.6
 """The share above which a neighbour, or a category of tokens, is what a head is about."""
 
 BROAD, BROAD_KEYS = 3.8, 128
-"""Nats above which a head is broad, where texts have so many tokens."""
+"""Nats above which a head is broad, where texts have this many tokens."""
 
 NOTHING: Mapping[tuple[int, int], str] = MappingProxyType({})
 

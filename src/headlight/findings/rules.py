@@ -11,7 +11,7 @@ WORTH_SAYING = 0.3
 """A head that gives no neighbour such a share of its weight is not spoken of for it."""
 
 FAR_BELOW = 0.5
-"""What is taken is far below the weight if its share is at most so many times the weight's."""
+"""What is taken is far below the weight if its share is at most this many times the weight's."""
 
 APART = 0.1
 """Two shares differ if they are so far apart: ten points."""
@@ -30,7 +30,7 @@ SAME = 0.98
 """Effective attention is nearly the weight where they correlate so much in every head."""
 
 CORRELATION_APART, FEWEST_TEXTS = 0.05, 3
-"""Correlations of short and long texts differ if they are so far apart, each of so many texts."""
+"""Correlations of short and long texts differ if they are so far apart, each of this many texts."""
 
 VARIES = 0.1
 """Lengths vary if their coefficient of variation is at least so much, on average over heads."""
@@ -39,7 +39,7 @@ RELATED = 0.1
 """Ranks are related if |ρ| is at least so much."""
 
 UNCHANGED = 10.0
-"""Outputs are the same if they change by at most so many times what rounding changes."""
+"""Outputs are the same if they change by at most this many times what rounding changes."""
 
 IDENTIFIED = 0.8
 """Tokens mostly keep their identity if at least this share of them is found."""

@@ -18,7 +18,7 @@ class Gold:
     """The links of one sentence as people gave them, or an aligner, to whom all are sure.
 
     Attributes:
-        sure: Links without a doubt.
+        sure: Certain links.
         possible: All links, the sure ones included.
         name: Where they are from, for messages: ``"gold.talp:12"``.
     """

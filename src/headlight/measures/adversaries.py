@@ -1,7 +1,7 @@
 """The most different attention with nearly the same prediction (Jain and Wallace 2019, 4.2.2).
 
-It is looked for anew for each text, with the model as it is: attention weights are free, and change
-as far as they can without the prediction.
+It is searched for each text by itself, with the model as it is: attention weights are free, and
+change as far as they can without the prediction.
 """
 
 import math
@@ -41,7 +41,8 @@ class AdversarySearch:
         penalty: what each unit beyond the margin costs.
         steps: of Adam (amsgrad), at most.
         learning_rate: its step size.
-        patience: a text is done when its loss has not fallen for so many steps; None for all steps.
+        patience: a text is done when its loss has not fallen for this many steps; None for all
+            steps.
         take: the ``best`` attention of all steps, or that of the ``last``.
     """
 

@@ -167,7 +167,7 @@ class CausalSpaces:
         return projected.tril(low), certain
 
     def _gram_until(self, count: int) -> Float[Tensor, "matrix head_dim head_dim"]:
-        """YᵀY of so many rows; to what is known of the rows before them, theirs are added."""
+        """YᵀY of this many rows; to what is known of the rows before them, theirs are added."""
         flat, _ = self._basis
         if self._gram is None or count < self._counted:
             self._gram, self._counted = torch.zeros_like(flat[:, :1].mT @ flat[:, :1]), 0

@@ -18,7 +18,7 @@ SMOOTHING = 0.001
 """The share of every row that is spread evenly over its keys, as the authors do."""
 
 CELLS = 1024
-"""Cells (query, key) that are looked at together; sums over so many are taken in float32."""
+"""Cells (query, key) that are looked at together; sums over this many are taken in float32."""
 
 IN_CACHE, ON_GPU = 1 << 17, 1 << 25
 """Numbers in a block of pairs: what the cache of a core holds, and what keeps a GPU busy."""

@@ -13,8 +13,8 @@ from torch import Tensor
 from headlight.reduce.compiling import compile_loop
 
 CELLS = 1024
-"""Cells that are looked at together: of all heads they stay in the cache, and sums over so many are
-taken in float32."""
+"""Cells that are looked at together: of all heads they stay in the cache, and sums over this many
+are taken in float32."""
 
 WORTH_IT = 1 << 24
 """Sums of two probabilities in a text from which on a second or two of compiling is worth it."""

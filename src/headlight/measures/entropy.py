@@ -8,7 +8,7 @@ from headlight.measures.precision import back_to, double, single
 from headlight.shapes import Score
 
 SHARP = 0.2
-"""Below so many nats, the difference of logarithms has too few digits of float32 left."""
+"""Below this many nats, the difference of logarithms has too few digits of float32 left."""
 
 
 def entropy(score: Score) -> Float[Tensor, "batch head query"]:

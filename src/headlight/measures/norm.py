@@ -15,7 +15,7 @@ from headlight.measures.precision import back_to, double, single
 from headlight.shapes import Factor, OutputWeight, Overlap, Score, Value, Weight
 
 CANCELLATION = 2e-3
-"""Below this share of what its parts could add up to, a squared sum is formed anew in float64."""
+"""Below this share of what its parts could add up to, a squared sum is recomputed in float64."""
 
 
 def per_head(value: Value, heads: int) -> Float[Tensor, "batch head key head_dim"]:
@@ -79,7 +79,7 @@ def merged_norm(
     token.  K is computed from the `compressed` f, so that its error is relative to the lengths of
     f, also where v lies near the null space of W_h; and from f in units of the longest f of the
     token, so that squares stay within float32.  Where the heads cancel one another, the digits of
-    float32 are gone; such entries (few, in any model seen) are formed anew by the definition in
+    float32 are gone; such entries (few, in any model seen) are recomputed by the definition in
     float64.
 
     Args:
@@ -87,7 +87,7 @@ def merged_norm(
         rows: f(x), `compressed`.
         norm: ‖α f(x)‖ of every head.
         overlap: Q Qᵀ, float32.
-        value: v(x), value bias included, for the entries that are formed anew.
+        value: v(x), value bias included, for the entries that are recomputed.
         output_weight: W^O, for the same.
 
     Returns:

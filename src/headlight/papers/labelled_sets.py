@@ -33,7 +33,7 @@ PART_NAMES: dict[Part, tuple[str, ...]] = {
 FEWEST = 30
 """Texts that can be split."""
 SHARE = 10
-"""One text in so many is for development, and one for the test."""
+"""One text in this many is for development, and one for the test."""
 NUMBER = "qqq"
 """Stands for every word with a digit in it."""
 WORDS = re.compile(r"\w+(?:['’]\w+)*")
@@ -350,7 +350,7 @@ def _split(texts: dict[Part, list[LabelledText]], seed: int) -> dict[Part, list[
 
 
 def _draw(texts: list[LabelledText], count: int | None, seed: int) -> list[LabelledText]:
-    """At most so many, in their order."""
+    """At most this many, in their order."""
     if count is None or len(texts) <= count:
         return texts
     chosen = np.random.default_rng(seed).choice(len(texts), count, replace=False)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Float64, Int64
 from headlight.reduce.base import Accumulator, Array
 
 BLOCK = 64
-"""So many rows of a stream are drawn at a time."""
+"""This many rows of a stream are drawn at a time."""
 
 Keys = Float64[np.ndarray, " drawn"]
 

@@ -13,9 +13,10 @@ class Tree:
     """The shards of a run so far, merged as a binary tree over their numbers.
 
     Sums of floating-point numbers depend on their order.  Here neighbours are merged, then pairs of
-    neighbours, and so on, as a binary counter carries: whoever measured the shards, in whatever
-    blocks, the same two sums are added at every fork, and the last bit is the same.  The error
-    grows with the logarithm of the number of shards, where that of a running sum grows with it.
+    neighbours, and so on, as a binary counter carries: whichever process measured the shards, in
+    whatever blocks, the same two sums are added at every fork, and the last bit is the same.  The
+    error grows with the logarithm of the number of shards, where that of a running sum grows with
+    it.
 
     Members whose merging is exact need no tree.  They are in one tally, so that large tables are
     held once, and not once for every level.

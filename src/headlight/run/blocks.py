@@ -39,7 +39,7 @@ STALE = 120.0
 BEAT = 20.0
 """Seconds between two signs of life."""
 _ALONE = 256
-"""Of so many shards each is a block; then blocks double whenever the number of shards does."""
+"""Of this many shards each is a block; then blocks double whenever the number of shards does."""
 _LARGEST = 6
 """Blocks hold at most two to this power of shards."""
 _MOST_PROCESSES = 2**31
@@ -132,7 +132,7 @@ class BlockFolder:
         if any(path.stem != block.name for path in found):
             raise RunError(
                 f"the corpus has changed since the run in {self.folder} began, or differs between "
-                "its workers; give all of them the same, or begin anew with --overwrite."
+                "its workers; give all of them the same, or start over with --overwrite."
             )
 
     def keep(self, block: Block, state: State) -> None:
@@ -179,7 +179,7 @@ class BlockFolder:
             files.write(self._claim(name), self._sign(), error=RunError)
 
     def is_abandoned(self, name: str) -> bool:
-        """Whether nobody is at something: nobody claimed it, or whoever did is gone."""
+        """Whether nobody is at something: nobody claimed it, or the claimant is gone."""
         return _is_stale(self._claim(name))
 
     def check_there(self) -> None:
@@ -212,7 +212,7 @@ def read_plan(folder: Location) -> tuple[dict[str, Any], dict[str, Any]]:
         found = json.loads(files.read(folder / PLAN, error=RunError))
         return dict(found["signature"]), dict(found["hardware"])
     except (KeyError, TypeError, ValueError, RecursionError) as problem:
-        raise RunError(f"{folder / PLAN} is damaged; begin anew with --overwrite.") from problem
+        raise RunError(f"{folder / PLAN} is damaged; start over with --overwrite.") from problem
 
 
 def blocks_done(folder: Location) -> Sequence[str]:

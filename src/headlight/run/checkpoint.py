@@ -168,7 +168,7 @@ def from_earlier_version(path: Location) -> RunError:
     """What is said of a state that cannot be gone on from."""
     return RunError(
         f"{path} is of an earlier version of Headlight, which cut the corpus into other shards; "
-        "finish the run with that version, or begin anew with --overwrite."
+        "finish the run with that version, or start over with --overwrite."
     )
 
 

@@ -144,7 +144,7 @@ def skip_done(reader: ShardReader[E], state: State) -> None:
 def _changed(state: State, shorter: str = "") -> RunError:
     return RunError(
         f"the corpus has changed since this run began: its first {state.examples} examples are "
-        f"no longer the same{shorter}. Restore it, or begin anew in another folder with --out."
+        f"no longer the same{shorter}. Restore it, or start over in another folder with --out."
     )
 
 

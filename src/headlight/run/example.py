@@ -66,7 +66,7 @@ class Sharded(Protocol[E_co]):
     """A corpus that knows how it is cut: where a shard begins depends on nothing but its texts."""
 
     def shards(self, size: int) -> ShardReader[E_co]:
-        """Begin to read it, in shards of so many elements at most."""
+        """Begin to read it, in shards of this many elements at most."""
 
 
 def read_shards(examples: Iterable[E], size: int) -> ShardReader[E]:

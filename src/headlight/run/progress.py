@@ -39,7 +39,7 @@ class Progress(Protocol):
         """Something worth knowing that is no error."""
 
     def share(self, workers: int, blocks: int) -> None:
-        """So many are at work now, and so many blocks are done by all of them."""
+        """Workers that are at work now, and blocks that are done by all of them."""
 
 
 class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over

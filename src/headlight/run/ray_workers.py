@@ -11,7 +11,7 @@ PREFIX = "ray://"
 LOOK = 1.0
 """Seconds between two looks at how far the workers are."""
 LOST_IN_A_ROW = 5
-"""So many workers may be lost, one after the other, before another block is finished."""
+"""This many workers may be lost, one after the other, before another block is finished."""
 
 
 def work_on_ray(
@@ -26,7 +26,7 @@ def work_on_ray(
 
     There is one worker for each GPU of the cluster, or for each processor core where it has no GPU;
     nodes that come later get workers as well.  A worker that is lost, alone or with its node, is
-    replaced wherever there is room: what it was at, whoever finds it takes over.
+    replaced wherever there is room: what it was at, the next worker takes over.
 
     Args:
         join_run: what a worker does; it returns when no work is left.  It goes to the nodes by
@@ -54,7 +54,7 @@ class _Crew:
         self._done = done
         self._kind = "GPU" if ray.cluster_resources().get("GPU") else "CPU"
         needs = {"num_gpus": 1} if self._kind == "GPU" else {"num_cpus": 1}
-        # Ray would bind retries to what is gone; here, whoever has room takes part again.
+        # Ray would bind retries to what is gone; here, any node with room takes part again.
         self._worker = ray.remote(**needs, max_retries=0)(_call)
         self._join_run = join_run
         self._workers: list[Any] = []

@@ -79,7 +79,7 @@ class Guard:
         if refusal is None and scope["method"] not in ("GET", "HEAD"):
             body = await _body(receive)
             if body is None:
-                return  # whoever asked has left
+                return  # the client has left
             if isinstance(body, bytes):
                 receive = _already(body, receive)
             else:
@@ -126,7 +126,7 @@ def _same_site(path: str, headers: Headers) -> bool:
 
 
 async def _body(receive: Receive) -> bytes | Refusal | None:
-    """What was sent, or why it is not taken; None where whoever sends it has left."""
+    """What was sent, or why it is not taken; None where the client has left."""
     found = bytearray()
     try:
         async with asyncio.timeout(PATIENCE):

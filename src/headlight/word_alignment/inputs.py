@@ -141,7 +141,7 @@ def _log_probabilities(
 
 
 def _runs(batch: Batch, per_example: int) -> Iterator[Int64[Tensor, " row"]]:
-    """Every example so many times, in parts that are not too large for the memory."""
+    """Every example this many times, in parts that are not too large for the memory."""
     assert batch.target_ids is not None  # noqa: S101
     tokens = batch.input_ids.shape[1] + batch.target_ids.shape[1]
     number = torch.arange(len(batch.input_ids), device=batch.input_ids.device)

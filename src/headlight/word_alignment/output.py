@@ -12,7 +12,7 @@ from headlight import files
 from headlight.errors import RunError, UsageError
 
 EVERY = 256
-"""Pairs after which the state is kept; a kill loses at most so many."""
+"""Pairs after which the state is kept; a kill loses at most this many."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class LinkFile:
             raise UsageError(f"{self.path} is there already; choose another, or --overwrite.")
         if self.state.exists() and not self.resume:
             raise UsageError(
-                f"{self.path} is half done; go on with --resume, or begin anew with --overwrite."
+                f"{self.path} is half done; go on with --resume, or start over with --overwrite."
             )
 
     @contextmanager
@@ -98,12 +98,12 @@ class LinkFile:
             pairs, size, signature = state["pairs"], state["bytes"], state["signature"]
         except (ValueError, KeyError, TypeError) as problem:
             raise RunError(
-                f"{self.state} cannot be read; begin anew with --overwrite."
+                f"{self.state} cannot be read; start over with --overwrite."
             ) from problem
         if signature != json.loads(json.dumps(dict(self.signature))):
             raise RunError(
                 f"{self.path} was begun with other settings, another model or other text; repeat "
-                "those, or begin anew with --overwrite."
+                "those, or start over with --overwrite."
             )
         return int(pairs), int(size)
 

@@ -26,7 +26,7 @@ UnitLinks = Bool[Tensor, "batch target source"]
 DAMPING = 0.9
 """Of similarities with a unit that has a link already (α of Jalili Sabet et al.)."""
 SHORT = 2
-"""Of so many units at most, the first links of ``itermax`` are all, as in SimAlign."""
+"""Of this many units at most, the first links of ``itermax`` are all, as in SimAlign."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,10 +28,10 @@ def heads_removed(model: CapturedModel, removals: Sequence[Heads]) -> Iterator[N
     """Within the block, each of several equal parts of a batch is read without some heads.
 
     A batch of as many parts as there are removals, one after the other, loses in each part the
-    heads of one removal; with one removal, that is the whole batch.  So many removals can be tried
-    in one pass, on copies of the same texts (`headlight.encode.batch.Batch.repeated`).  The model
-    must not be traced meanwhile: to read or survey it without a head, replace the attention of the
-    head by zeros (`attention_replaced`).
+    heads of one removal; with one removal, that is the whole batch.  Many removals can thus be
+    tried in one pass, on copies of the same texts (`headlight.encode.batch.Batch.repeated`).  The
+    model must not be traced meanwhile: to read or survey it without a head, replace the attention
+    of the head by zeros (`attention_replaced`).
 
     Args:
         model: the model, in evaluation mode.

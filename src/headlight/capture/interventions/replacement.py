@@ -1,7 +1,7 @@
 """Attention matrices of the caller in the forward pass, by the same interface hook as capture.
 
 Where attention is replaced, the model's own weights are computed first, so that a replacement may
-depend on them; then the context is formed anew as A V, with the values that the model made.  All
+depend on them; then the context is recomputed as A V, with the values that the model made.  All
 other attention stays what it was, fast kernels included.  Gradients flow through the new weights to
 whatever they were made from.
 """

@@ -10,9 +10,9 @@ from headlight.errors import CorpusError
 
 WORK = 10**9
 """Characters that may be looked at for one tag or comment: with each of its lines the parser begins
-it anew. One of half a million characters in short lines costs as much."""
+it again. One of half a million characters in short lines costs as much."""
 LANGUAGES = 10
-"""So many are named where none of them is what was asked for."""
+"""This many are named where none of them is what was asked for."""
 CODES = ("bpt", "ept", "it", "ph", "ut")
 """Elements within a text that hold codes of the program that it is from, and no text."""
 

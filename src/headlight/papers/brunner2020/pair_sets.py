@@ -22,7 +22,7 @@ class PairSet:
     Attributes:
         name: ``mrpc``; of two with the same name the second is called ``mrpc-2``.
         source: where they are read from.
-        limit: so many are read at most.
+        limit: this many are read at most.
         length: tokens in an example at most.
     """
 

@@ -34,7 +34,7 @@ from headlight.papers.exhibit import Paper
 PAPER = Paper(
     name="brunner2020",
     settings=Settings,
-    introduction="The figures of the paper and of its appendices, made anew on this model and "
+    introduction="The figures of the paper and of its appendices, reproduced on this model and "
     "data, with the published numbers beside ours: attention that its output does not determine "
     "(Section 3, Figures 1, 5 and 6), input tokens found again from hidden ones (Figures 2, 7 to "
     "17, 38 and 39), and what input tokens contribute to hidden ones (Figures 3, 4, 18 to 37, and "

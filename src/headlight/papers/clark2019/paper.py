@@ -13,7 +13,7 @@ from headlight.papers.exhibit import Paper
 PAPER = Paper(
     name="clark2019",
     settings=Settings,
-    introduction="Every table and figure of the paper, made anew on this model and data, with the "
+    introduction="Every table and figure of the paper, reproduced on this model and data, with the "
     "published numbers beside ours. Heads have the name that they have everywhere in Headlight, "
     "and the paper's in brackets: L7H9 (8-10) is the tenth head of the eighth layer. Layers are "
     "numbered as in the paper, from 1. What the paper asks of attention weights is asked here of "

@@ -20,7 +20,7 @@ class Settings(TextPaperSettings):
     Attributes:
         measures: what is compared with one another; ``gradient`` needs a language-model head.
         max_sentences: sentences of each treebank; by default all.
-        overlap: read whole documents for coreference, in windows that share so many words; by
+        overlap: read whole documents for coreference, in windows that share this many words; by
             default documents are cut off after 128 tokens, as in the paper.
         invalid: what becomes of sentences and documents whose annotation is invalid, or whose words
             the tokenizer drops.

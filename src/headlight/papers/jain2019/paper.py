@@ -14,7 +14,7 @@ PAPER = Paper(
     introduction="Small classifiers of texts weigh the states of their words by one attention. Its "
     "weights are compared with what gradients say of each word, and with what predictions lose "
     "without it; they are permuted, and replaced by the most different ones that leave the "
-    "prediction as it is. The tables and figures of the paper are made anew, with the numbers of "
+    "prediction as it is. The tables and figures of the paper are reproduced, with the numbers of "
     "the authors' released results beside ours, which are of other texts: directions can be "
     "compared, and not digits. The models are trained here; those that are finished are kept, so "
     "that an interrupted reproduction goes on from them.",

@@ -23,7 +23,7 @@ from headlight.papers.kobayashi2020.singular import figure_9
 PAPER = Paper(
     name="kobayashi2020",
     settings=Settings,
-    introduction="The tables and figures of Section 4 and of Appendices A to C, made anew on this "
+    introduction="The tables and figures of Section 4 and of Appendices A to C, reproduced on this "
     "model and data, and those of Section 5 and Appendix E, word alignment, on a translator; with "
     "the published numbers beside ours. Heads have the name that they have everywhere in "
     "Headlight, and the paper's in brackets: L1H3 (2-4) is the fourth head of the second layer. "

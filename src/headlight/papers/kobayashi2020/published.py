@@ -45,7 +45,7 @@ FIGURE_6 = {"weight": -0.08, "norm": 0.75}
 """Spearman's ρ between the frequency rank of a token and α, and ‖f(x)‖."""
 
 FIGURE_9 = 1.8
-"""The largest singular value of f is at least so many times the smallest."""
+"""The largest singular value of f is at least this many times the smallest."""
 
 TABLE_3 = {("weight", "best"): 51.9, ("weight", "mean"): 81.4, ("norm", "best"): 28.3,
            ("norm", "mean"): 61.6}  # fmt: skip

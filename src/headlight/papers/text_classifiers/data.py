@@ -148,7 +148,7 @@ def _batches(texts: Sequence[LabelledText], numbers: dict[str, int]) -> Iterator
 def drawn_from(
     batches: list[TextBatch], count: int, seed: int, size: int = BATCH
 ) -> list[TextBatch]:
-    """So many texts of all batches at most, drawn, in batches of nearly the same length."""
+    """This many texts of all batches at most, drawn, in batches of nearly the same length."""
     texts = [(batch, row) for batch in batches for row in range(len(batch.words))]
     drawn = np.random.default_rng(seed).permutation(len(texts))[:count]
     kept = [texts[at] for at in sorted(drawn.tolist())]  # which is by their length

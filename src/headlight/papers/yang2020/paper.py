@@ -14,7 +14,7 @@ PAPER = Paper(
     introduction="A tagger of one Transformer layer learns to find chunks. Adversaries of it are "
     "trained to tag as it does and to attend otherwise, by a loss in which λ weighs the divergence "
     "of attention, and new models are given attention to work with that was trained elsewhere. The "
-    "tables and figures of the paper are made anew, each over several seeds, with the published "
+    "tables and figures of the paper are reproduced, each over several seeds, with the published "
     "numbers beside ours, which are of other sentences and other vectors: directions can be "
     "compared, and not digits. The models are trained here; those that are finished are kept, so "
     "that an interrupted reproduction goes on from them.",

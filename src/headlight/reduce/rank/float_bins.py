@@ -19,7 +19,7 @@ Codes = Int32[np.ndarray, "..."]
 
 @dataclass(frozen=True)
 class FloatBins:
-    """Bins of float32, cut out of its bits: so many to the octave, and places within each bin.
+    """Bins of float32, cut out of its bits: this many to the octave, and places within each bin.
 
     The bits of a number >= 0, read as a whole number, keep the order of numbers; what is left after
     a shift to the right is a bin whose width grows with the number.  Several such codes, each with
@@ -31,7 +31,7 @@ class FloatBins:
             a negative number of bits means one bin to several octaves.  The first start is 0, and
             the others are ends of bins; bits rise from pair to pair; in the last they may fall to
             those of the first, or below.
-        place_bits: Every bin has 2^place_bits places, so many codes.
+        place_bits: Every bin has 2^place_bits places, this many codes.
     """
 
     widths: tuple[tuple[float | int, int], ...]

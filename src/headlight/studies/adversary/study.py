@@ -42,7 +42,7 @@ def run(
     """Train models that predict as a classifier does, and attend otherwise.
 
     The loss is D(predictions) − λ D(attention); see `headlight.training.adversarial`.  The
-    classifier is never changed, and its attention is computed anew for every batch.  Attention is
+    classifier is never changed, and its attention is recomputed for every batch.  Attention is
     that before dropout.  The last epoch counts.  Beside the adversaries stand the classifier
     itself, models that are trained on the gold labels with other seeds, and the classifier with
     uniform attention, for which it was not trained.

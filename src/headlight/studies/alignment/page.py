@@ -148,7 +148,8 @@ def _hidden_layers(result: xr.Dataset) -> Section:
     return Section(
         "layers",
         "Layers",
-        "Hidden states after so many layers; those after 0 layers are the embeddings. SimAlign and "
+        "Hidden states after this many layers; those after 0 layers are the embeddings. SimAlign "
+        "and "
         "awesome-align take them after 8 of the 12 layers of BERT.",
         "Jalili Sabet et al. (2020)",
         [Drawing("layers", "", "Alignment error rate by layer.", draw)],

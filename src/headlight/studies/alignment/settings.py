@@ -44,7 +44,7 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
         kind: cross-attention, from the words of one text to those of another.
         max_length: tokens of a sentence, special ones included; by default what the model takes.
             Longer pairs are refused.
-        max_pairs: stop after so many.
+        max_pairs: stop after this many.
     """
 
     gold: str | None = None

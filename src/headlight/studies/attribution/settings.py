@@ -18,15 +18,16 @@ class AttributionStudySettings(TextSettings):
     Attributes:
         kind: the hidden tokens of which stack; by default the first that the model has.
         attribution: how contributions are computed.
-        reach: relative positions are told apart from so many before a token to so many after it.
+        reach: relative positions are told apart from this many before a token to this many after
+            it.
         tags: tell tokens apart by part of speech: ``upos`` or ``xpos`` of treebank sentences; None
             for texts without.
         units: what has a part of speech: the ``pieces`` of a word each on its own, or whole
             ``words``, of which contributions are the mean over the pieces of the hidden word and
             the sum over those of the input word.
-        exact: so many examples are also computed exactly, to say how good the estimate is; nothing
-            where all are exact.
-        exact_tokens: those are the first of at most so many tokens: what is exact takes a time
+        exact: this many examples are also computed exactly, to say how good the estimate is;
+            nothing where all are exact.
+        exact_tokens: those are the first of at most this many tokens: what is exact takes a time
             that grows with the square of the length.
     """
 

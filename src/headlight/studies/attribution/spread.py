@@ -7,7 +7,7 @@ MARKS = ("low", "first", "median", "third", "high")
 """Ends of the whiskers, quartiles and median, as boxes are drawn."""
 
 WHISKER = 1.5
-"""Whiskers reach to what was seen within so many times the box's height beyond it (Tukey 1977)."""
+"""Whiskers reach to what was seen within this many heights of the box beyond it (Tukey 1977)."""
 
 
 def boxes(

@@ -49,10 +49,10 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
     Attributes:
         kind: which attention; by default the first that the model has. Cross-attention goes from
             one text to another, and an antecedent is in the same.
-        max_documents: stop after so many.
+        max_documents: stop after this many.
         max_length: tokens of a document or window at most, special ones included.
         overlap: by default documents are cut off at the largest length, as in the paper; with a
-            number, the whole document is read in windows that share so many words, where each
+            number, the whole document is read in windows that share this many words, where each
             mention is evaluated once, in the window that shows most of the text before it.
         candidates: what a head may pick: the head words of other mentions (``mentions``, which puts
             it on a par with the baselines), or all other ``words`` of the window.

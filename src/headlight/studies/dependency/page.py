@@ -102,7 +102,7 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
         "The head of a dependent is predicted to be the word to which it attends most; or, where "
         "the head attends, the word that attends to it most. The interval (95%, bootstrap over "
         "sentences) is one of a head that was chosen beforehand. The fixed offset always says: "
-        "the word so many places away. In brackets: how many words have the relation; beside a "
+        "the word this many places away. In brackets: how many words have the relation; beside a "
         "bar: the head that finds most of them."
     )
     formats = dict.fromkeys(("accuracy", "low", "high", "its accuracy"), ".1%")

@@ -19,7 +19,7 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     Attributes:
         kind: which attention; by default the first that the model has. Cross-attention goes from
             one text to another, and a dependency is within one.
-        max_sentences: stop after so many.
+        max_sentences: stop after this many.
         relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
         possessive: for a possessor before *'s*, the prediction made for the *'s* counts
             (``clark``), or the possessor's own, as for all other words (``strict``).

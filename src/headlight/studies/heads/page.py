@@ -57,7 +57,7 @@ LOOKED_AT = tuple(name for name in CATEGORIES if name != "other")
 OUT_OF_REACH = "out of reach"
 """What the weight is called that effective attention leaves out."""
 MANY_HEADS = 100
-"""Above so many heads, shares of one kind of attending token are shown as means over heads."""
+"""Above this many heads, shares of one kind of attending token are shown as means over heads."""
 STANDS_OUT = 0.1
 """A head whose share changes by so much is named; a kind of token that gets less is left out."""
 

@@ -32,7 +32,7 @@ KEPT, HIGHEST = 24, 8
 """Tokens of a row that are kept, and those of them that are the highest and not the nearest."""
 
 ALIKE = 1000
-"""Means that differ by less than one in so many are alike: then the shortest example is kept."""
+"""Means that differ by less than one in this many are alike: then the shortest example is kept."""
 
 BEFORE = 5
 WIDTH = BEFORE + 3 * KEPT

@@ -18,8 +18,8 @@ class SurveySettings(MeasureSettings, QueryBlockSettings, TextSettings):
     Attributes:
         passages: keep for each head some tokens of the corpus where it does most what it does, for
             the report; leave it out where texts are private.
-        pages: write a page for so many of the texts that the report shows passages of, which opens
-            at the head; the corpus is gone through once more, until they are found.
+        pages: write a page for this many of the texts that the report shows passages of, which
+            opens at the head; the corpus is gone through once more, until they are found.
     """
 
     passages: bool = True

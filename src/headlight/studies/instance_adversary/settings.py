@@ -29,13 +29,13 @@ class InstanceAdversarySettings(ClassifierSettings):
         candidates: how many are looked for at once, of which the best counts.
         steps: of Adam, at most.
         learning_rate: its step size.
-        patience: a text is done when its loss has not fallen for so many steps; ``auto`` for all
+        patience: a text is done when its loss has not fallen for this many steps; ``auto`` for all
             steps.
         take: the ``best`` attention of all steps, or that of the ``last``, as in the released code.
         exact: beside it, attention of which no output changes at all: for each row a ``corner``
             that one linear program finds, the ``farthest`` that several find, or ``none``.
         sample: texts (largest weight, divergences) that are kept for pictures.
-        max_examples: stop after so many.
+        max_examples: stop after this many.
         batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
     """
 

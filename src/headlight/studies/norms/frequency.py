@@ -31,7 +31,7 @@ class FrequencyRanks:
 
     With the exclusions of the ``paper`` (Kobayashi et al. 2020, footnote 5) special tokens and
     single characters have no rank, and commas, periods, the separator and the class token come
-    before all others; the others are ranked anew behind them.  A continuing piece such as ``##s``
+    before all others; the others are ranked again behind them.  A continuing piece such as ``##s``
     is more than one character in the vocabulary, and is kept.
 
     Attributes:
@@ -183,10 +183,10 @@ def _excluding(
     first = _first(tokenizer)
     dropped = sorted({*tokenizer.all_special_ids, *_single_characters(tokenizer), *first})
     left = np.setdiff1d(np.arange(len(rank)), dropped)
-    anew = np.full(len(rank), np.nan)
-    anew[left] = _competition(rank[left]) + len(first)
-    anew[first] = np.arange(1, len(first) + 1)
-    return FrequencyRanks(anew, source, exclusions)
+    shifted = np.full(len(rank), np.nan)
+    shifted[left] = _competition(rank[left]) + len(first)
+    shifted[first] = np.arange(1, len(first) + 1)
+    return FrequencyRanks(shifted, source, exclusions)
 
 
 def _first(tokenizer: Any) -> list[int]:

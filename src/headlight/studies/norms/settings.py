@@ -20,9 +20,10 @@ class NormSettings(TextSettings):
             special tokens and single characters; by default so for ``ids`` only.
         sinks: whether attention sinks are looked for and get a category of their own; ``auto`` is
             on where the model has no class and separator tokens, or looks only at what came before.
-        sink_multiple: a sink receives at least so many times what it would if attention were even.
+        sink_multiple: a sink receives at least this many times what it would if attention were
+            even.
         sink_share: so it is in at least this share of all heads.
-        sink_documents: sinks are looked for in so many of the first examples.
+        sink_documents: sinks are looked for in this many of the first examples.
         sink_occurrences: a type that occurs less often in these is not judged.
         sample: pairs of positions that are kept for every category of keys, and occurrences of
             tokens, for pictures.

@@ -107,7 +107,7 @@ class ParserData:
         return word_maps.maps(numbers).to(self.device).float()
 
     def in_order(self, numbers: Sequence[int], sentences: int) -> Iterator[list[int]]:
-        """These sentences as they come, so many in a batch, fewer where they are long."""
+        """These sentences as they come, this many in a batch, fewer where they are long."""
         batch: list[int] = []
         longest = 0
         for number in numbers:

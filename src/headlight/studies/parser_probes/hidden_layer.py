@@ -53,7 +53,7 @@ def pair_scores(
 class _SigmoidScores(torch.autograd.Function):
     """Σ_h out_h σ(features_ij · weight_h + dependent_ih + candidate_jh), by few sentences.
 
-    The way back makes the hidden layer anew, which takes less time than to fetch what was kept.
+    The way back recomputes the hidden layer, which takes less time than to fetch what was kept.
     """
 
     @staticmethod

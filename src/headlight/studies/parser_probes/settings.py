@@ -47,7 +47,7 @@ class TrainingSettings(Settings):
         learning_rate: of Adam; the other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
         sentences: sentences in a step.
         epochs: passes over the training sentences at most.
-        patience: stop after so many epochs without a better loss on the held-out sentences.
+        patience: stop after this many epochs without a better loss on the held-out sentences.
         held_out: share of the training sentences that is held out; 0 trains for all epochs and
             keeps the last weights.
         shuffle: in another order every epoch, sentences of similar lengths together; otherwise in
@@ -74,7 +74,7 @@ class ParserProbeSettings(SentenceSettings):
         train: treebank to learn from; by default every tenth sentence of the source is parsed, and
             the others are learned from.
         word_vectors: file of word vectors; by default the input embeddings of the model.
-        max_sentences: of each treebank only so many.
+        max_sentences: of each treebank only this many.
         probes: which probes.
         measures: of what attention: ``weight``, ``norm``, ``effective``; one row for each.
         training: how they are trained.

@@ -108,7 +108,7 @@ def _neighbours(result: xr.Dataset) -> Section:
     return Section(
         "neighbours",
         "Neighbours that can be recovered",
-        "The same for the token so many places before or after.",
+        "The same for the token this many places before or after.",
         "Brunner et al. (2020), Figure 4",
         [Drawing("neighbours", "", "Rates by layer and relative place.", draw)],
     )

@@ -40,7 +40,7 @@ class MapTrainingSettings(Settings):
             settings are β = 0.9 and 0.999, ε = 10⁻⁸.
         batch: tokens in a step.
         epochs: passes over the training tokens at most; the paper names no limit.
-        patience: stop after so many epochs without a smaller validation loss.
+        patience: stop after this many epochs without a smaller validation loss.
         hidden: units of the MLP.
         precision: of products of matrices while training: ``highest`` is float32; ``medium`` may
             multiply in bfloat16 and add in float32, where the processor does that faster.
@@ -71,7 +71,7 @@ class TokenIdentitySettings(TextSettings):
         solver: of linear maps: ``adam``, or ``ridge``, in closed form.
         target: what is recovered: the ``input`` token, or the output of the ``previous_layer`` (for
             the lowest layer, the input).
-        offsets: recover the token at so many positions to the right; 0 is the token itself.
+        offsets: recover the token at this many positions to the right; 0 is the token itself.
         fractions: shares of the training sequences that are used.
         across: also test the map of each layer on all of them.
         folds: random splits into 70 % training, 15 % validation and 15 % test sequences.

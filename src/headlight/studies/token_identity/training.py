@@ -118,7 +118,7 @@ class TrainingHistory:
             self.weights = [tensor.clone() for tensor in weights]
 
     def is_over(self, patience: int) -> bool:
-        """Whether so many epochs brought nothing better."""
+        """Whether this many epochs brought nothing better."""
         return self.epochs - self.best >= patience
 
 

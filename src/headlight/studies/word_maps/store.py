@@ -85,7 +85,7 @@ class Index:
         return {name: getattr(self, name) for name in names}
 
     def bytes(self, heads: int) -> int:
-        """What the maps of so many heads take on disk: n² · heads · 2 bytes per sentence."""
+        """What the maps of this many heads take on disk: n² · heads · 2 bytes per sentence."""
         return int(self.first_cell[-1]) * heads * BYTES
 
 
@@ -203,7 +203,7 @@ def open_word_maps(folder: Path, measure: str) -> WordMaps | None:
     except (OSError, RunError, KeyError, TypeError, ValueError) as problem:
         raise RunError(
             f"the attention kept in {path} cannot be used ({problem}); remove the folder "
-            "to make it anew."
+            "to make it again."
         ) from problem
 
 

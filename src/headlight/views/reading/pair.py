@@ -149,7 +149,7 @@ def _laid(
 def _tokens(
     parts: tuple[xr.Dataset, xr.Dataset], places: Mapping[str, Sequence[Pair]]
 ) -> dict[str, Any]:
-    """The coordinates of the tokens of both; words are numbered anew."""
+    """The coordinates of the tokens of both; words are renumbered."""
     found: dict[str, Any] = {}
     for side, pairs in places.items():
         owner = [(parts[0], one) if one >= 0 else (parts[1], other) for one, other in pairs]

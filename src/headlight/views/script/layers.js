@@ -20,7 +20,7 @@ function throughLayer(layer) {
 
 let turn = 0;
 
-/** Layer by layer, since each may have to be fetched; unless it is to be drawn anew meanwhile. */
+/** Layer by layer, since each may have to be fetched; unless it is to be drawn again meanwhile. */
 export async function drawLayers() {
   turn += 1;
   const own = turn, found = [], of = `${state.kind} ${state.measure}`;

@@ -73,7 +73,7 @@ export function readAddress(address) {
   if (!state.panels.length) state.panels = firstPanels();
 }
 
-/** Begin anew with a kind of attention. */
+/** start over with a kind of attention. */
 export function beginWith(kind) {
   const { first: [layer, head], queries, keys, measures } = partOf(kind);
   Object.assign(state, { kind, layer, head, queries: [firstWord(queries)], key: firstWord(keys) });

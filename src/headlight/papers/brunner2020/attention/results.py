@@ -28,7 +28,7 @@ SECOND = (
 """Two paragraphs of ours, longer than the heads of most models are wide."""
 
 BEGINNINGS = (None, 8, None, 16, None, 24, None, 32, None, 48, None, 64)
-"""Every other paragraph is cut to so many words, one after the other."""
+"""Every other paragraph is cut to this many words, one after the other."""
 PARAGRAPHS = (
     "Correlations, ranks and null spaces are of single paragraphs, every other one cut to its "
     "first 8 to 64 words, so that there are texts of all lengths; the paper's are the segments of "
