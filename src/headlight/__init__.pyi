@@ -3,10 +3,10 @@
 import xarray
 
 from collections.abc import Iterable, Mapping
-from headlight.settings.attribution import AttributionSettings
 from headlight.capture.objectives.objective import Objective
 from headlight.corpora.trees.sentence import Sentence
 from headlight.corpora.word_vectors import WordVectors
+from headlight.settings.attribution import AttributionSettings
 from headlight.studies.parser_probes.settings import TrainingSettings
 from headlight.studies.token_identity.settings import MapTrainingSettings
 from headlight.word_alignment.settings import InputMeasureSettings, SimilaritySettings
@@ -87,9 +87,9 @@ def survey(
             ends its document (``discard``, the released code of Clark et al.).
         max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
-        query_block: compute attention for this many queries at a time, so that memory never holds
-            all weights of a layer; ``auto`` does so where it matters, 0 never. With gradients
-            or contributions all queries are one block.
+        query_block: compute attention for this many queries at a time, so that memory never
+            holds all weights of a layer; ``auto`` does so where it matters, 0 never. With
+            gradients or contributions all queries are one block.
         measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
             is one row for each layer, at the place of its first head.
         attribution: how contributions are computed, if they are among the measures.
@@ -260,8 +260,8 @@ def attribution(
         max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
         attribution: how contributions are computed.
-        reach: relative positions are told apart from this many before a token to this many after
-            it.
+        reach: relative positions are told apart from this many before a token to this many
+            after it.
         tags: tell tokens apart by part of speech: ``upos`` or ``xpos`` of treebank sentences;
             None for texts without.
         units: what has a part of speech: the ``pieces`` of a word each on its own, or whole
@@ -269,8 +269,8 @@ def attribution(
             and the sum over those of the input word.
         exact: this many examples are also computed exactly, to say how good the estimate is;
             nothing where all are exact.
-        exact_tokens: those are the first of at most this many tokens: what is exact takes a time
-            that grows with the square of the length.
+        exact_tokens: those are the first of at most this many tokens: what is exact takes a
+            time that grows with the square of the length.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -575,9 +575,9 @@ def identifiability(
             ends its document (``discard``, the released code of Clark et al.).
         max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
-        query_block: compute attention for this many queries at a time, so that memory never holds
-            all weights of a layer; ``auto`` does so where it matters, 0 never. With gradients
-            or contributions all queries are one block.
+        query_block: compute attention for this many queries at a time, so that memory never
+            holds all weights of a layer; ``auto`` does so where it matters, 0 never. With
+            gradients or contributions all queries are one block.
         value_bias: whether T has the value bias in it.
         sample: points (length, correlation) that are kept for pictures.
         per_head: a point is a head of a text, not a text with all heads, layers and cells
@@ -1315,8 +1315,8 @@ def agreement(
         attribution: how contributions are computed, if they are among the measures.
         removal: how a word is left out: its pieces are left out (``delete``), become the
             ``mask`` token, or cannot be attended to (``attention``).
-        signed: words that speak against the prediction come last by gradients and leaving one out;
-            by default their sizes are compared, as attention has no sign (Jain and Wallace
+        signed: words that speak against the prediction come last by gradients and leaving one
+            out; by default their sizes are compared, as attention has no sign (Jain and Wallace
             2019).
         top: the most important words, whose overlap is counted, are this share of the words of
             a text, rounded up.
