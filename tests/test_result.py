@@ -267,7 +267,7 @@ class TestCsv:
         assert {"'=1+1", "'@", "'+x", "'-y"} <= set(pandas.read_csv(path)["query_token"])
         source = Path(headlight.__file__).parent
         writers = [each for each in source.rglob("*.py") if ".to_csv(" in each.read_text("utf-8")]
-        assert [each.name for each in writers] == ["result.py"]
+        assert [each.name for each in writers] == ["storage.py"]
 
     def test_a_file_in_place_of_the_folder(self, tmp_path) -> None:
         (tmp_path / "file").write_text("")
