@@ -67,7 +67,8 @@ def test_table_1_holds_what_the_evaluation_finds(out, model, data):
     assert list(found.index) == list(best.index)
     for relation, row in best.iterrows():
         assert found.loc[relation, "norm"] == pytest.approx(100 * row["accuracy"])
-        assert found.loc[relation, "norm head"] == f"{row['layer'] + 1}-{row['head'] + 1}"
+        layer, head = row["layer"], row["head"]
+        assert found.loc[relation, "norm head"] == f"L{layer}H{head} ({layer + 1}-{head + 1})"
     weight = best_heads(result, "weight").set_index("relation")
     assert found.loc["all", "baseline"] == pytest.approx(100 * weight.loc["all", "baseline"])
 
@@ -104,7 +105,7 @@ def test_a_treebank_alone_is_enough(headlight, model, data, tmp_path):
     assert "table-2: left out" in complained
     assert "figure-3: left out" in complained
     page = (tmp_path / "out" / "index.html").read_text()
-    assert "no coreference corpus was given (--coreference)" in page
+    assert "no coreference corpora were given (--coreference)" in page
     assert "nine tenths of ours-dev" in page
 
 

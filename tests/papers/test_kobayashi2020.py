@@ -58,7 +58,7 @@ def test_dispersion_is_that_of_a_survey(out, model, text):
     assert found.loc["smallest CV", "CV"] == pytest.approx(float(variation.min()))
     assert found.loc["average", "μ"] == pytest.approx(float(result["vector_norm_mean"].mean()))
     layer, head = np.unravel_index(variation.values.argmax(), variation.shape)
-    assert found.loc["largest CV", "name"] == f"{layer + 1}-{head + 1}"
+    assert found.loc["largest CV", "name"] == f"L{layer}H{head} ({layer + 1}-{head + 1})"
 
 
 @pytest.mark.slow

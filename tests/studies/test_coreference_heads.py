@@ -260,14 +260,6 @@ def test_the_result_says_how_it_was_made(tmp_path: Path):
     assert set(TaskSettings.__dataclass_fields__) <= set(settings)
 
 
-def test_documents_of_a_result_of_format_1_are_documents(tmp_path: Path):
-    result = found(documents())
-    older = result.assign_attrs(format="1", broken=3)
-    older.to_netcdf(tmp_path / "result.nc", engine="h5netcdf")
-    attributes = load(tmp_path / "result.nc").attrs
-    assert (attributes["documents"], attributes["invalid"]) == (10, 3)
-
-
 def test_the_best_head_is_the_best_over_all_mentions():
     result = found([bakery()], max_length=60, measures=("weight", "norm"))
     accuracy = xarray.zeros_like(result.accuracy)
