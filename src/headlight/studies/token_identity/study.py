@@ -21,7 +21,7 @@ from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.errors import ResultError, RunError, UsageError
-from headlight.files import Location, make_folder
+from headlight.files import Location, is_link, make_folder, remove_partials
 from headlight.result import calculated_with
 from headlight.run.json_cache import JsonCache
 from headlight.studies.token_identity.cases import Case, Tokens, split
@@ -91,9 +91,11 @@ def run(
 
     def compute(place: Location | None) -> xarray.Dataset:
         local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
-        if local and folder and folder.overwrite:
-            for name in (TOKENS, RATES, MAPS):
-                shutil.rmtree(local / name, ignore_errors=True)
+        for work in (local / name for name in (TOKENS, RATES, MAPS)) if local else ():
+            if folder and folder.overwrite:
+                shutil.rmtree(work, ignore_errors=True)
+            elif not is_link(work):
+                remove_partials(work)
         known_rates = cache or place
         depend = {**about, **calculated_with()}
         rates = JsonCache(known_rates / RATES, depend) if known_rates else JsonCache()
