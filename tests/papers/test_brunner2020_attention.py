@@ -121,7 +121,8 @@ def test_figure_6_picks_the_head_that_differs_most(reproduction: Reproduction) -
         for head in range(2)
     ]
     alike = [np.corrcoef(*pair)[0, 1] for pair in pairs]
-    assert f"head 2-{int(np.argmin(alike)) + 1}" in found.pictures[0].caption
+    head = int(np.argmin(alike))
+    assert f"head L1H{head} (2-{head + 1})." in found.pictures[0].caption
 
 
 def _reading(reproduction: Reproduction):  # type: ignore[no-untyped-def]
