@@ -93,7 +93,11 @@ VICTIMS = {
         {"measures": ["weight", "leave_one_out"]}, lambda: labelled(14), classifies=True
     ),
     "adversary": Victim({"repeats": 2, "keep_models": True}, lambda: labelled(14), classifies=True),
-    "instance_adversary": Victim({}, lambda: labelled(14), classifies=True),
+    "instance_adversary": Victim(
+        {"bootstrap": 5, "steps": 3, "by": ["all"]},
+        lambda: labelled(14),
+        classifies=True,
+    ),
     "guided": Victim({"measures": ["weight"]}, lambda: labelled(14), classifies=True),
     "parser_probes": Victim(
         {"probes": ["attention", "random_attention_and_words"], "training": TRAINING},
