@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shutil import rmtree
 
+from headlight.analysis.work_folders import remove_work_folder
 from headlight.errors import HeadlightError, RunError, UsageError
 from headlight.files import Location, is_link, location, reason
 from headlight.run.blocks import PLAN, plans, remove_partials, remove_passes, workers_at
@@ -187,7 +187,7 @@ def _clear(folder: Location, holds: tuple[str, ...]) -> None:
     remove_passes(folder)
     for place in (folder / name for name in holds):
         if isinstance(place, Path) and place.is_dir() and not place.is_symlink():
-            rmtree(place)
+            remove_work_folder(place)
         else:
             place.unlink(missing_ok=True)
     _remove_pages(folder / PAGES)

@@ -1,7 +1,6 @@
 """Make the exhibits of a paper, one after the other, and the page that shows them."""
 
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ from pathlib import Path
 from headlight import files
 from headlight.errors import ResultError
 from headlight.papers.exhibit import ExhibitSpec, Paper
-from headlight.papers.folder import RUNS
+from headlight.papers.folder import remove_unfinished
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import titled_sources
 from headlight.result import versions
@@ -75,7 +74,7 @@ def reproduce(
             )
             files.write(path, exhibits_page(page).encode(), error=ResultError)
             on_exhibit(spec, exhibit)
-    shutil.rmtree(reproduction.folder / RUNS, ignore_errors=True)
+    remove_unfinished(reproduction.folder)
     return path
 
 

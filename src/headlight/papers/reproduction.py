@@ -15,7 +15,7 @@ from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
-from headlight.papers.folder import RESULTS, RUNS, begun_run
+from headlight.papers.folder import RESULTS, RUNS, begun_run, prepare_folders
 from headlight.papers.settings import PaperSettings, TextPaperSettings
 from headlight.papers.sources import Sources
 from headlight.reading.model import Model, load as load_model
@@ -173,7 +173,7 @@ class Reproduction(Generic[S]):
             path = self.folder / RESULTS / f"{name}.nc"
             found = _load_kept(path, stage, signature)
             if found is None:
-                make_folder(path.parent)
+                prepare_folders(self.folder)
                 run = begun_folder(self.folder / RUNS / name, signature)
                 found = make(run).assign_attrs(signature=signature, stage=stage)
                 save(found, path)

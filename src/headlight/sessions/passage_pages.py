@@ -18,7 +18,7 @@ from headlight.analysis.sentences import rank_of
 from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
-from headlight.errors import ResultError, UsageError
+from headlight.errors import ResultError, RunError, UsageError
 from headlight.files import Location
 from headlight.findings import highlights, passage_of
 from headlight.reading import read_example
@@ -30,12 +30,18 @@ from headlight.views.reading.in_corpus import InCorpus
 REPORT = "../report.html"
 
 
-def check_can_be_read_again(source: TextSource) -> None:
-    """Refuse a corpus that can be read only once, before a survey is run on it.
+def check_pages(source: TextSource, folder: Location | None) -> None:
+    """Refuse, before a survey is run, what no pages of passages can be made from, or written to.
 
     Raises:
-        UsageError: it is one.
+        UsageError: the corpus can be read only once.
+        RunError: the folder of pages is a link to somewhere else.
     """
+    if folder is not None and files.is_link(folder / PAGES):
+        raise RunError(
+            f"{folder / PAGES} is a link, where a run writes its pages; remove it, or choose "
+            "another folder with --out."
+        )
     if is_read_once(source):
         raise UsageError(
             "pages of passages need a corpus that can be read again; save it to a file, or leave "

@@ -13,7 +13,7 @@ from headlight.capture import CapturedModel, load_model
 from headlight.capture.tensor_parallel import processes_of
 from headlight.catalogue import Study, find_study
 from headlight.sessions.configuration import configuration
-from headlight.sessions.passage_pages import check_can_be_read_again, write_pages
+from headlight.sessions.passage_pages import check_pages, write_pages
 from headlight.sessions.reports import write_configuration, write_report
 from headlight.sessions.workers import (
     check_workers,
@@ -54,7 +54,7 @@ def run_study(
     """
     check_workers(study, source, folder, list(objects))
     if settings.pages:
-        check_can_be_read_again(source)
+        check_pages(source, folder.place if folder else None)
     processes = processes_of(model.transformer)
     progress = progress and not (processes is not None and processes.rank())
     repeats = configuration(study, source, settings, model)

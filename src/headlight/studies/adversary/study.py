@@ -1,6 +1,5 @@
 """Models with the predictions of a classifier and other attention (Wiegreffe and Pinter 2019)."""
 
-import shutil
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +14,10 @@ from headlight.analysis.classifiers.split import digest_of, split_texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.work_folders import prepare_work_folders, remove_work_folder
 from headlight.capture import CapturedModel, Classes
-from headlight.errors import RunError, UsageError
-from headlight.files import Location, make_folder
+from headlight.errors import UsageError
+from headlight.files import Location
 from headlight.studies.adversary.evaluation import evaluate
 from headlight.studies.adversary.instances import read_instances
 from headlight.studies.adversary.result import Run, dataset
@@ -88,10 +88,12 @@ def run(
     def compute(place: Location | None) -> xarray.Dataset:
         with ExitStack() as stack:
             local = place if isinstance(place, Path) else None
-            if local and folder and folder.overwrite:
-                for name in (RUNS, MODELS):
-                    shutil.rmtree(local / name, ignore_errors=True)
             scratch = local or Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+            overwrite = folder is not None and folder.overwrite
+            if overwrite:
+                remove_work_folder(scratch / MODELS)
+            names = (RUNS, MODELS) if settings.keep_models else (RUNS,)
+            prepare_work_folders(scratch, names, overwrite=overwrite)
             trainer = StudentTrainer(
                 model,
                 start,
@@ -100,7 +102,7 @@ def run(
                 training,
                 held_out,
                 begin_folder(scratch / RUNS, _about(plan, digest)),
-                make_folder(scratch / MODELS, error=RunError) if settings.keep_models else None,
+                scratch / MODELS if settings.keep_models else None,
             )
             with torch.random.fork_rng(devices=[]):
                 trainer.begin(Job("seed", 0))  # refuses what does not fit before the work

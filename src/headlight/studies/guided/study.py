@@ -1,6 +1,5 @@
 """Models of single words, with the attention of others (Wiegreffe and Pinter 2019)."""
 
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,6 +19,7 @@ from headlight.analysis.classifiers.plan import (
 from headlight.analysis.classifiers.split import digest_of, split_texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.work_folders import prepare_work_folders
 from headlight.capture import CapturedModel
 from headlight.encode import length_batches
 from headlight.errors import UsageError
@@ -86,9 +86,9 @@ def run(
     def compute(place: Location | None) -> xarray.Dataset:
         with ExitStack() as stack:
             local = place if isinstance(place, Path) else None
-            if local and folder and folder.overwrite:
-                shutil.rmtree(local / RUNS, ignore_errors=True)
             scratch = local or Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+            overwrite = folder is not None and folder.overwrite
+            prepare_work_folders(scratch, [RUNS], overwrite=overwrite)
             alike = replace(plan, settings=settings.replace(bootstrap=1, repeats=1))
             about = alike.signature() | {"texts": digest}
             trainer = GuidedTrainer(

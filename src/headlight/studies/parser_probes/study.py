@@ -4,7 +4,6 @@ Source: Clark et al. (2019), Section 5 and Table 3.
 """
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -20,6 +19,7 @@ from headlight.analysis.disk_space import check_disk_space
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import check_repeatable
 from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.work_folders import prepare_work_folders
 from headlight.capture import CapturedModel
 from headlight.corpora import (
     Corpus,
@@ -30,8 +30,8 @@ from headlight.corpora import (
 )
 from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.state import source_digest
-from headlight.errors import RunError, UsageError
-from headlight.files import Location, make_folder
+from headlight.errors import UsageError
+from headlight.files import Location
 from headlight.studies.parser_probes.batches import unknown_share, vector_table
 from headlight.studies.parser_probes.control import RandomControl, random_control
 from headlight.studies.parser_probes.result import dataset
@@ -114,9 +114,8 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         with ExitStack() as stack:
             if not isinstance(place, Path):  # a store cannot be memory-mapped
                 place = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
-            elif folder and folder.overwrite:
-                for name in (TRAIN, EVALUATION, WEIGHTS, ROWS):
-                    shutil.rmtree(place / name, ignore_errors=True)
+            names = (TRAIN, EVALUATION, WEIGHTS, ROWS)
+            prepare_work_folders(place, names, overwrite=folder is not None and folder.overwrite)
             known = _vectors(vectors or settings.word_vectors, (learning, testing))
             return _probe(learning, testing, settings, known, place, signature, progress)
 
@@ -206,7 +205,7 @@ def _probe(
         data[1],
         settings,
         begin_folder(place / ROWS, {**signature, **about}),
-        make_folder(place / WEIGHTS, error=RunError),
+        place / WEIGHTS,
         notes,
     )
     jobs = [ProbeJob(probe, measure) for probe, measure in settings.rows()]

@@ -4,7 +4,6 @@ Source: Brunner et al. (2020), Section 4 and Appendix B.
 """
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ import xarray
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.work_folders import prepare_work_folders, remove_work_folder
 from headlight.capture import CapturedModel
 from headlight.errors import ResultError, RunError, UsageError
-from headlight.files import Location, is_link, make_folder, remove_partials
+from headlight.files import Location, make_folder
 from headlight.result import calculated_with
 from headlight.run.json_cache import JsonCache
 from headlight.studies.token_identity.cases import Case, Tokens, split
@@ -91,11 +91,12 @@ def run(
 
     def compute(place: Location | None) -> xarray.Dataset:
         local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
-        for work in (local / name for name in (TOKENS, RATES, MAPS)) if local else ():
-            if folder and folder.overwrite:
-                shutil.rmtree(work, ignore_errors=True)
-            elif not is_link(work):
-                remove_partials(work)
+        if local:
+            overwrite = folder is not None and folder.overwrite
+            if overwrite:
+                remove_work_folder(local / MAPS)
+            names = (TOKENS, RATES, MAPS) if settings.keep_maps else (TOKENS, RATES)
+            prepare_work_folders(local, names, overwrite=overwrite)
         known_rates = cache or place
         depend = {**about, **calculated_with()}
         rates = JsonCache(known_rates / RATES, depend) if known_rates else JsonCache()

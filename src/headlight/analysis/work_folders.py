@@ -1,0 +1,71 @@
+"""Folders that a study keeps within that of its run: maps, trained models, what is half done.
+
+Each bears a mark, so that starting over removes what a run made and nothing else, whatever the name
+of a folder, and never through a link.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from shutil import rmtree
+
+from headlight import files
+from headlight.errors import RunError
+
+MARK = ".work"
+"""In a folder within that of a run: a run made it, and may remove it."""
+
+
+def prepare_work_folders(run: Path, names: Iterable[str], *, overwrite: bool = False) -> None:
+    """Make the folders in which a study keeps what it will use again, or take up those there are.
+
+    What killed processes left half written in them is cleared away; nobody else may be writing
+    there.
+
+    Args:
+        run: the folder of the run.
+        names: of the folders.
+        overwrite: begin with empty ones.
+
+    Raises:
+        RunError: one is a link, holds files though no run made it, or cannot be made.
+    """
+    places = [run / name for name in names]
+    for place in places:
+        _check_own(place)
+    for place in places:
+        if overwrite:
+            remove_work_folder(place)
+        else:
+            _remove_partials(place)
+        files.make_folder(place, error=RunError)
+        (place / MARK).touch()
+
+
+def remove_work_folder(place: Path) -> None:
+    """Remove such a folder, if it is there.
+
+    Raises:
+        RunError: it is a link, or no run made it.
+    """
+    _check_own(place)
+    rmtree(place, ignore_errors=True)
+
+
+def _check_own(place: Path) -> None:
+    if files.is_link(place):
+        raise RunError(
+            f"{place} is a link, where a run keeps files of its own; remove it, or choose another "
+            "folder with --out."
+        )
+    if place.is_dir() and not (place / MARK).exists() and any(place.iterdir()):
+        raise RunError(
+            f"{place} holds files that no run of Headlight made, and this run would keep its own "
+            "there; move it away, or choose another folder with --out."
+        )
+
+
+def _remove_partials(place: Path) -> None:
+    files.remove_partials(place)
+    for inside in place.iterdir() if place.is_dir() else ():
+        if inside.is_dir() and not files.is_link(inside):
+            _remove_partials(inside)
