@@ -73,6 +73,27 @@ def test_the_numbers_of_the_page_are_those_of_the_reading(show, head):
         assert far.max() <= bounds[name] + 1e-3 * float(np.abs(values).max())
 
 
+def test_effective_attention_that_is_the_weight_is_said_to_be_and_not_opened(show):
+    reading = reading_sample(2, 2)
+    assert show(reading).page.locator("#panels b").all_inner_texts() == [
+        *("weight", "norm", "effective")
+    ]
+    reading["effective"] = reading["weight"].copy()
+    reading.attrs["head_dim"] = 32
+    shown = show(reading)
+    assert shown.page.locator("#panels b").all_inner_texts() == ["weight", "norm"]
+    assert "6 tokens are fewer than the head's 32 dimensions" in shown.text("#equal")
+
+
+def test_the_first_token_of_a_decoder_is_hidden_with_the_special_ones(show):
+    shown = show(reading_sample(2, 2, tuple("abcd")).assign_attrs(kind="decoder"), "#h=0-0&s=out")
+    assert shown.page.locator("#text button").all_inner_texts() == ["b", "c", "d"]
+    assert shown.text("#special-of") == "First and special tokens"
+    assert "the first token" in shown.text("#card")
+    shown = show(reading_sample(2, 2, tuple("abcd")), "#h=0-0&s=out")
+    assert shown.page.locator("#text button").count() == 4
+
+
 def test_words_are_sums_over_keys_and_means_over_queries(show):
     reading = reading_sample(1, 1, ("[CLS]", "in", "##deed", "so", "[SEP]"))
     reading = reading.assign_coords(

@@ -77,9 +77,28 @@ def test_every_measure_comes_back_within_its_bound(length):
 def test_effective_attention_that_is_the_weight_needs_no_room():
     reading = reading_sample(1, 2)
     reading["effective"] = reading["weight"].copy()
+    reading.attrs["head_dim"] = 32
     view = pack(reading)
     assert view.header["kinds"]["encoder"]["measures"]["effective"]["from"] == ["weight"]
+    assert view.header["kinds"]["encoder"]["equal"] == {
+        "layers": [True],
+        "said": "equal to the weight here: 6 tokens are fewer than the head's 32 dimensions",
+    }
     np.testing.assert_array_equal(opened(view)["effective"], opened(view)["weight"])
+
+
+def test_layers_in_which_effective_attention_is_the_weight_are_told_apart():
+    reading = reading_sample(3, 2)
+    reading["effective"][1:] = reading["weight"][1:]
+    reading.attrs["head_dim"] = 6
+    kind = pack(reading).header["kinds"]["encoder"]
+    assert kind["equal"] == {
+        "layers": [False, True, True],
+        "said": "equal to the weight here, but in layer 0: "
+        "6 tokens are as many as the head's 6 dimensions",
+    }
+    assert "code" in kind["measures"]["effective"]
+    assert "equal" not in pack(reading_sample(3, 2)).header["kinds"]["encoder"]
 
 
 def test_norms_that_are_no_product_are_kept_themselves():

@@ -150,6 +150,16 @@ def test_narrow_terminals_are_not_overrun():
     assert max(len(line) for line in text.splitlines()) <= 40
 
 
+def test_the_terminal_says_why_effective_attention_is_the_weight():
+    reading = reading_sample(1, 2)
+    assert "equal to" not in printed(reading_terminal(reading, "effective", top=1))
+    reading["effective"] = reading["weight"].copy()
+    reading.attrs["head_dim"] = 32
+    said = "Effective attention is equal to the weight here: 6 tokens are fewer than the head's 32"
+    assert said in printed(reading_terminal(reading, "effective", top=1), width=120)
+    assert "equal to" not in printed(reading_terminal(reading, "norm", top=1))
+
+
 def test_unknown_measures_are_refused_by_name():
     with pytest.raises(UnknownNameError, match=r"'nrom'\. Did you mean 'norm'"):
         reading_terminal(reading_sample(), "nrom", 3)

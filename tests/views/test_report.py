@@ -7,9 +7,11 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from headlight.views.pictures import svg_text
 from headlight.views.result_page import pictures, result_page as report, tables
+from headlight.views.study_terminal import study_terminal
 from headlight.vocabulary import measure
 from views.drawn import dots, line_named, points, texts
 from views.pages import Page
@@ -93,6 +95,19 @@ def test_what_effective_attention_lacks_is_said_and_shown():
     said = next(e.text for e in page.all("li") if "cannot reach the output" in e.text)
     assert f"adds up to {100 * (1 - lost.mean()):.0f}%" in said
     assert f"head L{layer}H{head} ({100 * lost.max():.0f}%)" in said
+
+
+def test_short_texts_have_effective_attention_that_is_the_weight_and_the_report_says_so():
+    result = survey_sample(2, 3)
+    said = "equal to the weight here, as in texts with no more tokens than a head has dimensions"
+    assert said not in report(result)
+    for name in (name for name in result if "measure" in result[name].dims):
+        result[name].loc[{"measure": "effective"}] = result[name].sel(measure="weight")
+    assert said in report(result)
+    console = Console(width=200, force_terminal=False)
+    with console.capture() as capture:
+        console.print(study_terminal(result))
+    assert said in " ".join(capture.get().split())
 
 
 def test_every_measure_is_explained_where_it_is_first_named():

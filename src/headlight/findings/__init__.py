@@ -3,6 +3,7 @@
 Every sentence is computed from the numbers of the result alone; no two say the same thing.
 """
 
+from headlight.findings.equal_to_weight import equal_layers, equal_to_weight
 from headlight.findings.no_op import no_op
 from headlight.findings.observed import (
     average,
@@ -24,6 +25,8 @@ __all__ = [
     "Passage",
     "average",
     "category_label",
+    "equal_layers",
+    "equal_to_weight",
     "highlights",
     "mean_shares",
     "name_of",

@@ -405,11 +405,16 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
             {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
             parts[each],
             *sides[each],
-            {**said, "kind": each},
+            {**said, "kind": each, "head_dim": _head_dim(sites, each)},
         )
         for each in kinds
     }
     return Reading(concat_kinds(datasets) if kind == ALL else datasets[kinds[0]])
+
+
+def _head_dim(sites: Iterable[AttentionSite], kind: Kind) -> int:
+    """The least dimension of a head of that kind of attention."""
+    return min(site.head_dim for site in sites if site.kind == kind)
 
 
 def _contributions(

@@ -13,7 +13,8 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.catalogue import find_study
-from headlight.result.kinds import MULTI_KIND, split_for_display
+from headlight.findings import equal_to_weight
+from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
 from headlight.views.numbers import grouped
 from headlight.views.parts import Drawing, Section, Summary
@@ -141,7 +142,13 @@ def _introduced(result: xr.Dataset) -> Markup:
 def _terms(result: xr.Dataset) -> list[tuple[str, str, str]]:
     """The measures of attention that a result is of."""
     names = set(map(str, result.coords.get("measure", xr.DataArray([])).values.ravel()))
-    return [(row.title, row.meaning, row.source) for row in measure_table() if row.name in names]
+    said = [equal_to_weight(part) for part in split_kinds(result).values()]
+    more = {"effective": f"; {said[0]}"} if all(said) else {}
+    return [
+        (row.title, row.meaning + more.get(row.name, ""), row.source)
+        for row in measure_table()
+        if row.name in names
+    ]
 
 
 def _sizes(result: xr.Dataset) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from headlight.files import printable
+from headlight.findings import equal_to_weight
 from headlight.result.kinds import split_for_display
 from headlight.views.exhibits import Table
 from headlight.views.frames import frame_cells, numeric_columns
@@ -37,6 +38,8 @@ def _short(result: xr.Dataset) -> RenderableType:
     main = next(iter(tables(result).values()), None)
     if main is not None:
         parts.append(_table(main))
+        if equal := equal_to_weight(result):
+            parts.append(Text(f"Effective attention is {equal}.", style="dim"))
         parts += [Text(NUMBERING, style="dim")] * ("head" in main.frame)
     numbers = RichTable.grid(padding=(0, 2, 0, 0))
     for name, value in summary(result).items():

@@ -15,6 +15,7 @@ from headlight.files import printable
 from headlight.findings import (
     average,
     category_label,
+    equal_to_weight,
     highlights,
     name_of,
     observed,
@@ -56,6 +57,8 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
         if name in result:
             caption += f"; {label}: {meaning}"
     parts: list[RenderableType] = [Text(printable(subject(result)), style="bold"), _layers(result)]
+    if equal := equal_to_weight(result):
+        caption += f"; effective attention is {equal}"
     parts.append(Text(caption, style="dim"))
     found = highlights(result)
     if found:
@@ -86,6 +89,8 @@ def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableT
         kind = str(part.attrs.get("kind", ""))
         if MULTI_KIND in part.attrs or kind == "cross":
             shown.append(Text(ATTENTION[kind], style="bold"))
+        if measure == "effective" and (equal := equal_to_weight(part)):
+            shown.append(Text(f"Effective attention is {equal}."))
         shown.append(_strongest(part, measure, top))
     return Group(*shown, Text(NUMBERING, style="dim"))
 

@@ -21,6 +21,8 @@ The **header** is JSON::
             cells         how many cells each row keeps; null where it keeps all
             dense         list of [layer, head] that keep all nevertheless
             largest       [layer][head], by their places: sizes; where there are pictures
+        equal         where effective attention is equal to the weight, absent if nowhere: layers,
+                      a list of true or false, and why, as said
         first         [layer, head], by their places: the head that is shown first
         statistics    list of objects with name, label, unit and by_measure: name -> [layer][head];
                       corpus, if there is a survey: the same of it; relation: true where it is how
@@ -65,6 +67,7 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
 
 from headlight.errors import ResultError, UsageError
+from headlight.findings import equal_layers, equal_to_weight
 from headlight.result.kinds import concat_kinds, split_kinds
 from headlight.views.reading.head_statistics import head_statistics, most_misleading
 from headlight.views.reading.pair import DIFFERENCE, SECOND, Matched, header_of_both, matched
@@ -83,8 +86,6 @@ from headlight.vocabulary import Measure, head_name, measure, measure_table
 FORMAT = "headlight-view/2"
 CELLS = (32, 16, 8, 4)
 """How many cells of a row may be kept, the most that fits first."""
-SAME = 1e-5
-"""Effective attention that differs by less from the weight, in every cell, is not kept twice."""
 
 Blobs = dict[str, bytes]
 Head = tuple[int, int]
@@ -174,9 +175,16 @@ def header_of_kind(
         "heads": heads,
         **token_sides(part),
         "measures": {row.name: measures[row.name] for row in pairwise_rows(part)},
+        **_equal(part),
         "first": list(most_misleading(part)),
         "statistics": head_statistics(part),
     }
+
+
+def _equal(part: xr.Dataset) -> dict[str, Any]:
+    """Where effective attention is the weight, and why; nothing if it is not."""
+    said = equal_to_weight(part)
+    return {"equal": {"layers": equal_layers(part), "said": said}} if said else {}
 
 
 def unpack(
@@ -481,10 +489,8 @@ def sources_of(part: xr.Dataset, name: str, values: NDArray[np.float32]) -> list
             for weight, length, norm in zip(cells_of(part, "weight"), lengths, values, strict=True)
         ):
             return ["weight", "vector_norm"]
-    if name == "effective" and "weight" in part:
-        pairs = zip(cells_of(part, "weight"), values, strict=True)
-        if all(np.nanmax(np.abs(weight - found), initial=0) < SAME for weight, found in pairs):
-            return ["weight"]
+    if name == "effective" and "weight" in part and all(equal_layers(part)):
+        return ["weight"]
     return []
 
 

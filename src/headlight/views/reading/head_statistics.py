@@ -26,7 +26,8 @@ def head_statistics(part: xr.Dataset) -> list[dict[str, Any]]:
     Args:
         part: a reading of one kind of attention.
     """
-    statistics = [*_neighbours(part), *_categories(part), ("broad", "broad", "nats", _entropy)]
+    to = [*_neighbours(part), *_first(part), *_categories(part)]
+    statistics = [*to, ("broad", "broad", "nats", _entropy)]
     found: list[dict[str, Any]] = [
         {"name": name, "label": label, "unit": unit, "by_measure": {}}
         for name, label, unit, _ in statistics
@@ -64,6 +65,20 @@ def _neighbours(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
             return average(np.diagonal(values, offset, -2, -1), axis=-1)
 
         yield name, label, "1", goes
+
+
+def _first(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
+    """To the first token, of a decoder in which it is none of the special ones."""
+    if (
+        part.attrs.get("kind") != "decoder"
+        or category_name(part["key_category"].values[0]) == "cls"
+    ):
+        return
+
+    def goes(values: Shares) -> NDArray[np.float64]:
+        return average(values[..., 0], axis=-1)
+
+    yield "first", "the first token", "1", goes
 
 
 def _categories(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 
 from headlight.errors import UnknownNameError
+from headlight.findings.equal_to_weight import SAME
 from headlight.result.kinds import split_kinds
 from headlight.views.reading.format import (
-    SAME,
     Blobs,
     cells_of,
     deflated,

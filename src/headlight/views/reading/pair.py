@@ -205,7 +205,7 @@ def header_of_both(
         for one, many in (("query", "queries"), ("key", "keys"))
     }
     return {
-        **first,
+        **{name: said for name, said in first.items() if name != "equal" or name in second},
         **sides,
         "measures": measures,
         "first": _largest(apart["weight"]) if "weight" in apart else first["first"],

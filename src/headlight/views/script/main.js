@@ -130,9 +130,12 @@ function drawControls() {
     input.checked = input.value === state.measure;
   });
   for (const name of ["unit", "special", "scale", "direction"]) byId(name).value = state[name];
+  byId("special-of").textContent = state.kind === "decoder" ? "First and special tokens" : "Special tokens";
   byId("least").value = Math.sqrt(state.least);
   const below = isTwoSided(state.measure) ? " The second less the first: orange where it is more, blue where it is less." : measuresOf(state.kind)[state.measure].code === "signed" ? " Cells below zero have no colour." : "";
   byId("explanation").textContent = `${explanationOf(state.measure)}${below}`;
+  const { equal } = partOf(state.kind);
+  if (byId("equal")) { byId("equal").hidden = !equal; byId("equal").textContent = `Effective attention is ${equal?.said}.`; }
   document.querySelectorAll('input[name="panel"]').forEach((input) => {
     input.disabled = input.value === DIFFERENCE ? !differs() : !(input.value in measuresOf(state.kind));
     input.checked = state.panels.includes(input.value);

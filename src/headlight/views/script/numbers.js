@@ -9,7 +9,8 @@ const LEVELS = {
 };
 for (const levels of Object.values(LEVELS)) levels[ABSENT] = NaN;
 
-export const isSpecial = (category) => category === "cls" || category === "sep";
+/** Whether a token is hidden with the special ones: of a decoder the first one is, which heads attend to for want of others. */
+export const isSpecial = (kind, side, place) => ["cls", "sep"].includes(side.categories[place]) || (kind === "decoder" && place === 0);
 export const partOf = (kind) => header.kinds[kind];
 export const measuresOf = (kind) => partOf(kind).measures;
 export const isPerLayer = (kind, measure) => measuresOf(kind)[measure].per === "layer";

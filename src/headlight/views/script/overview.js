@@ -22,7 +22,7 @@ export const forgetRoom = () => { room = 0; };
 function pooledPicture(map, rows, columns) {
   const part = partOf(state.kind);
   const plain = state.special === "shown";
-  const faint = (side) => side.categories.map((category) => !plain && isSpecial(category));
+  const faint = (side) => side.tokens.map((_, place) => !plain && isSpecial(state.kind, side, place));
   const out = { rows: faint(part.queries), columns: faint(part.keys) };
   const high = Math.min(rows, MOST), wide = Math.min(columns, MOST);
   const sizes = new Float32Array(high * wide);

@@ -3,7 +3,7 @@ import { header } from "./host.js";
 import { headsOf, isPerLayer, isSpecial, measuresOf, partOf } from "./numbers.js";
 
 /** The first token of a text that is not a special one. */
-const firstWord = ({ categories }) => Math.max(categories.findIndex((category) => !isSpecial(category)), 0);
+const firstWord = (kind, side) => Math.max(side.tokens.findIndex((_, place) => !isSpecial(kind, side, place)), 0);
 const firstKind = Object.keys(header.kinds)[0];
 export const DIFFERENCE = "difference";
 const SECOND = /-(second|difference)$/;
@@ -18,7 +18,7 @@ const firstMeasure = (kind) => {
 const SCALES = header.second ? ["common", "own"] : ["own", "common"];
 export const state = {
   kind: firstKind, layer: partOf(firstKind).first[0], head: partOf(firstKind).first[1], measure: firstMeasure(firstKind),
-  queries: [firstWord(partOf(firstKind).queries)], key: firstWord(partOf(firstKind).keys), direction: "from", unit: "pieces", special: "shown", least: 0,
+  queries: [firstWord(firstKind, partOf(firstKind).queries)], key: firstWord(firstKind, partOf(firstKind).keys), direction: "from", unit: "pieces", special: "shown", least: 0,
   scale: SCALES[0], sort: "position", panels: [], large: "",
 };
 
@@ -76,7 +76,7 @@ export function readAddress(address) {
 /** start over with a kind of attention. */
 export function beginWith(kind) {
   const { first: [layer, head], queries, keys, measures } = partOf(kind);
-  Object.assign(state, { kind, layer, head, queries: [firstWord(queries)], key: firstWord(keys) });
+  Object.assign(state, { kind, layer, head, queries: [firstWord(kind, queries)], key: firstWord(kind, keys) });
   if (!(state.measure in measures)) state.measure = firstMeasure(kind);
   state.panels = firstPanels();
 }
@@ -85,7 +85,8 @@ export function beginWith(kind) {
 export const firstPanels = () => {
   const names = Object.keys(measuresOf(state.kind));
   if (header.second) return names.filter((name) => baseOf(name) === baseOf(state.measure));
-  const own = names.filter((name) => !isPerLayer(state.kind, name)).slice(0, 3);
+  const news = (name) => name !== "effective" || !partOf(state.kind).equal?.layers[state.layer];
+  const own = names.filter((name) => !isPerLayer(state.kind, name) && news(name)).slice(0, 3);
   return own.length ? own : names;
 };
 

@@ -16,8 +16,8 @@ const joined = (tokens) => tokens.map((token, at) => (at ? token.replace(/^(##|â
 
 /** @returns {Unit[]} */
 function unitsOf(side) {
-  const { tokens, categories, words, of } = side;
-  const special = (place) => isSpecial(categories[place]);
+  const { tokens, words, of } = side;
+  const special = (place) => isSpecial(state.kind, side, place);
   const found = [];
   tokens.forEach((token, place) => {
     if (state.special === "out" && special(place)) return;
