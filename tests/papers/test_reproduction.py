@@ -10,6 +10,7 @@ import pytest
 import xarray
 
 from headlight import files
+from headlight.analysis.work_folders import MARK
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.papers import NAMES, find_paper, find_settings
 from headlight.papers.brunner2020.contribution.results import load_contributions
@@ -19,7 +20,7 @@ from headlight.papers.brunner2020.settings import Settings as Brunner2020Setting
 from headlight.papers.clark2019.results import load_survey
 from headlight.papers.clark2019.settings import MEASURES, Settings as Clark2019Settings
 from headlight.papers.exhibit import Content, ExhibitSpec, Paper, exhibit
-from headlight.papers.folder import reproduction_folder
+from headlight.papers.folder import prepare_folders, reproduction_folder
 from headlight.papers.kobayashi2020.results import load_norms
 from headlight.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight.papers.reproduce import reproduce
@@ -103,8 +104,8 @@ def test_what_was_half_done_is_removed_once_the_result_is_kept(tmp_path: Path) -
         return xarray.Dataset()
 
     reproduction(tmp_path).keep("a", "survey", make)
-    assert [path.name for path in (tmp_path / "results").iterdir()] == ["a.nc"]
-    assert not list((tmp_path / "runs").iterdir())
+    assert {path.name for path in (tmp_path / "results").iterdir()} == {"a.nc", MARK}
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == [MARK]
 
 
 LOADERS = {
@@ -337,6 +338,7 @@ def test_weights_are_read_once_in_a_reproduction(tmp_path: Path, monkeypatch) ->
 
 
 def test_nothing_half_done_is_left_at_the_end(tmp_path: Path) -> None:
+    prepare_folders(tmp_path)
     files.make_folder(tmp_path / "runs" / "shared" / "tokens")
     reproduce(paper_of_two(lambda: Content("")), reproduction(tmp_path))
-    assert {path.name for path in tmp_path.iterdir()} == {"index.html"}
+    assert {path.name for path in tmp_path.iterdir()} == {"index.html", "results"}

@@ -196,7 +196,7 @@ def test_all_variables_say_what_they_are(result):
 
 
 def test_trained_probes_are_kept_and_parse_as_they_did(result, folder):
-    paths = sorted(path.name for path in (folder / "weights").iterdir())
+    paths = sorted(path.name for path in (folder / "weights").glob("*.safetensors"))
     assert len(paths) == 2 * 10
     probe = load_probe(folder / "weights" / "attention-norm-1.safetensors")
     assert probe.notes["row"] == "attention/norm"
