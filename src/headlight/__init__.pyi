@@ -98,8 +98,8 @@ def survey(
             for the report; leave it out where texts are private.
         pages: write a page for this many of the texts that the report shows passages of, which
             opens at the head; the corpus is gone through once more, until they are found.
-        objective: whose gradient, if it is among the measures; by default that of what the
-            model was trained for.
+        objective: whose gradient or predictions are looked at, where they are; by default that
+            of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -349,8 +349,8 @@ def distances(
         value_bias: whether T of effective attention has the value bias in it.
         smoothing: the share of every row that is spread evenly over its keys; the authors' is
             0.001.
-        objective: whose gradient, if it is among the measures; by default that of what the
-            model was trained for.
+        objective: whose gradient or predictions are looked at, where they are; by default that
+            of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -418,8 +418,8 @@ def importance(
             ends its document (``discard``, the released code of Clark et al.).
         max_examples: stop after this many.
         seed: where segments are cut, and of everything else that is random.
-        objective: whose gradient, if it is among the measures; by default that of what the
-            model was trained for.
+        objective: whose gradient or predictions are looked at, where they are; by default that
+            of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -503,8 +503,8 @@ def ablation(
             model's outputs; by default the model's own names, or numbers from 0.
         sentences: of a language model, keep for the heads without which predictions move most a
             stretch of text around a prediction that moves most, for the report.
-        objective: which words a language model should predict; by default what it was trained
-            for.
+        objective: whose gradient or predictions are looked at, where they are; by default that
+            of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -773,8 +773,8 @@ def dependency(
             prediction (``strict``).
         sentences: keep for each relation a sentence in which its best head finds it, for the
             report; leave it out where texts are private.
-        objective: the loss of which the ``gradient`` is taken, in a pass of its own; by default
-            that of what the model was trained for.
+        objective: whose gradient or predictions are looked at, where they are; by default that
+            of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -877,8 +877,8 @@ def coreference(
         preceding: pick only among what comes before the mention.
         sentences: keep for each kind of mention a stretch of text in which the best head finds
             antecedents, for the report; leave it out where texts are private.
-        objective: the loss of which the ``gradient`` is taken, in a pass of its own; by default
-            that of what the model was trained for.
+        objective: whose gradient or predictions are looked at, where they are; by default that
+            of what the model was trained for.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.

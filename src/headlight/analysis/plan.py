@@ -48,6 +48,11 @@ class Pass:
     attribution: AttributionSettings | None = None
     folder: str = ""
 
+    @property
+    def forward_alone(self) -> bool:
+        """Whether nothing but the model run forward is needed."""
+        return self.objective is None and self.attribution is None
+
     def signature(self) -> dict[str, Any]:
         """What this pass depends on besides what all passes do, as JSON."""
         found: dict[str, Any] = {}

@@ -1,8 +1,8 @@
 """What studies of texts share: one pass over a corpus, for each kind of attention."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import xarray
 
@@ -11,6 +11,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.kinds import Observe, ToDataset, run_kinds
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.settings import TextSettings
+from headlight.analysis.study import CorpusStudy, GradientStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel, Objective
 from headlight.encode import Encoded
@@ -20,7 +21,7 @@ from headlight.reduce import Tally
 S = TypeVar("S", bound=TextSettings)
 
 
-class TextStudy(ABC, Generic[S]):
+class TextStudy(CorpusStudy[S]):
     """A study of texts; a subclass says what is observed, and what the result is.
 
     Where several kinds of attention are looked at, each has observers and a dataset of its own,
@@ -33,19 +34,12 @@ class TextStudy(ABC, Generic[S]):
         objective: whose gradient is looked at, in studies that take one.
 
     Attributes:
-        name: of the study.
-        title: what the result is about.
-        settings_class: of its settings.
         plan: what is run.
 
     Raises:
         UsageError: something does not fit together: layers, kinds, lengths, objective.
         CorpusError: the corpus cannot be opened.
     """
-
-    name: str
-    title: str
-    settings_class: type[S]
 
     def __init__(
         self,
@@ -97,74 +91,6 @@ class TextStudy(ABC, Generic[S]):
             lambda _, state: self.dataset(plan, state.tally),
         )
 
-    @classmethod
-    def run(
-        cls,
-        source: TextSource,
-        model: CapturedModel,
-        settings: S | None = None,
-        *,
-        folder: RunFolder | None = None,
-        command: str | None = None,
-        progress: bool = True,
-    ) -> xarray.Dataset:
-        """Run the study.
 
-        Memory does not grow with the corpus.  With a folder, what was found is kept after every
-        shard, so that an interrupted run can be resumed, and ends in ``result.nc``.
-
-        Args:
-            source: see `headlight.analysis.text_plan.TextSource`.
-            model: the model.
-            settings: of the study; by default those of its class.
-            folder: see `RunFolder`; without one nothing is kept.
-            command: how it was asked for, for the record.
-            progress: show a bar on standard error.
-
-        Returns:
-            What the class says; layers and heads are zero-based.
-
-        Raises:
-            UsageError: something does not fit together: layers, kinds, lengths, folder.
-            CorpusError: the corpus cannot be read, or holds no example.
-            UnsupportedModelError: the attention of the model cannot be captured exactly.
-            CaptureError: what is computed is not finite.
-            RunError: the run in the folder is of another model, corpus or setting.
-        """
-        study = cls(source, model, settings or cls.settings_class())
-        return study.result(folder=folder, command=command, progress=progress)
-
-
-class LossStudy(TextStudy[S]):
+class LossStudy(TextStudy[S], GradientStudy[S]):
     """A study of texts that can look at gradients, and so at a loss."""
-
-    @classmethod
-    def run(
-        cls,
-        source: TextSource,
-        model: CapturedModel,
-        settings: S | None = None,
-        *,
-        objective: Objective | None = None,
-        folder: RunFolder | None = None,
-        command: str | None = None,
-        progress: bool = True,
-    ) -> xarray.Dataset:
-        """Run the study; see `TextStudy.run`.
-
-        Args:
-            source: see `headlight.analysis.text_plan.TextSource`.
-            model: the model.
-            settings: of the study; by default those of its class.
-            objective: whose gradient, if it is among the measures; by default that of what the
-                model was trained for.
-            folder: see `RunFolder`; without one nothing is kept.
-            command: how it was asked for, for the record.
-            progress: show a bar on standard error.
-
-        Raises:
-            MissingHeadError: the gradient needs a language-model head, or an objective of your own.
-            HeadlightError: see `TextStudy.run`.
-        """
-        study = cls(source, model, settings or cls.settings_class(), objective)
-        return study.result(folder=folder, command=command, progress=progress)

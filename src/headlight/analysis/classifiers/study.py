@@ -19,6 +19,7 @@ from headlight.analysis.classifiers.plan import (
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import run_study
 from headlight.analysis.settings import ClassifierSettings
+from headlight.analysis.study import CorpusStudy
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
 from headlight.reduce import ResampledMean, Tally
@@ -26,7 +27,7 @@ from headlight.reduce import ResampledMean, Tally
 S = TypeVar("S", bound=ClassifierSettings)
 
 
-class ClassifierStudy(ABC, Generic[S]):
+class ClassifierStudy(CorpusStudy[S]):
     """A study of a classifier; a subclass says what is observed, and what the result is.
 
     Args:
@@ -35,9 +36,6 @@ class ClassifierStudy(ABC, Generic[S]):
         settings: of the study.
 
     Attributes:
-        name: of the study.
-        title: what the result is about.
-        settings_class: of its settings.
         plan: what is run.
         classes: what the model tells apart.
 
@@ -46,10 +44,6 @@ class ClassifierStudy(ABC, Generic[S]):
         UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
         CorpusError: the corpus cannot be opened.
     """
-
-    name: str
-    title: str
-    settings_class: type[S]
 
     def __init__(self, source: LabelledSource, model: CapturedModel, settings: S) -> None:
         self.model = model
@@ -74,41 +68,14 @@ class ClassifierStudy(ABC, Generic[S]):
     def dataset(self, tally: Tally) -> xarray.Dataset:
         """The result, made of what the observers of all batches saw."""
 
-    @classmethod
-    def run(
-        cls,
-        source: LabelledSource,
-        model: CapturedModel,
-        settings: S | None = None,
-        *,
-        folder: RunFolder | None = None,
-        command: str | None = None,
-        progress: bool = True,
+    def result(
+        self, *, folder: RunFolder | None, command: str | None, progress: bool
     ) -> xarray.Dataset:
-        """Run the study; memory does not grow with the corpus.
-
-        Args:
-            source: see `headlight.analysis.classifiers.plan.LabelledSource`.
-            model: a classifier of texts or of tokens.
-            settings: of the study; by default those of its class.
-            folder: see `RunFolder`; without one nothing is kept.
-            command: how it was asked for, for the record.
-            progress: show a bar on standard error.
-
-        Raises:
-            MissingHeadError: the model is no classifier.
-            UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
-            CorpusError: the corpus cannot be read, holds no text, or a label is none of the
-                classes.
-            UnsupportedModelError: the attention of the model cannot be captured exactly.
-            CaptureError: a prediction is not finite.
-            RunError: the run in the folder is of another model, corpus or setting.
-        """
-        study = cls(source, model, settings or cls.settings_class())
+        """Run the plan, or go on with it; see `run`."""
         return run_study(
-            study.plan,
-            lambda _, batch, examples: study.observe(batch, examples),
-            lambda _, state: study.dataset(state.tally),
+            self.plan,
+            lambda _, batch, examples: self.observe(batch, examples),
+            lambda _, state: self.dataset(state.tally),
             folder=folder,
             command=command,
             progress=progress,
@@ -141,11 +108,11 @@ class ClassifierObserver(ABC, Generic[S]):
         """What was seen in the batch."""
 
     @property
-    def _streams(self) -> Int64[np.ndarray, " text"]:
+    def _text_ids(self) -> Int64[np.ndarray, " text"]:
         """A number of its own for every text."""
         return np.array(self._texts.text_ids, dtype=np.int64)
 
     def _resampled(self, rows: Float64[np.ndarray, "text *cell"]) -> ResampledMean:
         """Means over texts, and over resamples of them."""
         asked = self._settings
-        return ResampledMean.of(self._streams, rows, replicates=asked.bootstrap, seed=asked.seed)
+        return ResampledMean.of(self._text_ids, rows, replicates=asked.bootstrap, seed=asked.seed)

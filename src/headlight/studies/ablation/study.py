@@ -8,9 +8,8 @@ import xarray
 
 from headlight.analysis.classifiers.components import components_of
 from headlight.analysis.classifiers.plan import LabelledSource, plan_classifier_study
-from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.runner import run_study
+from headlight.analysis.study import GradientStudy, PassStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel, Objective, Prepared, default_objective
 from headlight.capture.tasks import task_of
@@ -24,19 +23,8 @@ from headlight.studies.ablation.passages import most_changed
 from headlight.studies.ablation.result import dataset
 from headlight.studies.ablation.settings import AblationSettings
 
-NAME, TITLE = "ablation", "Predictions without heads"
 
-
-def run(
-    source: TextSource | LabelledSource,
-    model: CapturedModel,
-    settings: AblationSettings | None = None,
-    *,
-    objective: Objective | None = None,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]):
     """How far a model's predictions move when a head is removed, beside how much the head writes.
 
     A head that is removed hands zeros to the output projection, as if all its weights were zero;
@@ -50,75 +38,76 @@ def run(
     mean over its predictions, and the result is the mean over texts.  A removal costs one forward
     pass; of small batches several run at once, within ``batch_tokens``.
 
+    Its result has over ``layer`` and ``head``, with the prefix ``head_``, and over ``layer``, with
+    ``layer_``: ``kl``, the KL divergence (intact ‖ removed) in nats; ``changed``, the share of
+    predictions whose most probable choice is another; ``loss_change`` and ``accuracy_change``; and
+    ``norm``, the mean length of what is removed.  Each has an interval, from resampled texts
+    (``_low``, ``_high``).  ``own_loss`` and ``own_accuracy`` are those of the model as it is.
+
     Args:
         source: of a language model, see `headlight.analysis.text_plan.TextSource`; of a classifier,
             see `headlight.analysis.classifiers.plan.LabelledSource`.
         model: with its head.
         settings: see `AblationSettings`.
         objective: which words a language model should predict; by default what it was trained for.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        Over ``layer`` and ``head``, with the prefix ``head_``, and over ``layer``, with ``layer_``:
-        ``kl``, the KL divergence (intact ‖ removed) in nats; ``changed``, the share of predictions
-        whose most probable choice is another; ``loss_change`` and ``accuracy_change``; and
-        ``norm``, the mean length of what is removed.  Each has an interval, from resampled texts
-        (``_low``, ``_high``).  ``own_loss`` and ``own_accuracy`` are those of the model as it is.
-
-    Raises:
-        MissingHeadError: the model has no head, and so predicts nothing.
-        UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
-        CorpusError: the corpus cannot be read, holds no text, or a label is none of the classes.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
-        CaptureError: a prediction is not finite.
-        RunError: the run in the folder is of another model, corpus or setting.
 
     Source: Michel et al. (2019), Section 3, who remove heads of a translator and of BERT; the
         length is that of Kobayashi et al. (2020), Eq. 3, summed over keys.
     """
-    settings = settings or AblationSettings()
-    plan, classifies = _plan(source, model, settings, objective)
 
-    def observer(_: Pass, batch: Batch, examples: Sequence[Any]) -> AblationObserver:
-        if classifies:
+    name = "ablation"
+    title = "Predictions without heads"
+    settings_class = AblationSettings
+
+    def __init__(
+        self,
+        source: TextSource | LabelledSource,
+        model: CapturedModel,
+        settings: AblationSettings,
+        objective: Objective | None = None,
+    ) -> None:
+        self.settings = settings
+        self.classifies = task_of(type(model.transformer).__name__) is not None
+        if self.classifies:
+            self.plan = self._plan_classifier(source, model, objective)
+            return
+        settings.check_of_language_model()
+        one = Pass(objective=objective or default_objective(model, seed=settings.seed))
+        texts: Any = source
+        self.plan = plan_text_study(self.name, self.title, texts, model, settings, passes=(one,))
+
+    def _plan_classifier(
+        self, source: Any, model: CapturedModel, objective: Objective | None
+    ) -> StudyPlan[Any]:
+        if source is None:
+            raise UsageError(f"{model.name} is a classifier; name a corpus of labelled texts.")
+        if objective is not None:
+            raise UsageError(
+                f"{model.name} is a classifier, which predicts labels; leave out the objective."
+            )
+        asked = self.settings.of_classifier()
+        plan, _ = plan_classifier_study(self.name, self.title, source, model, asked)
+        return replace(plan, settings=self.settings)
+
+    def observe(self, _: Pass, batch: Batch, examples: Sequence[Any]) -> AblationObserver:
+        """Runs the model without each head, on one batch."""
+        plan = self.plan
+        if self.classifies:
             outputs = Outputs.of_classes(examples, plan.model.transformer.device)
         else:
             assert isinstance(batch, Prepared)  # noqa: S101 - a pass with an objective prepares
             outputs = Outputs.of_words(batch)
-        return AblationObserver(plan.model, batch, examples, outputs, plan.sites, settings)
+        return AblationObserver(plan.model, batch, examples, outputs, plan.sites, self.settings)
 
-    def to_dataset(one: Pass, state: State) -> xarray.Dataset:
-        components = components_of(settings.by, plan.sites)
-        found = dataset(state.tally, components, plan.sites)
+    def dataset(self, _: Pass, state: State) -> xarray.Dataset:
+        """Changes by head and layer, and the predictions that each changed most."""
+        components = components_of(self.settings.by, self.plan.sites)
+        found = dataset(state.tally, components, self.plan.sites)
         passages = state.tally.get("passages")
         if passages is None:
             return found
         assert isinstance(passages, Strongest)  # noqa: S101 - the observer makes it
-        return found.merge(most_changed(passages, components, plan.model.tokenizer, found))
-
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+        return found.merge(most_changed(passages, components, self.plan.model.tokenizer, found))
 
 
-def _plan(
-    source: Any, model: CapturedModel, settings: AblationSettings, objective: Objective | None
-) -> tuple[StudyPlan[Any], bool]:
-    """What runs, and whether it classifies.
-
-    Raises:
-        UsageError: a setting or an objective is that of the other sort of model, or a classifier is
-            given no labelled texts.
-    """
-    if task_of(type(model.transformer).__name__) is None:
-        settings.check_of_language_model()
-        one = Pass(objective=objective or default_objective(model, seed=settings.seed))
-        return plan_text_study(NAME, TITLE, source, model, settings, passes=(one,)), False
-    if source is None:
-        raise UsageError(f"{model.name} is a classifier; name a corpus of labelled texts.")
-    if objective is not None:
-        raise UsageError(
-            f"{model.name} is a classifier, which predicts labels; leave out the objective."
-        )
-    plan, _ = plan_classifier_study(NAME, TITLE, source, model, settings.of_classifier())
-    return replace(plan, settings=settings), True
+run = AblationStudy.run

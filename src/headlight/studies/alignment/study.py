@@ -1,17 +1,14 @@
 """Word alignment: how well words of a translation are linked by layer, head and measure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import xarray
 
 from headlight.analysis.batch_runner import Observer
-from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan, check_repeatable, check_tokenizer
-from headlight.analysis.runner import run_study
-from headlight.capture import AttentionSite, CapturedModel
+from headlight.analysis.study import PassStudy
+from headlight.capture import CapturedModel
 from headlight.capture.hidden_states import hidden_layers
 from headlight.corpora import Corpus, TranslationPair, open_parallel
 from headlight.corpora.state import source_state
@@ -40,19 +37,15 @@ INPUTS = "inputs"
 """The folder of the pass for gradients and differences."""
 
 
-def run(
-    source: str | Location | Iterable[Any] | Corpus[TranslationPair],
-    model: CapturedModel,
-    settings: AlignmentSettings,
-    *,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+class AlignmentStudy(PassStudy[AlignmentSettings]):
     """Precision, recall and alignment error rate of every layer, head, step and measure.
 
     Teacher-forced: the decoder reads the given translation.  Memory does not grow with the corpus,
     but for the gold links.
+
+    Its result has rates with their intervals by measure, step and layer, for layers as a whole and
+    for each head, and the mean norms, by which a layer can be chosen without gold; of an encoder,
+    by extraction and layer.
 
     Args:
         source: what `headlight.corpora.open_parallel` takes: a path, a pattern, or pairs that can
@@ -60,100 +53,82 @@ def run(
         model: an encoder-decoder model, for gradients and differences with its language-model head;
             or an encoder.
         settings: see `AlignmentSettings`.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        Rates with their intervals by measure, step and layer, for layers as a whole and for each
-        head, and the mean norms, by which a layer can be chosen without gold; layers and heads from
-        0.  Of an encoder, by extraction and layer.
 
     Raises:
         UsageError: the model has no such measure, or something does not fit together.
         CorpusError: pairs or links cannot be read, differ in number, or do not fit each other.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
-        RunError: what is in the folder is of another model, corpus or setting.
 
     Source: Kobayashi et al. (2020), Section 5, Table 3 and Figure 7; Ding et al. (2019); Li et al.
         (2019); Jalili Sabet et al. (2020); Dou and Neubig (2021).
     """
-    gold_file = _gold_file(settings)
-    settings = settings.for_model(model.name, translates=model.has_decoder_inputs)
-    if settings.of_hidden_states:
-        model = encoder_of(model)
-    for measure in settings.of_input:
-        check_predicts(model, measure)
-    tokenizer, columns = check_tokenizer(model), settings.columns
-    corpus = open_parallel(source, settings.target, format=settings.format, columns=columns)
-    corpus = check_repeatable(corpus)
-    gold = _gold_of(corpus, gold_file, settings)
-    corpus = corpus.take(settings.max_pairs)
-    examples: Examples[EncodedTranslation] = translations(
-        _Swapped(corpus) if settings.swap else corpus,
-        tokenizer,
-        decoder_start=model.decoder_start,
-        max_length=settings.max_length or model.longest,
-        overflow="error",
-        prefix=settings.prefix,
-    )
-    asked = _Asked(model, settings, gold)
-    plan = StudyPlan(
-        name="alignment",
-        title="Word alignment",
-        source=corpus.source,
-        model=model,
-        kind="encoder" if settings.of_hidden_states else "cross",
-        sites=asked.sites,
-        examples=examples,
-        settings=settings,
-        passes=_passes(settings),
-        options={"gold_state": source_state(gold_file), "hidden_layers": asked.hidden_layers},
-        if_empty="are its lines empty?",
-    )
-    return run_study(
-        plan, asked.observer, asked.describe, folder=folder, command=command, progress=progress
-    )
 
+    name = "alignment"
+    title = "Word alignment"
+    settings_class = AlignmentSettings
 
-@dataclass(frozen=True)
-class _Asked:
-    """What is observed in each pass, and what becomes of it."""
+    def __init__(
+        self,
+        source: str | Location | Iterable[Any] | Corpus[TranslationPair],
+        model: CapturedModel,
+        settings: AlignmentSettings,
+    ) -> None:
+        gold_file = _gold_file(settings)
+        settings = settings.for_model(model.name, translates=model.has_decoder_inputs)
+        self.settings = settings
+        if settings.of_hidden_states:
+            model = encoder_of(model)
+        for measure in settings.of_input:
+            check_predicts(model, measure)
+        tokenizer, columns = check_tokenizer(model), settings.columns
+        corpus = open_parallel(source, settings.target, format=settings.format, columns=columns)
+        corpus = check_repeatable(corpus)
+        self.gold = _gold_of(corpus, gold_file, settings)
+        corpus = corpus.take(settings.max_pairs)
+        examples: Examples[EncodedTranslation] = translations(
+            _Swapped(corpus) if settings.swap else corpus,
+            tokenizer,
+            decoder_start=model.decoder_start,
+            max_length=settings.max_length or model.longest,
+            overflow="error",
+            prefix=settings.prefix,
+        )
+        of_states = settings.of_hidden_states
+        self.hidden_layers = hidden_layers(model, settings.layers) if of_states else []
+        self.plan = StudyPlan(
+            name=self.name,
+            title=self.title,
+            source=corpus.source,
+            model=model,
+            kind="encoder" if of_states else "cross",
+            sites=model.sites_of("cross", settings.layers) if settings.of_attention else [],
+            examples=examples,
+            settings=settings,
+            passes=_passes(settings),
+            options={"gold_state": source_state(gold_file), "hidden_layers": self.hidden_layers},
+            if_empty="are its lines empty?",
+        )
 
-    model: CapturedModel
-    settings: AlignmentSettings
-    gold: Sequence[Gold]
-
-    @cached_property
-    def sites(self) -> list[AttentionSite]:
-        """The layers of cross-attention that are looked at."""
-        asked = self.settings
-        return self.model.sites_of("cross", asked.layers) if asked.of_attention else []
-
-    @cached_property
-    def hidden_layers(self) -> list[int]:
-        """After how many layers hidden states are compared."""
-        asked = self.settings
-        return hidden_layers(self.model, asked.layers) if asked.of_hidden_states else []
-
-    def observer(self, one: Pass, batch: Batch, examples: Sequence[EncodedTranslation]) -> Observer:
-        """Of one batch."""
-        model, settings, gold = self.model, self.settings, self.gold
+    def observe(self, one: Pass, batch: Batch, examples: Sequence[EncodedTranslation]) -> Observer:
+        """Links words of one batch, by what the pass looks at."""
+        model, settings, gold = self.plan.model, self.settings, self.gold
         if settings.of_hidden_states:
             layers = self.hidden_layers
             return SimilarityAlignmentObserver(model, batch, examples, gold, layers, settings)
         if one.folder == INPUTS:
             return InputAlignmentObserver(model, batch, examples, gold, settings)
-        return AttentionAlignmentObserver(batch, examples, gold, self.sites, settings)
+        return AttentionAlignmentObserver(batch, examples, gold, self.plan.sites, settings)
 
-    def describe(self, one: Pass, state: State) -> xarray.Dataset:
-        """Of all batches."""
-        if self.settings.of_hidden_states:
-            extractions = self.settings.extractions
-            return similarity_dataset(state.tally, extractions, self.hidden_layers)
+    def dataset(self, one: Pass, state: State) -> xarray.Dataset:
+        """Rates of what was linked."""
+        settings = self.settings
+        if settings.of_hidden_states:
+            return similarity_dataset(state.tally, settings.extractions, self.hidden_layers)
         if one.folder == INPUTS:
-            return input_dataset(state.tally, self.settings.of_input)
-        return attention_dataset(state.tally, self.settings.of_attention, self.sites)
+            return input_dataset(state.tally, settings.of_input)
+        return attention_dataset(state.tally, settings.of_attention, self.plan.sites)
+
+
+run = AlignmentStudy.run
 
 
 def _gold_file(settings: AlignmentSettings) -> str:

@@ -12,6 +12,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import run_study
+from headlight.analysis.study import CorpusStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.capture.attribution import attribute
@@ -30,76 +31,74 @@ EXACT = "exact"
 """The folder, within that of the run, in which the estimate is compared with what is exact."""
 
 
-def run(
-    source: TextSource,
-    model: CapturedModel,
-    settings: AttributionStudySettings | None = None,
-    *,
-    folder: RunFolder | None = None,
-    command: str | None = None,
-    progress: bool = True,
-) -> xarray.Dataset:
+class AttributionStudy(CorpusStudy[AttributionStudySettings]):
     """How much of a hidden token comes from its own input token, and how much from which others.
 
-    Memory does not grow with the corpus.  Streams and resumes as a survey does.  Of tokens with a
-    part of speech the corpus is read once more beforehand, without the model.
+    Of tokens with a part of speech the corpus is read once more beforehand, without the model.
 
     Of a distance or relative position, means are over the tokens that there are: a token at the
     edge of a text has neighbours on one side only.  Under a causal mask, what comes later is there
     and contributes nothing.
 
+    Its result has, by group of tokens (all, categories, parts of speech) and layer: ``own_mean``,
+    its standard error over tokens, and ``own_box``, the marks of a box plot (Figures 3a and 26 to
+    37); ``not_largest``, the share of tokens of which another contributes most (P̃, Figure 3b);
+    ``by_distance`` and its share of the sum over layers (Figure 4a); ``neighbour_total`` by
+    relative position, its share among all neighbours within reach, and ``neighbour_count``
+    (Figure 4b); the same of what the class token receives of others, centred on itself (``cls_…``)
+    and on the first separator (``sep_…``, Figure 18).  Of an estimate also the typical standard
+    error of one own contribution (``own_estimate_error``), and how near it comes to what is exact
+    (``exact_…``).  Layers are zero-based: layer l is the output of block l.
+
     Args:
         source: see `headlight.analysis.text_plan.TextSource`; examples of sentence pairs and of
             treebank sentences as well.
-        model: the model.
+        model: one that can be differentiated by its input embeddings.
         settings: see `AttributionStudySettings`.
-        folder: see `RunFolder`; without one nothing is kept.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
-
-    Returns:
-        By group of tokens (all, categories, parts of speech) and layer: ``own_mean``, its standard
-        error over tokens, and ``own_box``, the marks of a box plot (Figures 3a and 26 to 37);
-        ``not_largest``, the share of tokens of which another contributes most (P̃, Figure 3b);
-        ``by_distance`` and its share of the sum over layers (Figure 4a); ``neighbour_total`` by
-        relative position, its share among all neighbours within reach, and ``neighbour_count``
-        (Figure 4b); the same of what the class token receives of others, centred on itself
-        (``cls_…``) and on the first separator (``sep_…``, Figure 18). Of an estimate also the
-        typical standard error of one own contribution (``own_estimate_error``), and how near it
-        comes to what is exact (``exact_…``). Layers are zero-based: layer l is the output of
-        block l.
-
-    Raises:
-        UsageError: something does not fit together: layers, kinds, lengths, tags, folder.
-        CorpusError: the corpus cannot be read, or holds no example.
-        UnsupportedModelError: the model cannot be differentiated by its input embeddings.
-        RunError: the run in the folder is of another model, corpus or setting.
     """
-    settings = settings or AttributionStudySettings()
-    passes = (Pass(attribution=settings.attribution),)
+
+    name = "attribution"
     title = "Contributions of input tokens"
-    plan = plan_text_study("attribution", title, source, model, settings, passes=passes)
-    if plan.kind == "cross":
-        raise UsageError(
-            "a token's own contribution is one within a text, and cross-attention goes from one "
-            "text to another; choose encoder or decoder."
+    settings_class = AttributionStudySettings
+
+    def __init__(
+        self, source: TextSource, model: CapturedModel, settings: AttributionStudySettings
+    ) -> None:
+        passes = (Pass(attribution=settings.attribution),)
+        plan = plan_text_study(self.name, self.title, source, model, settings, passes=passes)
+        if plan.kind == "cross":
+            raise UsageError(
+                "a token's own contribution is one within a text, and cross-attention goes from "
+                "one text to another; choose encoder or decoder."
+            )
+        self.plan = plan
+        tags = tag_names(islice(plan.examples, plan.max_examples), settings.tags)
+        self.spec = AttributionSpec(plan.kind, tuple(plan.layers), settings, tags)
+
+    def result(
+        self, *, folder: RunFolder | None, command: str | None, progress: bool
+    ) -> xarray.Dataset:
+        """What tokens contribute, and how near an estimate of it is to what is exact."""
+        plan, spec = self.plan, self.spec
+
+        def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> AttributionObserver:
+            return AttributionObserver(batch, examples, spec)
+
+        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+            compared = _compare_with_exact(plan, spec, folder, progress=progress)
+            agreed = agreement(compared.tally.compute()) if compared and compared.examples else {}
+            found = dataset(state.tally, plan.layers, spec.tags, spec.settings.reach, agreed)
+            return found.assign_attrs(
+                attribution=json.dumps(spec.settings.attribution.signature()),
+                exact_examples=compared.examples if compared else 0,
+            )
+
+        return run_study(
+            plan, observer, to_dataset, folder=folder, command=command, progress=progress
         )
-    tags = tag_names(islice(plan.examples, plan.max_examples), settings.tags)
-    spec = AttributionSpec(plan.kind, tuple(plan.layers), settings, tags)
 
-    def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> AttributionObserver:
-        return AttributionObserver(batch, examples, spec)
 
-    def to_dataset(_: Pass, state: State) -> xarray.Dataset:
-        compared = _compare_with_exact(plan, spec, folder, progress=progress)
-        agreed = agreement(compared.tally.compute()) if compared and compared.examples else {}
-        found = dataset(state.tally, plan.layers, tags, settings.reach, agreed)
-        return found.assign_attrs(
-            attribution=json.dumps(settings.attribution.signature()),
-            exact_examples=compared.examples if compared else 0,
-        )
-
-    return run_study(plan, observer, to_dataset, folder=folder, command=command, progress=progress)
+run = AttributionStudy.run
 
 
 def _compare_with_exact(

@@ -74,7 +74,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         if self._classes:
             chosen = before.argmax(-1).numpy()
         points = Sample(settings.sample, len(QUANTITIES) * len(components), seed=settings.seed)
-        points.update(self._streams, self._points(rows, chosen))
+        points.update(self._text_ids, self._points(rows, chosen))
         grouped = (
             by_predicted_class(rows, chosen, self._classes) if self._classes else rows[:, None]
         )

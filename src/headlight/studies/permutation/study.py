@@ -154,7 +154,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         right = before.argmax(-1).numpy() == self._positions.labels
         points = Sample(settings.sample, 2 * len(components), seed=settings.seed)
         # Permutations, or what stands in their place.
-        points.update(self._streams, np.concatenate([largest, after[:, 0, 0]], -1))
+        points.update(self._text_ids, np.concatenate([largest, after[:, 0, 0]], -1))
         return Tally(
             {
                 "changed": self._resampled(after),
