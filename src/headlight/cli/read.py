@@ -8,7 +8,6 @@ import typer
 
 from headlight.analysis.folder import RESULT
 from headlight.cli.arguments import command_line, demand_place
-from headlight.cli.notes import unknown_tokens
 from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
@@ -142,6 +141,7 @@ def read(
     if compares:
         compared = load.compared(compare_model, compare_revision)
         other = read_by(compared, compare_text or text)
+    from headlight.findings.what_was_read import unknown_tokens
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.
@@ -159,8 +159,8 @@ def read(
     show(reading_terminal(reading.dataset, measure=measure, top=top))
     for path in written:
         say(f"written: {path}")
-    for note in unknown_tokens(reading.dataset.attrs):
-        complain(note)
+    for note in unknown_tokens(reading.dataset):
+        complain(f"note: {note}")
 
 
 def _demand_runs(html: Path | None, *runs: Path | None) -> None:

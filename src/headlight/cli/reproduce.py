@@ -10,7 +10,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from headlight.cli.arguments import command_line, names
 from headlight.cli.config_file import ConfigFile
-from headlight.cli.notes import unknown_tokens
 from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
@@ -216,6 +215,7 @@ def _paper_command(name: str) -> Callable[..., None]:
         wanted = None if only is None else tuple(names(only))
         needs = {need for spec in chosen.select(wanted) for need in spec.needs}
 
+        from headlight.findings.what_was_read import unknown_tokens
         from headlight.papers.reproduce import reproduce
 
         found.check(needs)
@@ -237,9 +237,9 @@ def _paper_command(name: str) -> Callable[..., None]:
             page = reproduce(
                 chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit
             )
-        notes = (unknown_tokens(result.attrs) for result in reproduction.results.values())
+        notes = (unknown_tokens(result) for result in reproduction.results.values())
         for note in dict.fromkeys(chain.from_iterable(notes)):  # many results are of the same text
-            complain(note)
+            complain(f"note: {note}")
         say(f"page: {page}")
 
     command.__doc__ = f"{taken.title}.\n\nWrites index.html, and every exhibit as SVG, PNG and CSV."

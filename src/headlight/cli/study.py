@@ -8,9 +8,8 @@ import typer
 from headlight.catalogue import Study, find_study, refused
 from headlight.cli.arguments import command_line
 from headlight.cli.config_file import ConfigFile
-from headlight.cli.notes import notes
 from headlight.cli.options import LOAD, LoadOptions, RunOptions
-from headlight.cli.printing import complain, say, say_json, show
+from headlight.cli.printing import say, say_json, show
 from headlight.cli.setting_options import takes_settings
 from headlight.files import standard_input, storable
 from headlight.settings import StudySettings
@@ -102,8 +101,6 @@ def _run(
     from headlight.views.study_terminal import study_terminal
 
     show(study_terminal(result))
-    for note in notes(result.attrs):
-        complain(note)
     say(f"report: {location(run.out) / REPORT}")
 
 
@@ -119,12 +116,15 @@ def _check(source: str | None, settings: StudySettings) -> None:
 
 def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
     """What a program wants to know of a result."""
+    from headlight.findings.what_was_read import what_was_read
     from headlight.views.result_page import summary
 
+    read = what_was_read(result)
     said = ("stage", "model", "revision", "kind", "corpus", "examples", "tokens")
     attributes = {name: result.attrs[name] for name in said if name in result.attrs}
     numbers = {
         name: value if isinstance(value, str | int | float) else value.item()
         for name, value in attributes.items()
     }
-    return {**numbers, "folder": storable(out), "summary": summary(result)}
+    first = {"read": read.sentence, "cautions": list(read.cautions)}
+    return {**first, **numbers, "folder": storable(out), "summary": summary(result)}

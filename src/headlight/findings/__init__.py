@@ -18,11 +18,13 @@ from headlight.findings.observed import (
 from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.sentences import Highlight, highlights
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
+from headlight.findings.what_was_read import WhatWasRead, what_was_read
 
 __all__ = [
     "Attended",
     "Highlight",
     "Passage",
+    "WhatWasRead",
     "average",
     "category_label",
     "equal_layers",
@@ -38,4 +40,5 @@ __all__ = [
     "share",
     "surveyed",
     "weight_and_norm",
+    "what_was_read",
 ]

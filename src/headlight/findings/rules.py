@@ -44,6 +44,32 @@ UNCHANGED = 10.0
 IDENTIFIED = 0.8
 """Tokens mostly keep their identity if at least this share of them is found."""
 
+FEW_EXAMPLES = 20
+"""Fewer examples say little of a corpus, which is said above all findings."""
+
+FEW_MENTIONS, FEWEST_DOCUMENTS = 100, 5
+"""Of fewer mentions the best head is picked by chance as well; of fewer documents there is no
+interval."""
+
+MANY_UNKNOWN = 0.1
+"""The share of tokens that a tokenizer may not know without a word about it."""
+
+OF_THE_REST = 0.25
+"""A classifier is near the most frequent class if it finds less than this share of what that class
+alone leaves wrong."""
+
+
+def is_near_majority(accuracy: float, low: float, majority: float) -> bool:
+    """Whether a classifier is hardly better than who always says the most frequent class.
+
+    Args:
+        accuracy: its share of correct predictions.
+        low: the lower end of the interval of it; NaN where there is none.
+        majority: the share of the most frequent class.
+    """
+    hardly_more = accuracy - majority < OF_THE_REST * (1 - majority)
+    return hardly_more or low <= majority or majority == 1
+
 
 def is_far_below(taken: float, weight: float) -> bool:
     """Whether tokens are looked at, and little is taken.

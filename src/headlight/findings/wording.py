@@ -1,6 +1,6 @@
 """Numbers and lists of layers in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def percent(part: float) -> str:
@@ -22,4 +22,14 @@ def layer_list(layers: Iterable[int]) -> str:
     words = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
     if len(words) == 1:
         return f"layer{'s' if len(runs[0]) > 1 else ''} {words[0]}"
-    return f"layers {', '.join(words[:-1])} and {words[-1]}"
+    return f"layers {listed(words)}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Words after each other: ``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: ``1 text``, ``1,234 texts``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -158,6 +158,8 @@ class ExhibitsPage:
     Attributes:
         title: Of the page.
         introduction: A paragraph under it.
+        read: How much was read, and why not all.
+        cautions: What this cannot carry.
         terms: What is measured: its name, what a number says, and where it is defined.
         exhibits: In the order of the page.
         facts: Label and value of the few numbers that say what was read.
@@ -178,6 +180,8 @@ class ExhibitsPage:
     kind: str = "tables and figures of a paper"
     terms: Sequence[tuple[str, str, str]] = ()
     kinds: Sequence[str] = ()
+    read: str = ""
+    cautions: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         names = [exhibit.name for exhibit in self.exhibits]
@@ -200,6 +204,8 @@ def exhibits_page(page: ExhibitsPage) -> str:
         title=page.title,
         kind=page.kind,
         introduction=page.introduction,
+        read=page.read,
+        cautions=page.cautions,
         terms=page.terms,
         facts=page.facts,
         kinds=page.kinds,

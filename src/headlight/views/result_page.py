@@ -6,7 +6,6 @@ else is made of these.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from numbers import Real
 from typing import Any, TypeVar
 
 import xarray as xr
@@ -14,6 +13,7 @@ from markupsafe import Markup
 
 from headlight.catalogue import find_study
 from headlight.findings import equal_to_weight
+from headlight.findings.what_was_read import counted, what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
 from headlight.views.numbers import grouped
@@ -25,9 +25,6 @@ from headlight.views.words import subject
 from headlight.vocabulary import ATTENTION, measure_table
 
 Named = TypeVar("Named", Drawing, Table)
-
-COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
-"""Attributes that say how much was read, as a page shows them."""
 
 __all__ = ["pictures", "result_page", "sections", "study_page", "summary", "tables"]
 
@@ -107,21 +104,18 @@ def study_page(
     Raises:
         UnknownNameError: it is the result of no study.
     """
-    attributes = result.attrs
+    attributes, read = result.attrs, what_was_read(result)
     parts, shown = split_for_display(result), sections(result, pages)
     return exhibits_page(
         ExhibitsPage(
             title=str(attributes.get("title", attributes["stage"])),
             introduction=_introduced(result),
+            read=read.sentence,
+            cautions=read.cautions,
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             exhibits=[_exhibit(section) for section in shown],
-            facts=[
-                (name, grouped(float(attributes[name])))
-                for name in COUNTED
-                if isinstance(attributes.get(name), Real)
-            ]
-            + _sizes(result),
+            facts=[(name, grouped(number)) for name, number in counted(result)] + _sizes(result),
             attributes=attributes,
             command=command or "",
             kind=f"study · {str(attributes['stage']).replace('_', ' ')}",

@@ -1,4 +1,4 @@
-"""The result of a study for the terminal: its main table and its few numbers."""
+"""The result of a study for the terminal: what was read, its main table and its few numbers."""
 
 import xarray as xr
 from rich.console import Group, RenderableType
@@ -7,6 +7,7 @@ from rich.text import Text
 
 from headlight.files import printable
 from headlight.findings import equal_to_weight
+from headlight.findings.what_was_read import what_was_read
 from headlight.result.kinds import split_for_display
 from headlight.views.exhibits import Table
 from headlight.views.frames import frame_cells, numeric_columns
@@ -28,8 +29,11 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     """
     parts = split_for_display(result)
     drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
-    lines = [each for part in parts for each in (Text(), drawn(part))]
-    return Group(*lines[1:])
+    read = what_was_read(result)
+    lines: list[RenderableType] = [Text(printable(read.sentence))] if read.sentence else []
+    lines += [Text(printable(caution), style="bold yellow") for caution in read.cautions]
+    lines += [each for part in parts for each in (Text(), drawn(part))]
+    return Group(*(lines if read.sentence else lines[1:]))
 
 
 def _short(result: xr.Dataset) -> RenderableType:

@@ -1,7 +1,24 @@
 """Scores of classifiers, of all texts and of resamples of them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float64
+
+
+def class_shares(
+    labels: Sequence[Sequence[int]], classes: int
+) -> Float64[np.ndarray, "text class"]:
+    """Of each text the share of its predictions that should be of each class."""
+    found: Float64[np.ndarray, "text class"] = np.array(
+        [np.bincount(each, minlength=classes) / len(each) for each in labels]
+    )
+    return found
+
+
+def majority_accuracy(labels: Sequence[Sequence[int]], classes: int) -> float:
+    """The share of correct predictions of who always says the most frequent class."""
+    return float(class_shares(labels, classes).mean(0).max())
 
 
 def macro_f1(counts: Float64[np.ndarray, "sample cell"]) -> Float64[np.ndarray, " sample"]:

@@ -17,6 +17,9 @@ from headlight.run.example import NOTHING_SEEN, digest_with
 HELD_OUT = 0.2
 """The share of texts that are held out where no others are named."""
 
+LEFT_OUT = ("truncated", "lost_tokens", "empty", "unknown")
+"""What is told of texts that were not read as they are."""
+
 Texts = list[Classified]
 
 
@@ -25,8 +28,8 @@ def split_texts(
     classes: Classes,
     settings: ClassifierSettings,
     held_out: str | None,
-) -> tuple[Texts, Texts]:
-    """Texts to learn from, and others on which everything is measured.
+) -> tuple[Texts, Texts, dict[str, int]]:
+    """Texts to learn from, others on which everything is measured, and how much that is.
 
     Args:
         plan: of the study; it is read once.
@@ -38,6 +41,7 @@ def split_texts(
         CorpusError: there are too few, or all to learn from are of one class.
     """
     training = list(islice(plan.examples, plan.max_examples))
+    counts = [plan.examples.counts]
     if held_out is None:
         if len(training) < 2:
             raise CorpusError(
@@ -52,6 +56,7 @@ def split_texts(
     else:
         other, _ = plan_classifier_study(plan.name, plan.title, held_out, plan.model, settings)
         tried = list(islice(other.examples, plan.max_examples))
+        counts.append(other.examples.counts)
         for part, name in ((training, plan.source), (tried, held_out)):
             if not part:
                 raise CorpusError(f"{name}: no example could be made of it; {plan.if_empty}")
@@ -62,7 +67,13 @@ def split_texts(
             f"{plan.source}: all {len(training)} texts to learn from are of the class {only!r}; "
             "give texts of at least two."
         )
-    return training, tried
+    read = {
+        "examples": len(training),
+        "held_out": len(tried),
+        "tokens": sum(len(text.ids) for text in (*training, *tried)),
+        **{name: sum(getattr(each, name) for each in counts) for name in LEFT_OUT},
+    }
+    return training, tried, read
 
 
 def digest_of(*parts: Sequence[Classified]) -> str:

@@ -16,15 +16,27 @@ from headlight.analysis.classifiers.plan import (
     LabelPositions,
     plan_classifier_study,
 )
+from headlight.analysis.classifiers.scores import class_shares
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import run_study
 from headlight.analysis.settings import ClassifierSettings
 from headlight.analysis.study import CorpusStudy
+from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
-from headlight.reduce import ResampledMean, Tally
+from headlight.reduce import Accumulator, Moments, ResampledMean, Tally
 
 S = TypeVar("S", bound=ClassifierSettings)
+
+MAJORITY = "majority_accuracy"
+"""The share of correct predictions of who always says the most frequent class."""
+
+SCORES = long_names(
+    {
+        "own_accuracy": Variable("share of correct predictions", interval=True),
+        MAJORITY: Variable("share of correct predictions if all were of the most frequent class"),
+    }
+)
 
 
 class ClassifierStudy(CorpusStudy[S]):
@@ -68,6 +80,13 @@ class ClassifierStudy(CorpusStudy[S]):
     def dataset(self, tally: Tally) -> xarray.Dataset:
         """The result, made of what the observers of all batches saw."""
 
+    def with_scores(self, tally: Tally) -> xarray.Dataset:
+        """The result, and beside it how good the model is, and how good a constant would be."""
+        accuracy, classes = (tally[name].compute() for name in ("accuracy", "classes"))
+        scores = {f"own_accuracy{end}": ((), accuracy[name]) for end, name in BOUNDS.items()}
+        scores[MAJORITY] = ((), classes["mean"].max())
+        return self.dataset(tally).merge(described(scores, {}, SCORES))
+
     def result(
         self, *, folder: RunFolder | None, command: str | None, progress: bool
     ) -> xarray.Dataset:
@@ -75,7 +94,7 @@ class ClassifierStudy(CorpusStudy[S]):
         return run_study(
             self.plan,
             lambda _, batch, examples: self.observe(batch, examples),
-            lambda _, state: self.dataset(state.tally),
+            lambda _, state: self.with_scores(state.tally),
             folder=folder,
             command=command,
             progress=progress,
@@ -98,6 +117,7 @@ class ClassifierObserver(ABC, Generic[S]):
         self._settings = study.settings
         self._sites = study.plan.sites
         self._classes = len(study.classes.names)
+        self._shares = class_shares([each.labels for each in examples], self._classes)
         self._batch = batch
         self._examples = examples
         self._texts = Texts.of(batch, examples, self._sites[0].kind)
@@ -111,6 +131,12 @@ class ClassifierObserver(ABC, Generic[S]):
     def _text_ids(self) -> Int64[np.ndarray, " text"]:
         """A number of its own for every text."""
         return np.array(self._texts.text_ids, dtype=np.int64)
+
+    def _scores(self, right: Float64[np.ndarray, " text"]) -> dict[str, Accumulator]:
+        """How often the model is right, by text, and which class would be: of every tally."""
+        classes = Moments(self._shares.shape[1:])
+        classes.update(self._shares)
+        return {"accuracy": self._resampled(right), "classes": classes}
 
     def _resampled(self, rows: Float64[np.ndarray, "text *cell"]) -> ResampledMean:
         """Means over texts, and over resamples of them."""

@@ -8,7 +8,7 @@ import numpy as np
 import xarray
 from jaxtyping import Float64
 
-from headlight.analysis.classifiers.scores import macro_f1, span_f1
+from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, span_f1
 from headlight.capture import Classes
 from headlight.reduce.bootstrap import resampled
 from headlight.reduce.intervals import with_interval
@@ -45,6 +45,10 @@ VARIABLES = {
         for name, (meaning, unit) in OF_HEADS.items()
         for bound, said in _BOUNDS.items()
     },
+    "majority_accuracy": (
+        "share of correct predictions if all were of the most frequent class",
+        "1",
+    ),
     "loss": ("mean loss of an epoch of training", "nats"),
     "instance_jsd": ("JSD of attention that was searched for one text and the base's", "nats"),
     "instance_tvd": ("total variation distance by which it moves the prediction", "1"),
@@ -75,9 +79,18 @@ def dataset(
     runs: Sequence[Run],
     classes: Classes,
     selection: AttentionSelection,
+    labels: Sequence[Sequence[int]],
     instances: Instances | None = None,
 ) -> xarray.Dataset:
-    """Named arrays of all runs, with intervals by resampling texts; and single texts beside."""
+    """Named arrays of all runs, with intervals by resampling texts; and single texts beside.
+
+    Args:
+        runs: in the order of the result.
+        classes: what the model tells apart.
+        selection: which attention is compared.
+        labels: the classes of each text.
+        instances: single texts, if there are some.
+    """
     settings = selection.settings
     text_ids = runs[0].tables["streams"].numpy()
     taken = resampled(text_ids, settings.bootstrap, settings.seed).astype(np.float64)
@@ -96,6 +109,7 @@ def dataset(
     losses = np.full((len(runs), settings.epochs), np.nan)
     for row, run in zip(losses, runs, strict=True):
         row[: len(run.losses)] = run.losses
+    variables["majority_accuracy"] = ((), majority_accuracy(labels, len(classes.names)))
     variables["loss"] = (("run", "epoch"), losses)
     if instances is not None:
         variables["instance_jsd"] = ("instance", instances.jsd)

@@ -81,7 +81,7 @@ def run(
     plan, classes = plan_classifier_study("adversary", title, source, model, settings)
     _check_tags(model, classes)
     instances = settings.instances and read_instances(settings.instances, model, plan.layers)
-    training, held_out = split_texts(plan, classes, settings, settings.held_out)
+    training, held_out, read = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)
     selection = AttentionSelection.of(plan.sites, settings)
 
@@ -107,10 +107,9 @@ def run(
             with torch.random.fork_rng(devices=[]):
                 trainer.begin(Job("seed", 0))  # refuses what does not fit before the work
             runs = _runs(trainer, settings, progress)
-            found = dataset(runs, classes, selection, instances or None)
-        return found.assign_attrs(
-            corpus_digest=digest, examples=len(training), held_out=len(held_out)
-        )
+            labels = [text.labels for text in held_out]
+            found = dataset(runs, classes, selection, labels, instances or None)
+        return found.assign_attrs(corpus_digest=digest, **read)
 
     origin = Origin(
         plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source

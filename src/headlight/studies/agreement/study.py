@@ -138,10 +138,18 @@ class AgreementObserver(ClassifierObserver[AgreementSettings]):
                 for text in range(len(self._examples))
             ]
         )
-        grouped = by_predicted_class(rows, self._chosen(predictions), self._classes)
+        chosen = self._chosen(predictions)
+        right = (chosen == self._positions.labels).astype(np.float64)
+        grouped = by_predicted_class(rows, chosen, self._classes)
         histogram = Histogram(EDGES, (1 + self._classes, rows.shape[-1]))
         histogram.update(grouped[:, :, STATISTICS.index("tau")])
-        return Tally({"agreement": self._resampled(grouped), "histogram": histogram})
+        return Tally(
+            {
+                **self._scores(right),
+                "agreement": self._resampled(grouped),
+                "histogram": histogram,
+            }
+        )
 
     def _importance(self, predictions: Predictions) -> dict[str, list[Importance]]:
         """Of each word of each text by each measure; sizes, if signs are not asked for."""

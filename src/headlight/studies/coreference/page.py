@@ -7,6 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings.coreference import ALL, best_heads
+from headlight.findings.what_was_read import has_interval
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
     Drawing,
@@ -52,6 +53,8 @@ def _systems(result: xr.Dataset) -> pd.DataFrame:
         }
         interval = {end: overall[end] for end in ("low", "high")}
         rows.append({**found, **by_kind["accuracy"], **interval})
+    if not has_interval(result):
+        rows = [{**row, "low": float("nan"), "high": float("nan")} for row in rows]
     return pd.DataFrame(rows)
 
 

@@ -42,7 +42,6 @@ MEANINGS = {
     "share_sufficiency": "p lost with a share of the words alone, the most important",
     "deletion_curve": "p without a share of the words, the most important",
     "insertion_curve": "p with a share of the words alone, the most important",
-    "own_accuracy": "share of correct predictions",
 }
 """p is the probability of the class of the whole text."""
 
@@ -100,7 +99,6 @@ class FaithfulnessStudy(ClassifierStudy[FaithfulnessSettings]):
             for name, values in numbers.items():
                 called, over = _CURVES[name]
                 variables[f"{called}{bound}"] = ((*axes, over), values)
-            variables[f"own_accuracy{bound}"] = ((), found["accuracy"][statistic])
         coordinates = {
             "measure": list(self.settings.orders),
             "removal": list(self.settings.removals),
@@ -128,12 +126,7 @@ class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
             predictions = Predictions(self._model, self._examples, removal, settings.batch_tokens)
             rows.append(self._of_removal(predictions, known))
             right = self._right(predictions)
-        return Tally(
-            {
-                "metrics": self._resampled(np.stack(rows, 2)),
-                "accuracy": self._resampled(right),
-            }
-        )
+        return Tally({**self._scores(right), "metrics": self._resampled(np.stack(rows, 2))})
 
     def _of_removal(
         self, predictions: Predictions, known: dict[str, list[Importance]]

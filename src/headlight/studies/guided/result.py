@@ -8,7 +8,7 @@ import numpy as np
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.classifiers.scores import macro_f1
+from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy
 from headlight.reduce.bootstrap import resampled
 from headlight.reduce.intervals import with_interval
 from headlight.result import describe
@@ -33,6 +33,10 @@ VARIABLES = {
         f"seed_{name}": (f"{meaning}, of one seed", unit)
         for name, (meaning, unit) in MEANINGS.items()
     },
+    "majority_accuracy": (
+        "share of correct predictions if all were of the most frequent class",
+        "1",
+    ),
     "loss": ("mean loss of an epoch of training", "nats"),
 }
 """Long name and unit of every variable."""
@@ -93,6 +97,8 @@ def dataset(
             variables[f"{name}{bound}"] = ("guide", means[:, at])
             variables[f"own_{name}{bound}"] = ((), with_interval(itself[name])[at])
         variables[f"seed_{name}"] = (("guide", "seed"), cells[:, :, 0])
+    labels = evaluation.labels[:, None].tolist()
+    variables["majority_accuracy"] = ((), majority_accuracy(labels, own.shape[-1]))
     variables["loss"] = (
         ("guide", "seed", "epoch"),
         np.array([[losses for _, losses in seeds] for seeds in found]),

@@ -80,7 +80,7 @@ def run(
             "give a "
             "classifier of texts."
         )
-    training, held_out = split_texts(plan, classes, settings, settings.held_out)
+    training, held_out, read = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)
 
     def compute(place: Location | None) -> xarray.Dataset:
@@ -100,9 +100,7 @@ def run(
                 begin_folder(scratch / RUNS, about),
             )
             found = _trained(trainer, settings, model, held_out, progress)
-        return found.assign_attrs(
-            corpus_digest=digest, examples=len(training), held_out=len(held_out)
-        )
+        return found.assign_attrs(corpus_digest=digest, **read)
 
     origin = Origin(
         plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source

@@ -69,6 +69,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             recorder.visit = self._look
             before = self._positions.probabilities(self._model, self._batch)
         components = components_of(settings.by, self._sites)
+        right = (before.argmax(-1).numpy() == self._positions.labels).astype(np.float64)
         rows = np.stack([self._of_place(before, component) for component in components], -1)
         chosen = np.full(len(rows), -1)
         if self._classes:
@@ -80,6 +81,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         )
         return Tally(
             {
+                **self._scores(self._positions.by_text(right)),
                 "found": self._resampled(grouped),
                 "exact": self._resampled(self._moved_exactly(before)),
                 "points": points,

@@ -50,7 +50,6 @@ VARIABLES = long_names(
     by={"": ", of all layers at once", "layer_": ", of one layer", "head_": ", of one head"},
 ) | long_names(
     {
-        "own_accuracy": Variable("share of correct predictions", interval=True),
         "points": Variable("largest weight and change of texts, at random"),
     }
 )
@@ -86,7 +85,6 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
         components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
         for bound, statistic in BOUNDS.items():
-            variables[f"own_accuracy{bound}"] = ((), found["accuracy"][statistic])
             changed, largest = found["changed"][statistic], found["largest"][statistic]
             rows = {name: changed[at] for at, name in enumerate(STATISTICS)}
             rows["largest_weight"] = largest[None]
@@ -157,8 +155,8 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         points.update(self._text_ids, np.concatenate([largest, after[:, 0, 0]], -1))
         return Tally(
             {
+                **self._scores(self._positions.by_text(right.astype(np.float64))),
                 "changed": self._resampled(after),
-                "accuracy": self._resampled(self._positions.by_text(right.astype(np.float64))),
                 "largest": self._resampled(largest),
                 "points": points,
             }

@@ -85,6 +85,8 @@ def run(
         raise UsageError("maps are kept in a folder; name one with --out.")
     plan = plan_text_study("token_identity", "Token identity", source, model, settings)
     known = list(islice(plan.examples, plan.max_examples))
+    counts = plan.examples.counts
+    cut = {name: getattr(counts, name) for name in ("truncated", "lost_tokens", "unknown")}
     if known:
         split(len(known), 0, settings.seed)  # refuses too few before the model runs
     about = vectors_signature(known, plan.model, settings.embeddings)
@@ -119,7 +121,9 @@ def run(
                 tokens, settings, device, cache=rates, keep=maps, progress=progress
             )
             found = identity_dataset(outcomes, tokens.layers, settings)
-            return found.assign_attrs(corpus_digest=about["examples"], **_attributes(vectors))
+            return found.assign_attrs(
+                corpus_digest=about["examples"], **_attributes(vectors), **cut
+            )
 
     origin = Origin(
         plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source

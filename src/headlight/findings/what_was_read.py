@@ -1,0 +1,283 @@
+"""What a result is of: how much was read, what was not and why, and what so little can carry.
+
+Pages, the terminal and JSON say it first, in these sentences and no others.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headlight.catalogue import find_study
+from headlight.errors import UnknownNameError
+from headlight.findings.rules import (
+    FEW_EXAMPLES,
+    FEW_MENTIONS,
+    FEWEST_DOCUMENTS,
+    MANY_UNKNOWN,
+    is_near_majority,
+)
+from headlight.findings.wording import listed, percent, plural
+
+LEFT_OUT: Mapping[str, tuple[str, str]] = {
+    "split": ("was longer than the limit of tokens, and is read as several examples",
+              "were longer than the limit of tokens, and are read as several examples each"),
+    "too_long": ("is longer than the limit of tokens, and left out",
+                 "are longer than the limit of tokens, and left out"),
+    "unencodable": ("is left out, of which the tokenizer does not keep all words",
+                    "are left out, of which the tokenizer does not keep all words"),
+    "discarded": ("has a last paragraph without a partner, which is left out",
+                  "have a last paragraph without a partner, which is left out"),
+    "empty": ("holds no token, and is left out", "hold no token, and are left out"),
+    "invalid": ("is invalid, and left out", "are invalid, and left out"),
+}  # fmt: skip
+"""By the attribute of a result that counts them: of one, and of several."""
+
+COUNTED = ("examples", "sentences", "sequences", "words", "tokens")
+"""Attributes that say how much was read, in the order of a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhatWasRead:
+    """The first that is said of a result.
+
+    Attributes:
+        sentence: How much was read, of how much, and why not all.
+        cautions: What so little, or such a model, cannot carry; a sentence or two each.
+    """
+
+    sentence: str
+    cautions: tuple[str, ...] = ()
+
+
+def what_was_read(result: xr.Dataset) -> WhatWasRead:
+    """How much was read, and what has to be known before anything is believed.
+
+    Args:
+        result: Of any study.
+    """
+    said = [*_read(result), *_left_out(result)]
+    return WhatWasRead(" ".join(said), tuple(_cautions(result)))
+
+
+def counted(result: xr.Dataset) -> list[tuple[str, int]]:
+    """How much was read, as labels and numbers."""
+    attributes = result.attrs
+    if "held_out" in attributes:
+        labels = {"examples": "texts, trained on", "held_out": "texts, held out"}
+        return [(label, _count(result, name)) for name, label in labels.items()]
+    if _is_pair(attributes.get("sentences")):
+        learned, tested = map(int, attributes["sentences"])
+        return [("sentences, trained on", learned), ("sentences, tested on", tested)]
+    found = [(name, _count(result, name)) for name in COUNTED if _is_number(attributes.get(name))]
+    if "answerable" in attributes:
+        asked, mentions = _count(result, "answerable"), _count(result, "mentions")
+        return [("mentions asked about", asked), ("mentions", mentions), *found]
+    return found
+
+
+def examples(result: xr.Dataset) -> int:
+    """On how many examples the numbers of a result rest; documents, of coreference."""
+    attributes = result.attrs
+    if "held_out" in attributes:
+        return _count(result, "held_out")
+    if _is_pair(attributes.get("sentences")):
+        return int(attributes["sentences"][1])
+    if "answerable" in attributes:
+        return _count(result, "documents") - _count(result, "documents_without")
+    return _count(result, "examples")
+
+
+def has_interval(result: xr.Dataset) -> bool:
+    """Whether there are documents enough for an interval of coreference."""
+    return examples(result) >= FEWEST_DOCUMENTS
+
+
+def unknown_tokens(result: xr.Dataset) -> Iterator[str]:
+    """A sentence about a text that the tokenizer does not know, else none."""
+    unknown, tokens = (_count(result, name) for name in ("unknown", "tokens"))
+    if unknown > MANY_UNKNOWN * tokens:
+        yield (
+            f"{unknown:,} of {tokens:,} tokens are unknown to the tokenizer, and look alike "
+            "to the model; choose a model for this language or script."
+        )
+
+
+def _read(result: xr.Dataset) -> Iterator[str]:
+    """What was read, and how much of it was cut."""
+    attributes, settings = result.attrs, _settings(result)
+    if "held_out" in attributes:
+        learned, tested = _count(result, "examples"), _count(result, "held_out")
+        yield (
+            f"{plural(learned, 'text')} to learn from; everything is measured on "
+            f"{plural(tested, 'held-out text')}; {plural(_count(result, 'tokens'), 'token')} in "
+            f"all{_cut(result)}."
+        )
+        return
+    if _is_pair(attributes.get("sentences")):
+        learned, tested = map(int, attributes["sentences"])
+        yield f"Trained on {plural(learned, 'sentence')}, tested on {tested:,}."
+        return
+    if "answerable" in attributes:
+        yield from _mentions(result)
+        return
+    number, tokens = _count(result, "examples"), _count(result, "tokens")
+    if not number:
+        return
+    whole = plural(number, _noun(result))
+    if settings.get("max_examples") == number:
+        whole = f"The first {whole} of the corpus"
+    yield f"{whole}, {plural(tokens, 'token')}{_cut(result)}."
+
+
+def _cut(result: xr.Dataset) -> str:
+    """Which part of the tokens was read, where it is not all of them."""
+    truncated, tokens = _count(result, "truncated"), _count(result, "tokens")
+    lost = _count(result, "lost_tokens") + _count(result, "discarded_tokens")
+    if not lost:
+        return ""
+    settings = _settings(result)
+    read = f"{percent(tokens / (tokens + lost))} of the tokens were read"
+    if settings.get("pairs"):  # which are made by cutting
+        return f"; {read}, as pairs are cut to one length"
+    verb = "was" if truncated == 1 else "were"
+    number = _count(result, "examples") + _count(result, "held_out")
+    more = ", --overflow split reads all" if settings.get("overflow") == "truncate" else ""
+    return f"; {truncated:,} of {number:,} {verb} cut at the limit of tokens: {read}{more}"
+
+
+def _mentions(result: xr.Dataset) -> Iterator[str]:
+    """Of how many mentions an antecedent was asked, and of how many not, and why."""
+    names = ("answerable", "mentions", "cut", "opening", "without_antecedent")
+    asked, mentions, cut, opening, apart = (_count(result, name) for name in names)
+    documents = examples(result)
+    yield (
+        f"{asked:,} of {plural(mentions, 'mention')} were asked about, in {documents:,} of "
+        f"{plural(_count(result, 'documents'), 'document')} "
+        f"({plural(_count(result, 'tokens'), 'token')} in windows)."
+    )
+    why = [f"{opening:,} have no antecedent in their document"] if opening else []
+    if apart:
+        why.append(f"{apart:,} have none in their window")
+    if cut:
+        limit = _settings(result).get("max_length")
+        beyond = f"the {limit} tokens of a window" if limit else "the limit of tokens"
+        why.append(
+            f"{cut:,} lie beyond {beyond} (a larger --max-length reaches more of them, and "
+            "--overlap, with several windows to a document, all)"
+        )
+    if why:
+        yield f"Of the others, {listed(why)}."
+
+
+def _left_out(result: xr.Dataset) -> Iterator[str]:
+    for name, (one, several) in LEFT_OUT.items():
+        count = _count(result, name)
+        if count:
+            yield f"{plural(count, _noun(result, whole=True))} {one if count == 1 else several}."
+
+
+def _cautions(result: xr.Dataset) -> Iterator[str]:
+    """What has to be known before anything is believed."""
+    yield from _majority(result)
+    number = examples(result)
+    if "answerable" in result.attrs:
+        yield from _few_mentions(result, number)
+    elif 0 < number < FEW_EXAMPLES:
+        yield _few(result, number)
+    yield from unknown_tokens(result)
+
+
+def _few(result: xr.Dataset, number: int) -> str:
+    """So few examples say little, and their intervals less."""
+    noun, more = _noun(result), ""
+    if "held_out" in result.attrs:
+        noun, more = "held-out text", " Give more texts, or others with --held-out."
+    elif _is_pair(result.attrs.get("sentences")):
+        noun, more = "tested sentence", " With --train FILE all sentences of the source are tested."
+    intervals = any(str(name) == "low" or str(name).endswith("_low") for name in result.data_vars)
+    resampled = ", and intervals are drawn from these alone" if intervals else ""
+    return f"Only {plural(number, noun)}: that says little of other texts{resampled}.{more}"
+
+
+def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:
+    asked = _count(result, "answerable")
+    if asked < FEW_MENTIONS:
+        names = ("layer", "head", "direction")
+        candidates = int(np.prod([result.sizes.get(name, 1) for name in names]))
+        yield (
+            f"Only {plural(asked, 'mention')}: the best of {candidates:,} candidates (heads in "
+            "either direction) is picked on them, so that chance alone finds a good one."
+        )
+    if not has_interval(result):
+        yield (
+            f"No interval is shown: it would be drawn from {plural(documents, 'document')}, fewer "
+            f"than {FEWEST_DOCUMENTS}."
+        )
+
+
+def _majority(result: xr.Dataset) -> Iterator[str]:
+    """Whether a classifier is hardly better than saying always the same."""
+    numbers = [_number(result, name) for name in ("own_accuracy", "own_accuracy_low")]
+    majority = _number(result, "majority_accuracy")
+    if "kind" in result.coords and "majority_accuracy" in result and "accuracy" in result:
+        numbers = numbers if np.isfinite(numbers[0]) else _of_base(result)
+    accuracy, low = numbers
+    if is_near_majority(accuracy, low, majority):
+        yield (
+            f"{percent(accuracy)} of the model's predictions are correct, and {percent(majority)} "
+            "would be if it always predicted the most frequent class: what follows says little "
+            "of such a model."
+        )
+
+
+def _of_base(result: xr.Dataset) -> list[float]:
+    """The accuracy of the model itself among others, and the lower end of its interval."""
+    base = np.flatnonzero(result["kind"].values == "base")
+    return [float(result[name].values[base[0]]) for name in ("accuracy", "accuracy_low")]
+
+
+def _noun(result: xr.Dataset, *, whole: bool = False) -> str:
+    """What is counted: what the source is of, or examples, where they are not the same."""
+    try:
+        noun = find_study(str(result.attrs.get("stage", ""))).source.noun
+    except UnknownNameError:
+        noun = "example"
+    settings = _settings(result)
+    if settings.get("format") in ("pairs", "translations"):
+        return "pair"
+    if not whole and (settings.get("pairs") or _count(result, "split")):
+        return "example"
+    return noun
+
+
+def _settings(result: xr.Dataset) -> dict[str, Any]:
+    try:
+        found = json.loads(str(result.attrs.get("settings", "{}")))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _number(result: xr.Dataset, name: str) -> float:
+    found = result.get(name)
+    return float(found) if found is not None and not found.dims else float("nan")
+
+
+def _count(result: xr.Dataset, name: str) -> int:
+    found = result.attrs.get(name, 0)
+    if "left_out" in result.attrs and name not in result.attrs:  # of two treebanks
+        found = sum(each.get(name, 0) for each in json.loads(str(result.attrs["left_out"])))
+    return int(found) if _is_number(found) else 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and bool(np.isfinite(value))
+
+
+def _is_pair(value: object) -> bool:
+    """Whether it counts two treebanks."""
+    return isinstance(value, list | tuple | np.ndarray) and len(value) == 2
