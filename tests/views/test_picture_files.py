@@ -10,6 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from matplotlib.figure import Figure
 
 from headlight.errors import ResultError, UsageError
 from headlight.files import printable
@@ -57,6 +58,14 @@ class TestFiles:
         first = svg_text(figure)
         save_picture(figure, tmp_path, "a")
         assert svg_text(figure) == first
+
+    @pytest.mark.parametrize("draw", [layers, hatched_map])
+    def test_each_file_is_drawn_once(self, draw, tmp_path, monkeypatch):
+        drawn = []
+        once = Figure.draw
+        monkeypatch.setattr(Figure, "draw", lambda *given: drawn.append(1) or once(*given))
+        save_picture(draw(), tmp_path, "a")
+        assert len(drawn) == 2
 
     def test_another_picture_gives_other_bytes(self):
         assert svg_text(layers(0)) != svg_text(layers(1))

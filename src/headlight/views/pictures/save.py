@@ -3,11 +3,13 @@
 import re
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from headlight.files import write
 from headlight.views.pictures.theme import FONT, Figure, styled
 
 DOTS_PER_INCH = 150
+_MARGIN = 0.06
 
 # Verdana has the widths of DejaVu Sans, and is there where that is not.
 _FONTS = f"'{FONT}', Verdana, sans-serif"
@@ -22,16 +24,20 @@ _LONG_NUMBER = re.compile(r"(-?\d+\.\d\d)\d+")
 
 
 @styled
-def svg_text(figure: Figure) -> str:
+def svg_text(figure: Figure, crop: Any = None) -> str:
     """The figure as an SVG document, with its texts as texts.
 
     A text is set by the browser, which has glyphs for scripts that the font lacks, and takes a
     fraction of the room of its outlines.
+
+    Args:
+        figure: what to write.
+        crop: the part of it in inches, matplotlib's ``Bbox``; all that is drawn when None.
     """
     buffer = BytesIO()
     # No date, no version of matplotlib: nothing that changes from one day to the next.
     metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    figure.savefig(buffer, format="svg", metadata=metadata, bbox_inches="tight", pad_inches=0.06)
+    figure.savefig(buffer, format="svg", metadata=metadata, bbox_inches=crop or _crop(figure))
     text = _ALIKE.sub(_hoisted, _TAG.sub(_tidied, buffer.getvalue().decode("utf-8")))
     names: dict[str, str] = {}
     text = _NAME.sub(lambda name: names.setdefault(name.group(), f"m{len(names)}"), text)
@@ -56,19 +62,23 @@ def save_picture(figure: Figure, folder: Path, name: str) -> list[Path]:
     Raises:
         ResultError: A file cannot be written.
     """
-    buffer = BytesIO()
+    buffer, crop = BytesIO(), _crop(figure)
     figure.savefig(
-        buffer,
-        format="png",
-        dpi=DOTS_PER_INCH,
-        metadata={"Software": None},
-        bbox_inches="tight",
-        pad_inches=0.06,
+        buffer, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None}, bbox_inches=crop
     )
     paths = [folder / f"{name}.svg", folder / f"{name}.png"]
-    for path, content in zip(paths, (svg_text(figure).encode(), buffer.getvalue()), strict=True):
+    contents = (svg_text(figure, crop).encode(), buffer.getvalue())
+    for path, content in zip(paths, contents, strict=True):
         write(path, content)
     return paths
+
+
+def _crop(figure: Figure) -> Any:
+    """All that is drawn with a margin, in inches.
+
+    Matplotlib's own "tight" would draw the figure once more for each file.
+    """
+    return figure.get_tightbbox().padded(_MARGIN)
 
 
 def _tidied(tag: re.Match[str]) -> str:

@@ -51,6 +51,8 @@ _STYLE: dict[str, Any] = {
     "font.size": PLAIN,
     "text.color": INK,
     "text.parse_math": False,
+    # As wide as a browser sets them: layout and crop fit what is seen, not the dots of a screen.
+    "text.hinting": "no_hinting",
     "axes.titlesize": PLAIN + 0.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -128,10 +130,15 @@ def picture(draw: Callable[_Parameters, Figure]) -> Callable[_Parameters, Figure
 
     @wraps(draw)
     def drawn(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> Figure:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
         figure = draw(*args, **kwargs)
-        # Once and for all: each further drawing would move it by a hair.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        # This canvas keeps its renderer, and that the widths of words, for the crop of the files.
+        FigureCanvasAgg(figure)
+        if layout := figure.get_layout_engine():
+            # Once and for all: each further time would move it by a hair.
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         return figure
 
     return styled(drawn)
