@@ -14,12 +14,14 @@ from typing import Any, get_args
 import typer.main
 
 from headlight.analysis.settings import TextSettings
-from headlight.catalogue import studies
+from headlight.catalogue import Study, studies
 from headlight.cli import app
 from headlight.cli.options import MODEL, RUN
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
 TABLE = re.compile(r"(<!-- options: ([a-z0-9- ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+AFTER = "## `headlight status RUN`"
+"""What comes after the sections of studies."""
 SPECIAL = ("out", "help")
 """Options whose default, or whose meaning, is said in words."""
 
@@ -27,8 +29,23 @@ COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[
 
 
 def filled(page: str) -> str:
-    """The page with all its tables as the commands are now."""
+    """The page with all its tables as the commands are now, and a section for every study."""
+    for study in (each for each in studies().values() if each.is_ours):
+        if f"<!-- options: {study.command} -->" not in page:
+            page = page.replace(AFTER, section(study) + AFTER)
     return TABLE.sub(lambda match: f"{match[1]}{table(match[2])}{match[3]}", page)
+
+
+def section(study: Study) -> str:
+    """What is said of a study of which the page says nothing yet."""
+    source = "[SOURCE]" if study.source.has_sample else "SOURCE"
+    examples = "\n".join(f"headlight {study.command} {each[0]}" for each in study.examples)
+    return (
+        f"## `headlight {study.command} {source}`\n\n"
+        f"{study.question[:1].upper()}{study.question[1:]}.\n\n"
+        f"<!-- options: {study.command} -->\n<!-- end -->\n\n"
+        f"```\n{examples.rstrip()}\n```\n\n"
+    )
 
 
 def table(name: str) -> str:

@@ -154,6 +154,27 @@ def test_the_tables_of_options_are_what_the_commands_say() -> None:
     assert filled(page) == page, "run scripts/options_page.py"
 
 
+@pytest.mark.parametrize(
+    ("page", "script", "mark", "last"),
+    [
+        ("command-line.md", "options_page.py", "<!-- options: guided -->", "## `headlight status"),
+        ("results.md", "results_page.py", "<!-- variables: guided -->", "## A reading"),
+    ],
+)
+def test_a_study_of_which_a_page_says_nothing_gets_a_section(
+    page: str, script: str, mark: str, last: str, study_runs: StudyRuns
+) -> None:
+    written = (DOCS / page).read_text(encoding="utf-8")
+    section = re.search(rf"^## [^\n]*\n(?:(?!^## ).)*?{mark}.*?(?=^## )", written, re.M | re.S)
+    assert section
+    filled = runpy.run_path(str(ROOT / "scripts" / script))["filled"]
+    results = (study_runs.results(),) if script == "results_page.py" else ()
+    found = filled(written.replace(section[0], ""), *results)
+    table = re.compile(rf"{mark}.*?<!-- end -->", re.S)
+    assert table.findall(found) == table.findall(written)
+    assert found.index(mark) < found.index(last)
+
+
 def test_the_tables_of_studies_are_what_the_catalogue_says() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "study_tables.py"))
     for path in script["PAGES"]:
