@@ -2,22 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import xarray
 
 from headlight import encode
-from headlight.analysis.plan import (
-    Pass,
-    StudyPlan,
-    check_repeatable,
-    check_tokenizer,
-    choose_length,
-    choose_sites,
-    encoder_for_one_text,
-    plan_passes,
-    required_objective,
-)
-from headlight.analysis.study import GradientStudy, PassStudy
+from headlight.analysis.plan import Pass, check_repeatable
+from headlight.analysis.word_study import WordStudy
 from headlight.capture import CapturedModel, Objective
 from headlight.corpora import CoreferenceDocument, open_coreference
 from headlight.encode.batch import Batch
@@ -29,7 +20,7 @@ from headlight.studies.coreference.settings import CoreferenceSettings
 from headlight.studies.coreference.task import AntecedentExample, AntecedentExamples
 
 
-class CoreferenceStudy(PassStudy[CoreferenceSettings], GradientStudy[CoreferenceSettings]):
+class CoreferenceStudy(WordStudy[CoreferenceSettings]):
     """How often each head links a mention to an antecedent, and how often three baselines do.
 
     "What percent of the time does the head word of a coreferent mention most attend to the head of
@@ -65,32 +56,21 @@ class CoreferenceStudy(PassStudy[CoreferenceSettings], GradientStudy[Coreference
     ) -> None:
         self.settings = settings
         corpus = open_coreference(source, format=settings.format, invalid=settings.invalid)
-        self.corpus = check_repeatable(corpus.take(settings.max_documents))
-        tokenizer = check_tokenizer(model)
-        model = encoder_for_one_text(model, settings.kind)
-        kind, sites = choose_sites(model, settings)
-        objective = required_objective(model, settings.measures, objective)
-        windows = encode.documents(
-            self.corpus,
-            tokenizer,
-            max_length=choose_length(model, settings.max_length),
-            overlap=settings.overlap,
-            unencodable=settings.unencodable,
-        )
-        self.examples = AntecedentExamples(windows, settings)
-        self.plan = StudyPlan(
-            name=self.name,
-            title=self.title,
-            source=corpus.source,
-            model=model,
-            kind=kind,
-            sites=sites,
-            examples=self.examples,
-            settings=settings,
-            passes=plan_passes(settings.measures, objective, settings.attribution),
-            measures=settings.measures,
-            if_empty="has it mentions with an antecedent, and is max_length large enough for both?",
-        )
+        corpus = check_repeatable(corpus.take(settings.max_documents))
+        self.corpus = corpus
+
+        def encode_windows(tokenizer: Any, longest: int) -> AntecedentExamples:
+            windows = encode.documents(
+                corpus,
+                tokenizer,
+                max_length=longest,
+                overlap=settings.overlap,
+                unencodable=settings.unencodable,
+            )
+            return AntecedentExamples(windows, settings)
+
+        if_empty = "has it mentions with an antecedent, and is max_length large enough for both?"
+        self.plan = self.plan_measures(corpus, model, settings, objective, encode_windows, if_empty)
 
     def observe(
         self, one: Pass, batch: Batch, examples: Sequence[AntecedentExample]
@@ -100,7 +80,7 @@ class CoreferenceStudy(PassStudy[CoreferenceSettings], GradientStudy[Coreference
 
     def dataset(self, one: Pass, state: State) -> xarray.Dataset:
         """Accuracies, and passages in which the best heads are right."""
-        counts = {"documents": self.examples.counts.documents, "invalid": self.corpus.skipped}
+        counts = {"documents": self.plan.examples.counts.documents, "invalid": self.corpus.skipped}
         found = to_dataset(state.tally, self.plan.sites, one.measures)
         if self.settings.sentences:
             found = found.merge(

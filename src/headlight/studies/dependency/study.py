@@ -1,25 +1,17 @@
 """Heads as parsers: how often the word a head attends to most is the governor, or the dependent."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import xarray
 
-from headlight.analysis.plan import (
-    Pass,
-    StudyPlan,
-    check_repeatable,
-    check_tokenizer,
-    choose_length,
-    choose_sites,
-    encoder_for_one_text,
-    plan_passes,
-    required_objective,
-)
-from headlight.analysis.study import GradientStudy, PassStudy
+from headlight.analysis.plan import Pass, check_repeatable
+from headlight.analysis.word_study import WordStudy
 from headlight.capture import CapturedModel, Objective
 from headlight.corpora import Sentence, open_treebank
-from headlight.encode import EncodedSentence, sentences as encode_sentences
+from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
 from headlight.encode.batch import Batch
 from headlight.run import State
 from headlight.studies.dependency.gold import summarize
@@ -29,7 +21,7 @@ from headlight.studies.dependency.sentences import best_sentences, no_sentences
 from headlight.studies.dependency.settings import DependencySettings
 
 
-class DependencyStudy(PassStudy[DependencySettings], GradientStudy[DependencySettings]):
+class DependencyStudy(WordStudy[DependencySettings]):
     """How well every head, in both directions, finds the governor of a word, by relation.
 
     The treebank is read twice, once for its relations and once through the model; a third time, and
@@ -63,33 +55,23 @@ class DependencyStudy(PassStudy[DependencySettings], GradientStudy[DependencySet
     ) -> None:
         self.settings = settings
         treebank = open_treebank(source, format=settings.format, invalid=settings.invalid)
-        self.treebank = check_repeatable(treebank.take(settings.max_sentences))
-        tokenizer = check_tokenizer(model)
-        model = encoder_for_one_text(model, settings.kind)
-        kind, sites = choose_sites(model, settings)
-        objective = required_objective(model, settings.measures, objective)
-        self.summary = summarize(self.treebank, settings.relations)
-        self.codes = {name: number for number, name in enumerate(self.summary.relations)}
-        self.plan = StudyPlan(
-            name=self.name,
-            title=self.title,
-            source=treebank.source,
-            model=model,
-            kind=kind,
-            sites=sites,
-            examples=encode_sentences(
-                self.treebank,
+        treebank = check_repeatable(treebank.take(settings.max_sentences))
+        self.treebank = treebank
+
+        def encode(tokenizer: Any, longest: int) -> Examples[EncodedSentence]:
+            return encode_sentences(
+                treebank,
                 tokenizer,
-                max_length=choose_length(model, settings.max_length),
+                max_length=longest,
                 overflow=settings.overflow,
                 unencodable=settings.unencodable,
-            ),
-            settings=settings,
-            passes=plan_passes(settings.measures, objective, settings.attribution),
-            measures=settings.measures,
-            options={"trees": self.summary.digest},
-            if_empty="are all its sentences longer than max_length?",
-        )
+            )
+
+        if_empty = "are all its sentences longer than max_length?"
+        plan = self.plan_measures(treebank, model, settings, objective, encode, if_empty)
+        self.summary = summarize(treebank, settings.relations)
+        self.codes = {name: number for number, name in enumerate(self.summary.relations)}
+        self.plan = replace(plan, options={"trees": self.summary.digest})
 
     def observe(
         self, one: Pass, batch: Batch, examples: Sequence[EncodedSentence]

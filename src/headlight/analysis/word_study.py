@@ -1,0 +1,66 @@
+"""What studies of annotated words share: measures of attention between whole words."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from headlight.analysis.plan import (
+    CountedExamples,
+    StudyPlan,
+    check_tokenizer,
+    choose_length,
+    choose_sites,
+    encoder_for_one_text,
+    plan_passes,
+    required_objective,
+)
+from headlight.analysis.study import GradientStudy, PassStudy
+from headlight.capture import CapturedModel, Objective
+from headlight.corpora import Corpus
+from headlight.settings import Settings
+
+S = TypeVar("S", bound=Settings)
+
+
+class WordStudy(PassStudy[S], GradientStudy[S]):
+    """A study of words that a corpus says something of, by several measures of attention."""
+
+    def plan_measures(
+        self,
+        corpus: Corpus[Any],
+        model: CapturedModel,
+        settings: Any,
+        objective: Objective | None,
+        encode: Callable[[Any, int], CountedExamples[Any]],
+        if_empty: str,
+    ) -> StudyPlan[Any]:
+        """The plan of all measures; those that need gradients have passes of their own.
+
+        Args:
+            corpus: that can be read more than once.
+            model: the model.
+            settings: of measures and words.
+            objective: of the gradient; by default that of what the model was trained for.
+            encode: makes examples of the corpus, given the tokenizer and the longest in tokens.
+            if_empty: what to ask if no example can be made of the corpus.
+
+        Raises:
+            UsageError: something does not fit together: layers, kinds, lengths; or no tokenizer.
+            MissingHeadError: the gradient needs a language-model head, or an objective.
+        """
+        tokenizer = check_tokenizer(model)
+        model = encoder_for_one_text(model, settings.kind)
+        kind, sites = choose_sites(model, settings)
+        objective = required_objective(model, settings.measures, objective)
+        return StudyPlan(
+            name=self.name,
+            title=self.title,
+            source=corpus.source,
+            model=model,
+            kind=kind,
+            sites=sites,
+            examples=encode(tokenizer, choose_length(model, settings.max_length)),
+            settings=settings,
+            passes=plan_passes(settings.measures, objective, settings.attribution),
+            measures=settings.measures,
+            if_empty=if_empty,
+        )
