@@ -42,6 +42,7 @@ MASKED = MaskedLanguageModel(
 ORIGIN = {
     "title", "model", "revision", "kind", "corpus", "corpus_digest", "created", "versions",
     "settings", "format", "stage", "examples", "tokens", "category_names",
+    "pieces",
 }  # fmt: skip
 
 

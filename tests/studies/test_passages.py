@@ -52,11 +52,11 @@ def test_passages_are_those_that_loops_find(family):
 def _is_of(passage, reading, does, layer, head) -> bool:
     """Whether the passage is a row of a reading, and one in which the head does most."""
     tokens = reading["query_token"].values.tolist()
-    if passage.length != len(tokens) or tokens[passage.place] != passage.query:
+    if passage.length != len(tokens) or tokens[passage.place] != passage.query.text:
         return False
     weight = reading["weight"].sel(layer=layer, head=head).values[passage.place]
     kept = passage.tokens
-    if not all(tokens[each.place] == each.text for each in kept):
+    if not all(tokens[each.place] == each.piece for each in kept):
         return False
     if not np.allclose(
         [weight[each.place] for each in kept], [each.weight for each in kept], atol=1e-5

@@ -1,6 +1,7 @@
 """The page of a reading in a real browser: what it shows, and how it is used."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -110,6 +111,26 @@ def test_words_are_sums_over_keys_and_means_over_queries(show):
         "indeed",
         "so",
     ]
+
+
+def test_tokens_of_a_byte_level_vocabulary_are_shown_as_text(show):
+    tokens = ("The", "ĠMary", "Ċ", "ĠJos", "Ã©", "ĠðŁ")
+    reading = reading_sample(1, 1, tokens).assign_attrs(pieces="byte-level")
+    shown = show(reading, "#q=1&k=3")
+    words = shown.page.locator("#text button")
+    assert words.all_inner_texts() == ["The", "Mary", "↵", "Jos", "é", "\\xf0\\x9f"]
+    assert [each.get_attribute("title") for each in words.all()] == [None, *tokens[1:]]
+    begins = words.evaluate_all("all => all.map(each => each.classList.contains('begins'))")
+    assert begins == [False, True, False, True, False, True]
+    assert shown.text("#readout").startswith("\u2068Mary\u2069 → \u2068Jos\u2069")
+    shown.page.locator("#export-box").evaluate("each => { each.open = true; }")
+    shown.page.click("#export-latex")
+    taken = shown.page.input_value("#taken")
+    assert "$\\hookleftarrow$" in taken
+    pieces = re.findall(r"strut (.*?)}(?= ?\\colorbox|}\n)( ?)", taken)
+    assert pieces[:2] == [("The", " "), ("Mary", "")]
+    assert pieces[3:5] == [("Jos", ""), ("é", " ")]
+    assert "Ġ" not in taken
 
 
 def test_hostile_tokens_are_text(show):

@@ -144,6 +144,15 @@ def test_tokens_are_printed_as_they_are_and_obeyed_nowhere():
     assert "\x1b" not in text
 
 
+def test_tokens_of_byte_level_vocabularies_are_text():
+    reading = reading_sample(1, 1, ("The", "ĠMary", "Ċ", "ĠJos", "Ã©"))
+    printed_before = printed(reading_terminal(reading, "weight", top=25))
+    text = printed(reading_terminal(reading.assign_attrs(pieces="byte-level"), "weight", top=25))
+    assert "ĠMary" in printed_before
+    assert not set("ĠĊÃ") & set(text)
+    assert {"The", "Mary", "↵", "Jos", "é"} <= set(text.split())
+
+
 def test_narrow_terminals_are_not_overrun():
     reading = reading_sample(1, 1, HOSTILE)
     text = printed(reading_terminal(reading, "weight", 9), width=40)

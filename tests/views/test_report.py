@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from headlight.findings import Attended, Passage, piece_text
+from headlight.views.passages import drawn_passage, strongest
 from headlight.views.pictures import svg_text
 from headlight.views.result_page import pictures, result_page as report, tables
 from headlight.views.study_terminal import study_terminal
@@ -108,6 +110,16 @@ def test_short_texts_have_effective_attention_that_is_the_weight_and_the_report_
     with console.capture() as capture:
         console.print(study_terminal(result))
     assert said in " ".join(capture.get().split())
+
+
+def test_passages_of_byte_level_vocabularies_are_text():
+    shown = [piece_text(piece, "byte-level") for piece in ("ĠMary", "Ġdr", "ank", "Ċ")]
+    tokens = [Attended(at, f"raw{at}", each, 0.25) for at, each in enumerate(shown)]
+    passage = Passage(shown[1], 1, 4, tokens, 0.5, 0.0)
+    drawn = drawn_passage(passage, own=True)
+    assert re.sub("<[^>]*>", "", drawn) == "Mary drank↵"
+    assert 'title="raw0 25' in drawn
+    assert strongest(passage).startswith("dr → Mary")
 
 
 def test_every_measure_is_explained_where_it_is_first_named():

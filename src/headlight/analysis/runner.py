@@ -16,7 +16,7 @@ from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.capture import CapturedModel
 from headlight.capture.precision import own_precision
-from headlight.encode import Encoded, special_tokens
+from headlight.encode import Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError
 from headlight.files import Location
@@ -270,14 +270,14 @@ def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
 
 
 def category_names(plan: StudyPlan[E]) -> dict[str, str]:
-    """What the special tokens among the keys are called, and where they differ among the queries.
+    """How pieces are written, and what special tokens among the keys are called, and the queries.
 
     Cross-attention goes from a text that begins otherwise than the one that it goes to.
     """
     tokenizer: Any = plan.model.tokenizer
     source, target = special_tokens(tokenizer, plan.model.decoder_start)
     keys = target if plan.kind == "decoder" else source
-    names = {"category_names": json.dumps(keys)}
+    names = {"category_names": json.dumps(keys), "pieces": piece_style(tokenizer)}
     return names | ({"query_category_names": json.dumps(target)} if plan.kind == "cross" else {})
 
 

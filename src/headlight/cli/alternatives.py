@@ -8,7 +8,6 @@ import typer
 from headlight.cli.options import LOAD, LoadOptions
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
-from headlight.files import printable
 from headlight.settings.alternatives import AlternativeSettings
 from headlight.vocabulary import Kind
 
@@ -69,12 +68,15 @@ def _table(found: "Alternatives") -> "Table":
     from rich.table import Table
     from rich.text import Text
 
+    from headlight.findings import pieces_of
+
     dataset = found.dataset
     table = Table("query", "keys", "rank T", "rank [T, 1]", "moved")
+    labels = [each.label for each in pieces_of(dataset, "query_token")]
     for row in dataset.isel(query=dataset["asked"].values)["query"].values:
         here = dataset.sel(query=row)
         moved = ", ".join(f"{value:.3f}" for value in here["total_variation"].values)
         numbers = (str(int(here[name])) for name in ("keys", "rank", "rank_with_ones"))
-        token = Text(printable(f"{row} {here['query_token'].item()}"))
+        token = Text(f"{row} {labels[int(row)]}")
         table.add_row(token, *numbers, moved if bool(here["exists"]) else "none")
     return table

@@ -7,6 +7,7 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 from headlight.encode.adjacent_segments import adjacent_segments
 from headlight.encode.assembly import unknown_id
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
+from headlight.encode.piece_style import piece_style
 from headlight.encode.sentence_pairs import EncodedPair, sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.spans import EncodedSpan, documents, windows
@@ -27,6 +28,7 @@ __all__ = [
     "documents",
     "encode_one",
     "length_batches",
+    "piece_style",
     "sentence_pairs",
     "sentences",
     "special_tokens",

@@ -16,6 +16,7 @@ from headlight.findings.observed import (
     surveyed,
 )
 from headlight.findings.passages import Attended, Passage, passage_of
+from headlight.findings.piece_text import PieceText, piece_text, pieces_of
 from headlight.findings.sentences import Highlight, highlights
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 from headlight.findings.what_was_read import WhatWasRead, what_was_read
@@ -24,6 +25,7 @@ __all__ = [
     "Attended",
     "Highlight",
     "Passage",
+    "PieceText",
     "WhatWasRead",
     "average",
     "category_label",
@@ -37,6 +39,8 @@ __all__ = [
     "occurs",
     "out_of_reach",
     "passage_of",
+    "piece_text",
+    "pieces_of",
     "share",
     "surveyed",
     "weight_and_norm",

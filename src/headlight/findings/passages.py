@@ -6,14 +6,23 @@ import numpy as np
 import xarray as xr
 
 from headlight.findings.observed import observed
+from headlight.findings.piece_text import PieceText, pieces_of
 
 
 @dataclass(frozen=True, slots=True)
 class Attended:
-    """A token that the passage shows: its place in the example, and what it gets."""
+    """A token that the passage shows: its place in the example, and what it gets.
+
+    Attributes:
+        place: in the example.
+        piece: as the vocabulary writes it.
+        shown: as it stands in the text.
+        weight: what it gets.
+    """
 
     place: int
-    text: str
+    piece: str
+    shown: PieceText
     weight: float
 
 
@@ -30,7 +39,7 @@ class Passage:
         rank: By which the example can be found again.
     """
 
-    query: str
+    query: PieceText
     place: int
     length: int
     tokens: list[Attended]
@@ -56,16 +65,17 @@ def passage_of(result: xr.Dataset, does: str, layer: int, head: int) -> Passage 
         return None
     ids, texts = result["token"].values.tolist(), result["token_text"].values.tolist()
     texts = dict(zip(map(int, ids), map(str, texts), strict=True))
+    shown = dict(zip(texts, pieces_of(result, "token_text"), strict=True))
     kept = zip(
         *(observed(result, f"passage_{name}", ("kept",), **where) for name in _OF_TOKENS),
         strict=True,
     )
     return Passage(
-        query=texts[int(number("query_token"))],
+        query=shown[int(number("query_token"))],
         place=int(number("query")),
         length=int(number("length")),
         tokens=[
-            Attended(int(place), texts[int(token)], float(weight))
+            Attended(int(place), texts[int(token)], shown[int(token)], float(weight))
             for place, token, weight in kept
             if np.isfinite(place)
         ],

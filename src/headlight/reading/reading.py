@@ -20,7 +20,7 @@ from headlight.analysis.folder import REPORT, RESULT
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded, unknown_id
+from headlight.encode import Encoded, piece_style, unknown_id
 from headlight.errors import UsageError
 from headlight.files import location
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
@@ -393,6 +393,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         **attributes,
         "model": model.name,
         "revision": model.revision,
+        "pieces": piece_style(model.require_tokenizer("a reading needs text")),
         **_counts(example, model.tokenizer),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "attribution": json.dumps(settings.signature()) if settings else "",

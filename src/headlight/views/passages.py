@@ -6,7 +6,7 @@ from types import MappingProxyType
 from markupsafe import Markup
 
 from headlight.files import printable
-from headlight.findings import Attended, Passage
+from headlight.findings import Attended, Passage, PieceText
 from headlight.views.colour import level
 from headlight.views.markup import element
 from headlight.views.numbers import percent_text
@@ -21,8 +21,6 @@ NO_PAGES: PassagePages = MappingProxyType({})
 
 _SOMETHING = 0.05
 """Of the highest weight: a token that gets less is shown only beside others."""
-_INSIDE, _BOUNDARIES = "##", ("Ġ", "▁")
-"""How tokenizers mark pieces that go on with a word, or begin one."""
 
 
 def drawn_passage(passage: Passage, *, own: bool) -> Markup:
@@ -32,21 +30,21 @@ def drawn_passage(passage: Passage, *, own: bool) -> Markup:
         passage: Of a survey.
         own: Whether the attending token is one of the attended text, as in self-attention.
     """
-    marked = any(token.text.startswith(_BOUNDARIES) for token in passage.tokens)
+    marked = any(token.shown.mark == " " for token in passage.tokens)
     parts: list[Markup] = []
     before, high = -1, max(token.weight for token in passage.tokens)
     for token in _worth_showing(passage.tokens, high):
         if token.place > before + 1:
             parts.append(Markup(" … "))
-        elif parts and _begins_word(token.text, marked=marked):
+        elif parts and _begins_word(token.shown, marked=marked):
             parts.append(Markup(" "))
         asking = own and token.place == passage.place
         parts.append(
             element(
                 "span",
-                bare(token.text),
+                printable(token.shown.text),
                 class_=f"q{level(token.weight, 0.0, high)}" + (" asking" if asking else ""),
-                title=f"{printable(token.text)} {percent_text(token.weight)}",
+                title=f"{printable(token.piece)} {percent_text(token.weight)}",
             )
         )
         before = token.place
@@ -55,18 +53,11 @@ def drawn_passage(passage: Passage, *, own: bool) -> Markup:
     return element("span", *parts, class_="passage scale-blue", dir="auto")
 
 
-def bare(token: str) -> str:
-    """A token without the mark of its tokenizer, as it can be shown."""
-    for mark in (_INSIDE, *_BOUNDARIES):
-        if token.startswith(mark) and token != mark:
-            return printable(token[len(mark) :])
-    return printable(token)
-
-
 def strongest(passage: Passage) -> str:
     """What is said under the line: who attends to what, and what the head does on average."""
     best = max(passage.tokens, key=lambda token: token.weight)
-    return f"{bare(passage.query)} → {bare(best.text)} {percent_text(best.weight)}"
+    names = (printable(shown.text) for shown in (passage.query, best.shown))
+    return f"{' → '.join(names)} {percent_text(best.weight)}"
 
 
 def _worth_showing(tokens: list[Attended], high: float) -> list[Attended]:
@@ -79,5 +70,5 @@ def _worth_showing(tokens: list[Attended], high: float) -> list[Attended]:
     ]
 
 
-def _begins_word(token: str, *, marked: bool) -> bool:
-    return token.startswith(_BOUNDARIES) if marked else not token.startswith(_INSIDE)
+def _begins_word(shown: PieceText, *, marked: bool) -> bool:
+    return shown.mark == " " if marked else not shown.mark

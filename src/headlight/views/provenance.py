@@ -22,7 +22,16 @@ _SOURCE = {
 }
 _OBJECTS = ("versions", "settings")
 # Shown elsewhere on a page, or of use to programs only.
-_SILENT = ("title", "command", "stage", "category_names", "query_category_names", KINDS, MULTI_KIND)
+_SILENT = (
+    "title",
+    "command",
+    "stage",
+    "category_names",
+    "pieces",
+    "query_category_names",
+    KINDS,
+    MULTI_KIND,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from headlight.findings import (
     highlights,
     name_of,
     observed,
+    pieces_of,
     share,
     surveyed,
 )
@@ -102,8 +103,9 @@ def _strongest(reading: xr.Dataset, measure: str, top: int) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("layer" if values.ndim == 3 else "head", justify="right", style="bold")
     table.add_column(f"strongest links by {measure}: query → key, value", overflow="fold")
-    queries = [printable(str(token)) for token in reading["query_token"].values]
-    keys = [printable(str(token)) for token in reading["key_token"].values]
+    queries, keys = (
+        [each.label for each in pieces_of(reading, name)] for name in ("query_token", "key_token")
+    )
     layers, heads = reading["layer"].values.tolist(), reading["head"].values.tolist()
     for layer, *head in places:
         # A layer with fewer heads than others is filled up with what is no number.

@@ -19,7 +19,7 @@ from headlight.capture import (
     attention_replaced,
 )
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded
+from headlight.encode import Encoded, piece_style
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.reading.alternatives.search import Map, Search, SearchResult
@@ -134,6 +134,7 @@ def alternatives(
         "layer": place[0],
         "head": place[1],
         "head_dim": site.head_dim,
+        "pieces": piece_style(model.require_tokenizer("texts are read")),
         **differences,
         "settings": json.dumps(settings.signature()),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

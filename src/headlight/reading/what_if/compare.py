@@ -16,6 +16,8 @@ from headlight.capture import (
     attention_replaced,
 )
 from headlight.capture.one_text import one_text
+from headlight.encode import piece_style
+from headlight.findings import piece_text, pieces_of
 from headlight.measures import kullback_leibler_of_logarithms, total_variation
 from headlight.reading.what_if.edits import Edit
 from headlight.reading.what_if.predictions import Logarithms, Predictor
@@ -67,13 +69,17 @@ class WhatIf:
 
         def choices(when: str) -> list[list[list[Any]]]:
             names, shares = data[f"{when}_choice"].values, data[when].values
+            style = data.attrs["choice_pieces"]
             return [
-                [[str(name), round(float(share), 6)] for name, share in zip(*row, strict=True)]
+                [
+                    [piece_text(str(name), style).label, round(float(share), 6)]
+                    for name, share in zip(*row, strict=True)
+                ]
                 for row in zip(names, shares, strict=True)
             ]
 
         return {
-            "tokens": [str(token) for token in data["output_token"].values],
+            "tokens": [each.label for each in pieces_of(data, "output_token")],
             "kl": [float(f"{value:.4g}") for value in data["kl"].values],
             "before": choices("before"),
             "after": choices("after"),
@@ -95,7 +101,7 @@ class WhatIf:
         )
         return (
             f"Predictions move by {kl.mean():.3g} nats (KL, mean over {len(kl)}), most for "
-            f"{self.dataset['output_token'].values[most]} ({kl[most]:.3g}); "
+            f"{pieces_of(self.dataset, 'output_token')[most].label} ({kl[most]:.3g}); "
             f"{int((before != after).sum())} of them become others.{then}"
         )
 
@@ -185,4 +191,6 @@ def _dataset(
         "head": range(heads),
         "output_token": ("output", list(predictor.tokens)),
     }
-    return xarray.Dataset(found, coords=coordinates)
+    style = piece_style(predictor.model.require_tokenizer("texts are read"))
+    of_words = {"pieces": style, "choice_pieces": style if predictor.chooses_pieces else ""}
+    return xarray.Dataset(found, coords=coordinates, attrs=of_words)

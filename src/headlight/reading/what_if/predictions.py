@@ -61,11 +61,16 @@ class Predictor:
             for copy in logits.chunk(number)
         ]
 
+    @property
+    def chooses_pieces(self) -> bool:
+        """Whether pieces of the vocabulary are chosen, and not classes."""
+        return task_of(type(self.model.transformer).__name__) is None
+
     def names(self, choices: Sequence[int]) -> list[str]:
         """What is chosen: pieces of the vocabulary, or classes."""
         config: Any = self.model.transformer.config
         tokenizer: Any = self.model.tokenizer
-        if task_of(type(self.model.transformer).__name__) is not None:
+        if not self.chooses_pieces:
             return [str(config.id2label[choice]) for choice in choices]
         # A vocabulary may be filled up with places that no piece has.
         return [str(each) for each in tokenizer.convert_ids_to_tokens(list(choices))]

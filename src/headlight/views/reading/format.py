@@ -10,7 +10,8 @@ The **header** is JSON::
         layers        numbers of the layers, as the model counts them from 0
         heads         how many heads each of these layers has
         queries, keys     the attending and the attended tokens, each an object:
-            tokens        list of strings
+            tokens        list of strings, as the vocabulary writes them
+            texts, marks  what they stand for, and before it a blank, "##" or nothing
             categories    list of "cls", "sep", "punctuation" or "other"
             words         list of word numbers; -1 for special tokens
         measures      object: name -> object:
@@ -67,7 +68,7 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
 
 from headlight.errors import ResultError, UsageError
-from headlight.findings import equal_layers, equal_to_weight
+from headlight.findings import equal_layers, equal_to_weight, pieces_of
 from headlight.result.kinds import concat_kinds, split_kinds
 from headlight.views.reading.head_statistics import head_statistics, most_misleading
 from headlight.views.reading.pair import DIFFERENCE, SECOND, Matched, header_of_both, matched
@@ -173,11 +174,24 @@ def header_of_kind(
     return {
         "layers": part["layer"].values.tolist(),
         "heads": heads,
-        **token_sides(part),
+        **_sides(part),
         "measures": {row.name: measures[row.name] for row in pairwise_rows(part)},
         **_equal(part),
         "first": list(most_misleading(part)),
         "statistics": head_statistics(part),
+    }
+
+
+def _sides(part: xr.Dataset) -> dict[str, Any]:
+    """The tokens of both sides, as the vocabulary writes them and as they are shown."""
+    shown = {"queries": pieces_of(part, "query_token"), "keys": pieces_of(part, "key_token")}
+    return {
+        side: {
+            **tokens,
+            "texts": [each.text for each in shown[side]],
+            "marks": [each.mark for each in shown[side]],
+        }
+        for side, tokens in token_sides(part).items()
     }
 
 

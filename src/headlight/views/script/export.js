@@ -2,7 +2,7 @@
 import { header, host } from "./host.js";
 import { measuresOf, partOf } from "./numbers.js";
 import { baseOf, headName, state, written } from "./state.js";
-import { chosenRows, namedOf, rowOf, units, viewOf } from "./units.js";
+import { chosenRows, labelOf, namedOf, rowOf, units, viewOf } from "./units.js";
 import { colourOf, panelNames, topFor } from "./panels.js";
 import { isTwoSided, shortOf } from "./measures.js";
 
@@ -43,6 +43,7 @@ export function asPng() {
   return new Promise((done) => { whole.toBlob(done, "image/png"); });
 }
 
+const BLANKS = { "␣": "\\textvisiblespace{}", "↵": "$\\hookleftarrow$", "␍": "$\\leftarrow$", "⇥": "$\\rightarrow$" };
 const SPECIAL = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
 
 /** The coloured text, for LaTeX with the package xcolor. */
@@ -51,10 +52,13 @@ export function asLatex() {
   const size = (value) => (isTwoSided(state.measure) ? Math.abs(value) : value);
   const top = given.reduce((most, value) => (size(value) > most ? size(value) : most), 0) || 1;
   const boxes = columns.map((unit, at) => {
-    const word = unit.label.replace(/[#$%&_{}]/g, "\\$&").replace(/[\\~^]/g, (letter, place, whole) => (/[#$%&_{}]/.test(whole[place + 1] ?? "") && letter === "\\" ? letter : SPECIAL[letter]));
+    const word = labelOf(unit).replace(/[#$%&_{}]/g, "\\$&").replace(/[\\~^]/g, (letter, place, whole) => (/[#$%&_{}]/.test(whole[place + 1] ?? "") && letter === "\\" ? letter : SPECIAL[letter])).replace(/[␣↵␍⇥]/g, (letter) => BLANKS[letter]);
     return `\\colorbox[HTML]{${colourOf(Number.isNaN(given[at]) ? 0 : given[at], state.measure, top).slice(1).toUpperCase()}}{\\strut ${word}}`;
   });
-  return `% \\usepackage{xcolor}\n{\\setlength{\\fboxsep}{1pt}${boxes.join(" ")}}\n`;
+  // Blanks as in the text: before each piece that has one, or that does not go on with a word.
+  const marked = columns.some((unit) => unit.mark === " ") && state.unit === "pieces";
+  const text = boxes.map((box, at) => (at && (marked ? columns[at].mark === " " : columns[at].mark !== "##") ? ` ${box}` : box)).join("");
+  return `% \\usepackage{xcolor}\n{\\setlength{\\fboxsep}{1pt}${text}}\n`;
 }
 
 /** The numbers of the head that is shown, by every measure, as they are shown. */

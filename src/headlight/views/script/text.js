@@ -2,7 +2,7 @@
 import { level } from "./colours.js";
 import { isTwoSided, scaleOf, shown } from "./measures.js";
 import { state } from "./state.js";
-import { isolated, namedOf, rowOf, topOf, units, viewOf } from "./units.js";
+import { isolated, labelOf, namedOf, rowOf, topOf, units, viewOf } from "./units.js";
 
 const text = document.getElementById("text"), target = document.getElementById("target");
 const said = document.getElementById("text-title");
@@ -14,7 +14,9 @@ let words = [], looks = [], presses = [];
 const button = (unit, at) => {
   const element = document.createElement("button");
   element.type = "button";
-  element.textContent = unit.label || " ";
+  element.textContent = labelOf(unit) || " ";
+  if (unit.raw !== labelOf(unit)) element.title = unit.raw;
+  if (unit.mark === " ") element.classList.add("begins");
   element.dir = "auto";
   element.dataset.unit = String(at);
   if (unit.of !== "both") element.dataset.of = unit.of;
@@ -48,7 +50,7 @@ export function drawText() {
   words.forEach((element, at) => {
     const value = size(given[at]) < least ? 0 : given[at];
     const step = Math.round((level(value, top, twoSided) / 255) * LOOKS);
-    const look = `${Number.isNaN(given[at]) ? "none" : `q${step}`}${faint(at) ? " faint" : ""}`;
+    const look = `${columns[at].mark === " " ? "begins " : ""}${Number.isNaN(given[at]) ? "none" : `q${step}`}${faint(at) ? " faint" : ""}`;
     if (looks[at] === look) return;
     looks[at] = look;
     element.className = look;

@@ -3,20 +3,20 @@ import { isPerLayer, isSpecial, isThere, mapOf, measuresOf, partOf } from "./num
 import { header } from "./host.js";
 import { DIFFERENCE, state } from "./state.js";
 
-/** @typedef {{label: string, places: number[], special: boolean, of: "both" | "first" | "second"}} Unit of which text it is */
+/** @typedef {{mark: "" | " " | "##", text: string, raw: string, places: number[], special: boolean, of: "both" | "first" | "second"}} Unit of which text it is */
 
 const SIGNS = { both: "", first: "− ", second: "+ " };
+/** A unit by itself: what goes on with a word says so. */
+export const labelOf = ({ mark, text }) => (mark === "##" ? `##${text}` : text);
 /** What a unit is called beside others: with a sign where only one of two texts has it. */
-export const namedOf = ({ label, of }) => `${SIGNS[of]}${label}`;
+export const namedOf = (unit) => `${SIGNS[unit.of]}${labelOf(unit)}`;
 
 // A token in its own direction, whatever stands around it; ## before Hebrew stands at its right.
 export const isolated = (token) => `\u2068${token}\u2069`;
 
-const joined = (tokens) => tokens.map((token, at) => (at ? token.replace(/^(##|▁|Ġ)/u, "") : token)).join("");
-
 /** @returns {Unit[]} */
 function unitsOf(side) {
-  const { tokens, words, of } = side;
+  const { tokens, texts, marks, words, of } = side;
   const special = (place) => isSpecial(state.kind, side, place);
   const found = [];
   tokens.forEach((token, place) => {
@@ -25,7 +25,11 @@ function unitsOf(side) {
     if (state.unit === "words" && words[place] >= 0 && last?.word === words[place]) last.places.push(place);
     else found.push({ places: [place], word: words[place], special: special(place), of: of?.[place] ?? "both" });
   });
-  for (const unit of found) unit.label = joined(unit.places.map((place) => tokens[place]));
+  for (const unit of found) {
+    unit.mark = marks[unit.places[0]];
+    unit.text = unit.places.map((place, at) => (at && marks[place] === " " ? " " : "") + texts[place]).join("");
+    unit.raw = unit.places.map((place) => tokens[place]).join(" ");
+  }
   return found;
 }
 
