@@ -773,3 +773,20 @@ def test_a_tokenizer_is_named_for_a_model_without_one(headlight, bert, corpus, t
     assert headlight("survey", corpus, *options, "--out", out)[0] == 0
     assert headlight("survey", "--config", out / "config.yaml", "--out", again)[0] == 0
     assert load(again / "result.nc").equals(load(out / "result.nc"))
+
+
+def test_a_file_of_one_sentence_a_line(headlight, tmp_path, bert):
+    corpus, out = tmp_path / "lines.txt", tmp_path / "out"
+    corpus.write_text("".join(f"the {'sea ' * (n % 5)}is full.\n" for n in range(30)))
+    survey = ("survey", corpus, "--model", bert, "--out", out, "--max-length", "8")
+    said = headlight(*survey)[1]
+    assert said.startswith("30 documents, ")
+    assert "Each line was read as a text, since no line is blank; --format paragraphs" in (
+        " ".join(said.split())
+    )
+    said = headlight(*survey, "--overwrite", "--format", "paragraphs")[1]
+    assert said.startswith("1 document, 8 tokens; 1 of 1 was cut")
+    assert "Each line" not in said
+    said = headlight(*survey, "--overwrite", "--format", "lines")[1]
+    assert said.startswith("30 documents, ")
+    assert "Each line" not in said

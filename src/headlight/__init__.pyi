@@ -73,7 +73,8 @@ def survey(
             the model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+        format: of the corpus; by default what its suffix or beginning says; plain text in which
+            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
@@ -160,7 +161,8 @@ def norms(
             the model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+        format: of the corpus; by default what its suffix or beginning says; plain text in which
+            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
@@ -245,7 +247,8 @@ def attribution(
         kind: the hidden tokens of which stack; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+        format: of the corpus; by default what its suffix or beginning says; plain text in which
+            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
@@ -329,7 +332,8 @@ def distances(
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; attention of all layers is held at
             once.
-        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+        format: of the corpus; by default what its suffix or beginning says; plain text in which
+            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
@@ -404,7 +408,8 @@ def importance(
             the model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+        format: of the corpus; by default what its suffix or beginning says; plain text in which
+            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
@@ -561,7 +566,8 @@ def identifiability(
             the model has, given the inputs; ``all`` looks at all of them in one pass.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+        format: of the corpus; by default what its suffix or beginning says; plain text in which
+            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
@@ -648,7 +654,8 @@ def token_identity(
         kind: the hidden tokens of which stack; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are
+        format: of the corpus; by default what its suffix or beginning says; plain text in which
+            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.

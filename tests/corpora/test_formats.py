@@ -6,12 +6,13 @@ import io
 import json
 import lzma
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from headlight.corpora import FORMATS, Document, open_corpus
+from headlight.corpora import FORMATS, Document, holds_a_text_a_line, open_corpus
 from headlight.errors import CorpusError, HeadlightError
 
 DOCUMENTS = [
@@ -306,3 +307,44 @@ def test_wrong_requests(tmp_path):
     assert complaint(["x"], format="lines").startswith("UsageError")
     assert complaint(iter([3])).startswith("CorpusError: text 0")
     assert complaint("hf:x", format="csv").startswith("UsageError")
+
+
+SENTENCES = [f"The river {'carries its water ' * (n % 7)}to the sea." for n in range(1500)]
+BARE = [f"the mill by the {'old ' * (n % 9)}river is empty" for n in range(40)]
+WRAPPED = textwrap.wrap(" ".join(SENTENCES), 72)
+
+
+@pytest.mark.parametrize(
+    ("lines", "by_line"),
+    [
+        (SENTENCES, True),
+        ([*SENTENCES, "", ""], True),  # at the end a blank line separates nothing
+        (BARE, True),  # without punctuation, and of all lengths
+        (["the sea is full"] * 40, True),  # too short to be wrapped
+        (SENTENCES[:19], False),  # few
+        (WRAPPED, False),
+        ([*SENTENCES[:10], "", *SENTENCES[10:]], False),  # documents, a sentence a line
+        (["<doc id='1'>", *SENTENCES], False),
+        ([], False),
+    ],
+)
+def test_texts_one_a_line(tmp_path, lines, by_line):
+    path = tmp_path / "some.txt"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    assert holds_a_text_a_line(path) is by_line
+
+
+def test_texts_one_a_line_are_in_one_plain_file(tmp_path):
+    text = "".join(f"{line}\n" for line in SENTENCES)
+    packed = tmp_path / "packed.txt.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert holds_a_text_a_line(str(packed))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):  # a folder of files is one of documents
+        (folder / name).write_text(text)
+    (tmp_path / "table.csv").write_text(text)
+    (tmp_path / "binary.txt").write_bytes(b"\0" * 50)
+    others = [folder, tmp_path / "table.csv", tmp_path / "binary.txt", tmp_path / "nothing.txt"]
+    for other in (*others, "-", "hf:imdb", SENTENCES):
+        assert not holds_a_text_a_line(other), other

@@ -101,9 +101,10 @@ class TextSettings(ModelSettings):
     """How a corpus of texts is read.
 
     Attributes:
-        format: of the corpus; by default what its suffix or beginning says. ``pairs`` are sentence
-            pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that headlight
-            align reads, for models with a decoder.
+        format: of the corpus; by default what its suffix or beginning says; plain text in which no
+            line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
         pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
         max_length: tokens per example, special ones included; by default 128 for pairs, else what

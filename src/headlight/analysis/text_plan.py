@@ -20,6 +20,7 @@ from headlight.corpora import (
     Corpus,
     Source,
     as_sentence_pairs,
+    holds_a_text_a_line,
     open_corpus,
     open_parallel,
 )
@@ -36,6 +37,9 @@ NO_PAIR = (
     "a pair needs a document of two paragraphs or more, which are lines without a blank line "
     "between them (in strings and tables: with one); write them so, or do without pairs."
 )
+
+BY_LINE = "read_by_line"
+"""Among the options of a plan whose file is read line by line, although nobody has said so."""
 
 TextSource = Source | Corpus | Examples | None
 """A path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples made for the very model;
@@ -77,6 +81,8 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
     check_tokenizer(model)
     if source is None:
         source, settings = _sample(model, settings)
+    if reads_by_line(source, settings):
+        options = {**(options or {}), BY_LINE: True}
     whole = any(one.objective is not None for one in passes)
     opened = source if isinstance(source, Examples) else open_texts(source, settings)
     model = _part_that_runs(model, settings, opened, whole=whole)
@@ -106,6 +112,12 @@ def is_read_once(source: object) -> bool:
     return source == "-" or isinstance(source, Iterator) or read_once
 
 
+def reads_by_line(source: object, settings: TextSettings) -> bool:
+    """Whether each line of a file is a text, although nobody has said so; pairs need documents."""
+    told = settings.format is not None or settings.column is not None or settings.pairs
+    return not told and holds_a_text_a_line(source)
+
+
 def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
     """The corpus, opened as the settings say.
 
@@ -126,7 +138,8 @@ def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
                 f"{settings.format} are read from files; give a path, or open them first."
             )
         return OF_TWO_TEXTS[settings.format](str(source))
-    return open_corpus(source, format=settings.format, column=settings.column)
+    format = "lines" if reads_by_line(source, settings) else settings.format
+    return open_corpus(source, format=format, column=settings.column)
 
 
 def _sample(model: CapturedModel, settings: S) -> tuple[Corpus, S]:

@@ -26,7 +26,7 @@ from headlight.corpora.samples import SAMPLE_LINKS, SAMPLE_TEXT, SAMPLE_TRANSLAT
 from headlight.corpora.state import source_state
 from headlight.corpora.tagged.tagged_corpus import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text.document import Document
-from headlight.corpora.text.text_corpus import FORMATS, Source, open_corpus
+from headlight.corpora.text.text_corpus import FORMATS, Source, holds_a_text_a_line, open_corpus
 from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentence
 from headlight.corpora.trees.treebank import open_treebank
 from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS
@@ -64,6 +64,7 @@ __all__ = [
     "TranslationPair",
     "WordVectors",
     "as_sentence_pairs",
+    "holds_a_text_a_line",
     "hub_splits",
     "is_companion",
     "open_coreference",

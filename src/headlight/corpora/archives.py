@@ -3,7 +3,7 @@
 import io
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import cast
@@ -21,7 +21,7 @@ HEADER_LIMIT = 2**20
 CHUNK = 2**16
 
 
-def text_files(path: Location) -> Iterator[Lines]:
+def text_files(path: Location) -> Generator[Lines, None, None]:
     """The text files of `path`, each to be read before the next is asked for.
 
     A tar file, compressed or not, and a zip file stand for the regular files in them, in the order

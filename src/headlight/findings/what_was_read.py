@@ -131,6 +131,11 @@ def _read(result: xr.Dataset) -> Iterator[str]:
     if settings.get("max_examples") == number:
         whole = f"The first {whole} of the corpus"
     yield f"{whole}, {plural(tokens, 'token')}{_cut(result)}."
+    if settings.get("read_by_line"):
+        yield (
+            "Each line was read as a text, since no line is blank; --format paragraphs reads all "
+            "lines as one document."
+        )
 
 
 def _cut(result: xr.Dataset) -> str:

@@ -1,6 +1,6 @@
 """Texts without columns: plain text, and the articles that WikiExtractor writes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from headlight.corpora.lines import Lines
 from headlight.corpora.text.document import Document, Draft
@@ -30,6 +30,40 @@ def read_lines(lines: Lines) -> Iterator[Document]:
         text = line.strip()
         if text:
             yield Document(lines.place, (text,))
+
+
+SEVERAL = 20
+"""Fewer lines without a blank one between them are a document."""
+ENDS = (*".!?…;:。！？؟।\"'”’»)]}",)
+"""What a line ends in that ends a sentence."""
+COLUMNS = (40, 200)
+"""Between which widths prose is wrapped."""
+FULL, MOST = 0.75, 0.6
+"""Of wrapped prose at least the second share of lines has at least the first of the widest."""
+
+
+def is_a_text_a_line(lines: Sequence[str]) -> bool:
+    """Whether lines of a file are texts of their own, such as sentences, and not one document.
+
+    They are many, none is blank, and they are not prose that is wrapped, whose lines are about as
+    wide as each other and mostly end in the middle of a sentence.
+
+    Args:
+        lines: The first of the file.
+    """
+    texts = [line.strip() for line in lines]
+    while texts and not texts[-1]:
+        texts.pop()
+    return len(texts) >= SEVERAL and all(texts) and not _is_wrapped(texts)
+
+
+def _is_wrapped(texts: Sequence[str]) -> bool:
+    widths = list(map(len, texts))
+    widest = max(widths)
+    full = sum(width >= FULL * widest for width in widths)
+    ends = sum(text.endswith(ENDS) for text in texts)
+    at_least, at_most = COLUMNS
+    return at_least <= widest <= at_most and full >= MOST * len(texts) and ends < len(texts) / 2
 
 
 OPENING = "<doc "

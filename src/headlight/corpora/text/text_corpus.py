@@ -1,8 +1,11 @@
 """Texts from anywhere as a corpus of documents."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from functools import partial
+from itertools import islice
 
+from headlight.corpora.archives import text_files
 from headlight.corpora.compression import decompress
 from headlight.corpora.corpus import (
     Corpus,
@@ -11,12 +14,19 @@ from headlight.corpora.corpus import (
     corpus_of_files,
     corpus_read_once,
 )
+from headlight.corpora.files import files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.lines import Lines
 from headlight.corpora.text.document import Document, document_of_value
-from headlight.corpora.text.plain import OPENING, read_lines, read_paragraphs, read_wikipedia
+from headlight.corpora.text.plain import (
+    OPENING,
+    is_a_text_a_line,
+    read_lines,
+    read_paragraphs,
+    read_wikipedia,
+)
 from headlight.corpora.text.tables import read_csv, read_jsonl, read_tsv, text_column
-from headlight.errors import UsageError
+from headlight.errors import CorpusError, UsageError
 from headlight.files import Location, standard_input
 from headlight.settings import require_choice
 
@@ -38,6 +48,9 @@ FORMATS = (*PLAIN, *TABLES)
 SUFFIXES = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv",
 }  # fmt: skip
+
+LOOKED_AT, CHARACTERS = 10_000, 2**24
+"""Lines by which a file is taken as texts, one a line; fewer, if they have this many characters."""
 
 TREEBANK_SUFFIXES = (".conllu", ".conllx", ".conll09")
 """Of files whose columns nobody means to read as text."""
@@ -86,6 +99,40 @@ def open_corpus(
         return _documents(lines, format, column)
 
     return corpus_of_files(source, "text", read)
+
+
+def holds_a_text_a_line(source: object) -> bool:
+    """Whether a source is one plain file of many lines, each of which is a text of its own.
+
+    `headlight.corpora.text.plain.is_a_text_a_line` is the rule. What cannot be read is not: whoever
+    reads it will say why.
+
+    Args:
+        source: See `open_corpus`.
+    """
+    if not isinstance(source, str | Location) or source == "-" or str(source).startswith(PREFIX):
+        return False
+    try:
+        found = files(source)
+        if len(found) > 1:
+            return False
+        with closing(text_files(found[0])) as members:
+            first = _beginning(next(members))
+            return is_a_text_a_line(first) and next(members, None) is None
+    except (CorpusError, UsageError):
+        return False
+
+
+def _beginning(lines: Lines) -> list[str]:
+    """The first lines of plain text; none of another format."""
+    found: list[str] = []
+    left = CHARACTERS
+    for line in islice(lines, LOOKED_AT if _guess(lines) == "paragraphs" else 0):
+        found.append(line)
+        left -= len(line)
+        if left < 0:
+            break
+    return found
 
 
 def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Document]:
