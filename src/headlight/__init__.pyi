@@ -1099,6 +1099,7 @@ def permutation(
     class_names: str | Path | Iterable[str | Path] | None = None,
     max_length: int | None = None,
     max_examples: int | None = None,
+    keep: bool = False,
     changes: Literal['permuted', 'uniform', 'largest', 'random'] | Iterable[Literal['permuted', 'uniform', 'largest', 'random']] = ('permuted', 'uniform', 'largest', 'random'),
     by: Literal['all', 'layer', 'head'] | Iterable[Literal['all', 'layer', 'head']] = ('all', 'layer'),
     rows: Literal['all', 'first', 'last'] = 'all',
@@ -1144,6 +1145,8 @@ def permutation(
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
         max_examples: stop after this many.
+        keep: write for each text the numbers of its random draws, and the predictions after
+            each, into ``kept`` of the run's folder.
         changes: what attention is replaced by: its own weights ``permuted`` over the keys that
             a query sees; ``uniform`` weights; all weight on the key that has the ``largest``,
             or on a ``random`` one.
@@ -1273,6 +1276,8 @@ def agreement(
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
     removal: Literal['mask', 'delete', 'attention'] = 'delete',
     signed: bool = False,
+    attention_fixed: bool = False,
+    lost: Literal['chosen', 'tvd'] = 'chosen',
     top: float = 0.1,
 ) -> xarray.Dataset:
     """How far measures put the words of a text in the same order.
@@ -1325,6 +1330,11 @@ def agreement(
         signed: words that speak against the prediction come last by gradients and leaving one
             out; by default their sizes are compared, as attention has no sign (Jain and Wallace
             2019).
+        attention_fixed: gradients with the weights of attention held fixed in all layers, as in
+            Jain and Wallace: what a token does by changing the weights does not count.
+        lost: what leaving a word out is measured by: what the probability of the ``chosen``
+            class loses, or the total variation distance of the predictions (``tvd``), as Jain
+            and Wallace have it. Of two classes the sizes are the same.
         top: the most important words, whose overlap is counted, are this share of the words of
             a text, rounded up.
 
@@ -1356,6 +1366,7 @@ def instance_adversary(
     class_names: str | Path | Iterable[str | Path] | None = None,
     max_length: int | None = None,
     max_examples: int | None = 40,
+    keep: bool = False,
     by: Literal['all', 'layer', 'head'] | Iterable[Literal['all', 'layer', 'head']] = ('all',),
     rows: Literal['all', 'first', 'last'] = 'all',
     epsilon: float = 0.05,
@@ -1405,6 +1416,8 @@ def instance_adversary(
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
         max_examples: stop after this many.
+        keep: write the attention that was found for each text, and the model's own, into
+            ``kept`` of the run's folder.
         by: whose attention is changed at once: of ``all`` layers that are looked at, of each
             ``layer``, of each ``head``. Each of them is a search of its own.
         rows: whose rows are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of
@@ -1561,6 +1574,7 @@ def guided(
     measures: Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input'] | Iterable[Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input']] = ('weight', 'norm', 'effective', 'gradient_input'),
     rows: Literal['mean', 'first', 'last'] = 'mean',
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    keep: bool = False,
     also: str | Path | Iterable[str | Path] = (),
     held_out: str | Path | None = None,
     width: int = 128,
@@ -1614,6 +1628,8 @@ def guided(
         rows: which rows of attention speak for the text: the ``mean`` of all, that of the
             ``first`` token ([CLS]), or of the ``last``.
         attribution: how contributions are computed, if they are among the measures.
+        keep: write the models, what each text was given and the predictions into ``kept`` of
+            the run's folder.
         also: further classifiers with the same tokenizer, whose weights are given: names or
             folders, such as the students that `headlight adversary` has kept.
         held_out: other texts, on which everything is measured; by default a fifth of the

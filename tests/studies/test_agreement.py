@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import kendalltau
+from transformers import BertConfig, BertForSequenceClassification
 
 import headlight
+from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import MissingHeadError, UsageError
-from studies.models import model
+from studies.models import model, tokenizer
 from studies.test_faithfulness import importance, probabilities, texts_of_words
 from studies.test_permutation import classifier, labelled, tagged
+from tiny_models import randomise
 
 QUICK = {"bootstrap": 0, "progress": False}
 MEASURES = ("weight", "effective", "gradient_input", "leave_one_out")
@@ -69,6 +73,40 @@ def test_numbers_are_those_of_single_texts(signed: bool) -> None:
             assert int(cell.predicted_class_histogram.sel(predicted_class=name).sum()) == len(seen)
     np.testing.assert_array_equal(result.tau, result.tau.values.T)
     assert np.isnan(np.diag(result.tau)).all()
+
+
+def test_definitions_of_the_paper_can_be_asked_for() -> None:
+    """Of three classes: attention is constant in gradients, and all classes count in distances."""
+    config = BertConfig(**{**classifier().transformer.config.to_dict(), "num_labels": 3})
+    network = BertForSequenceClassification(config).eval()
+    with torch.no_grad():
+        randomise(network, torch.Generator().manual_seed(4))
+    made = CapturedModel(network, tokenizer("bert"), "three", "1")
+    data = [(text, "0") for text, _ in texts_of_words(5)]
+    options: dict[str, Any] = {"measures": ("gradient_input", "leave_one_out"), **QUICK}
+    paper = headlight.agreement(
+        data, model=made, layers=[1], attention_fixed=True, lost="tvd", class_names=list("012"),
+        **options,
+    )  # fmt: skip
+    taus = []
+    for text, _ in data:
+        words = set(range(len(text.split())))
+        whole = probabilities(made, text, words, "delete")
+        without = [probabilities(made, text, words - {word}, "delete") for word in words]
+        lost = [np.abs(whole - each).sum() / 2 for each in without]
+        with made.capture(made.sites) as recorder, torch.no_grad():
+            own: dict[int, torch.Tensor] = {}
+            recorder.visit = lambda record, own=own: own.update(
+                {record.site.layer: record.weight.clone()}
+            )
+            network(**made.tokenizer([text], return_tensors="pt"))
+        with attention_replaced(made, dict(own)):
+            gradient = importance(made, text, "gradient_input", "delete", "mean")
+        taus.append(kendalltau(np.abs(gradient), lost).statistic)
+    found = paper.tau.sel(measure="gradient_input", other="leave_one_out")
+    assert float(found) == pytest.approx(np.nanmean(taus), abs=1e-6)
+    here = headlight.agreement(data, model=made, class_names=list("012"), **options)
+    assert not paper.tau.equals(here.tau)
 
 
 def test_random_numbers_agree_with_nothing() -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from headlight.analysis.work_folders import remove_work_folder
+from headlight.analysis.work_folders import MARK, remove_work_folder
 from headlight.errors import HeadlightError, RunError, UsageError
 from headlight.files import Location, is_link, location, reason
 from headlight.run.blocks import PLAN, plans, remove_partials, remove_passes, workers_at
@@ -16,6 +16,8 @@ RESULT = "result.nc"
 REPORT = "report.html"
 TABLES = "tables"
 PAGES = "pages"
+KEPT = "kept"
+"""The folder of what numbers were made of; see `headlight.analysis.classifiers.kept`."""
 RAY = "ray"
 JOIN = "join"
 """What a process is told that is one of any number which share a run."""
@@ -149,7 +151,7 @@ class RunFolder:
             try:
                 _check_writable(folder)
                 if isinstance(folder, Path):
-                    remove_partials(folder, (TABLES, PAGES))
+                    remove_partials(folder, (TABLES, PAGES, KEPT))
                 if self.overwrite:
                     _clear(folder, self.holds)
             except HeadlightError:
@@ -191,6 +193,9 @@ def _clear(folder: Location, holds: tuple[str, ...]) -> None:
         else:
             place.unlink(missing_ok=True)
     _remove_pages(folder / PAGES)
+    kept = folder / KEPT
+    if isinstance(kept, Path) and (kept / MARK).exists():
+        remove_work_folder(kept)
 
 
 def _remove_pages(folder: Location) -> None:

@@ -40,6 +40,11 @@ RowsOfText = Literal["mean", "first", "last"]
 Removal = Literal["mask", "delete", "attention"]
 """How a word is removed."""
 
+LossOfWord = Literal["chosen", "tvd"]
+"""What is lost without a word: the probability of the ``chosen`` class, which may be gained, or the
+total variation distance of predictions (``tvd``); of two classes its size is the same.
+"""
+
 Scope = Literal["all", "layer", "head"]
 """Whose attention is replaced at once: of all layers, of one layer, of one head."""
 
@@ -250,6 +255,17 @@ class ClassifierSettings(BootstrapSettings, ModelSettings):
     def check_source(self, source: str | None) -> None:
         """What is to be found in the files depends on the model; they must be there."""
         check_files(str(source))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepSettings(ClassifierSettings):
+    """Whether what numbers are made of is kept.
+
+    Attributes:
+        keep: write what the numbers are made of into ``kept`` of the run's folder.
+    """
+
+    keep: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,8 +37,19 @@ def prepare_work_folders(run: Path, names: Iterable[str], *, overwrite: bool = F
             remove_work_folder(place)
         else:
             _remove_partials(place)
-        files.make_folder(place, error=RunError)
-        (place / MARK).touch()
+        claim_work_folder(place)
+
+
+def claim_work_folder(place: Path) -> Path:
+    """Make such a folder, or take up the one there is, in which others may be writing.
+
+    Raises:
+        RunError: it is a link, holds files though no run made it, or cannot be made.
+    """
+    _check_own(place)
+    files.make_folder(place, error=RunError)
+    (place / MARK).touch()
+    return place
 
 
 def remove_work_folder(place: Path) -> None:

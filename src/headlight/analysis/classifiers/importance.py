@@ -12,7 +12,7 @@ from headlight.analysis.classifiers.erasure import Predictions
 from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.analysis.classifiers.predictor import CapturedPredictor, Importance, lost_words
 from headlight.analysis.positions import array
-from headlight.analysis.settings import OF_ATTENTION, WordImportanceSettings
+from headlight.analysis.settings import OF_ATTENTION, LossOfWord, WordImportanceSettings
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
@@ -67,11 +67,13 @@ def token_importance(
     sites: Sequence[AttentionSite],
     settings: WordImportanceSettings,
     positions: LabelPositions,
+    *,
+    attention_fixed: bool = False,
 ) -> dict[str, PerToken]:
     """What each token is given by each measure that looks into the model, once for the batch.
 
     Gradients are those of the probability of the class that is chosen, of a tagger of the mean over
-    the words of a sentence.
+    the words of a sentence; `attention_fixed` holds the weights of attention constant in them.
     """
     found: dict[str, PerToken] = {}
     if any(name in OF_ATTENTION for name in settings.measures):
@@ -81,8 +83,8 @@ def token_importance(
             model.run(batch)
         found = seen.found()
     if "gradient_input" in settings.measures:
-        predictor = CapturedPredictor(model, batch, positions, sites)
-        found["gradient_input"] = predictor.gradient_input()
+        predictor = CapturedPredictor(model, batch, positions, model.sites_of(sites[0].kind))
+        found["gradient_input"] = predictor.gradient_input(attention_fixed=attention_fixed)
     if "attribution" in settings.measures:
         given = attribute(model, batch, settings.attribution, kind=sites[0].kind)
         rows = texts.rows(settings.rows)
@@ -102,11 +104,21 @@ def by_word(tokens: PerToken, examples: Sequence[Classified]) -> list[Importance
     return found
 
 
-def random_source(seed: int, text_id: int) -> np.random.Generator:
-    """Random numbers that depend on nothing but the seed and the text; see `Texts.text_ids`."""
-    return np.random.Generator(np.random.Philox(key=np.array([seed, text_id], dtype=np.uint64)))
+def random_source(seed: int, text_id: int, *, layer: int = 0, draw: int = 0) -> np.random.Generator:
+    """Random numbers that depend on nothing but these.
+
+    Args:
+        seed: of the study.
+        text_id: of the text; see `Texts.text_ids`.
+        layer: whose attention they are for.
+        draw: the number of the draw.
+    """
+    key = np.array([seed, text_id], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, layer, draw]))
 
 
-def left_out(predictions: Predictions, examples: Sequence[Classified]) -> list[Importance]:
-    """What the probability of the chosen class loses without each word; of a tagger the mean."""
-    return lost_words(predictions, [max(example.words) + 1 for example in examples])
+def left_out(
+    predictions: Predictions, examples: Sequence[Classified], lost: LossOfWord = "chosen"
+) -> list[Importance]:
+    """What predictions lose without each word; of a tagger the mean."""
+    return lost_words(predictions, [max(example.words) + 1 for example in examples], lost)

@@ -7,7 +7,7 @@ that both are measured by the same functions.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from headlight.analysis.classifiers.components import Component
 from headlight.analysis.classifiers.plan import LabelPositions
+from headlight.analysis.settings import LossOfWord
 from headlight.capture import AttentionSite, CapturedModel, Replacements, attention_replaced
 from headlight.capture.backward import frozen
 from headlight.capture.input_gradient import input_times_gradient
@@ -40,11 +41,6 @@ Change = Callable[[Weight, int], Weight]
 Given = Callable[[Candidates], Float[Tensor, "candidate output class"]]
 """Predictions with these rows of attention in the place of the model's own, which can be
 differentiated; of several candidates at once."""
-
-LossOfWord = Literal["chosen", "tvd"]
-"""What is lost without a word: the probability of the ``chosen`` class, which may be gained, or the
-total variation distance of predictions (``tvd``); of two classes its size is the same.
-"""
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ from jaxtyping import Float64, Int64
 
 from headlight.analysis.batch_runner import Observer
 from headlight.analysis.batch_texts import Texts
+from headlight.analysis.classifiers.kept import KeptFiles, kept_files
 from headlight.analysis.classifiers.plan import (
     Classified,
     LabelledSource,
@@ -19,7 +20,7 @@ from headlight.analysis.classifiers.plan import (
 from headlight.analysis.classifiers.scores import class_shares
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import run_study
-from headlight.analysis.settings import ClassifierSettings
+from headlight.analysis.settings import ClassifierSettings, KeepSettings
 from headlight.analysis.study import CorpusStudy
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.capture import CapturedModel
@@ -50,12 +51,15 @@ class ClassifierStudy(CorpusStudy[S]):
     Attributes:
         plan: what is run.
         classes: what the model tells apart.
+        kept: where what numbers are made of is kept, if it is.
 
     Raises:
         MissingHeadError: the model is no classifier.
         UsageError: something does not fit together: classes, kinds, layers, lengths, columns.
         CorpusError: the corpus cannot be opened.
     """
+
+    kept: KeptFiles | None = None
 
     def __init__(self, source: LabelledSource, model: CapturedModel, settings: S) -> None:
         self.model = model
@@ -91,6 +95,8 @@ class ClassifierStudy(CorpusStudy[S]):
         self, *, folder: RunFolder | None, command: str | None, progress: bool
     ) -> xarray.Dataset:
         """Run the plan, or go on with it; see `run`."""
+        if isinstance(self.settings, KeepSettings):
+            self.kept = kept_files(self.settings, folder, self.name, self.model)
         return run_study(
             self.plan,
             lambda _, batch, examples: self.observe(batch, examples),
@@ -115,6 +121,7 @@ class ClassifierObserver(ABC, Generic[S]):
     ) -> None:
         self._model = study.model
         self._settings = study.settings
+        self._kept = study.kept
         self._sites = study.plan.sites
         self._classes = len(study.classes.names)
         self._shares = class_shares([each.labels for each in examples], self._classes)

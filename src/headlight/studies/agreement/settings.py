@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from headlight.analysis.settings import RANDOM, Removal, WordImportanceSettings
+from headlight.analysis.settings import RANDOM, LossOfWord, Removal, WordImportanceSettings
 from headlight.catalogue import Study
 from headlight.settings import Range
 
@@ -22,12 +22,19 @@ class AgreementSettings(WordImportanceSettings):
             token, or cannot be attended to (``attention``).
         signed: words that speak against the prediction come last by gradients and leaving one out;
             by default their sizes are compared, as attention has no sign (Jain and Wallace 2019).
+        attention_fixed: gradients with the weights of attention held fixed in all layers, as in
+            Jain and Wallace: what a token does by changing the weights does not count.
+        lost: what leaving a word out is measured by: what the probability of the ``chosen`` class
+            loses, or the total variation distance of the predictions (``tvd``), as Jain and Wallace
+            have it. Of two classes the sizes are the same.
         top: the most important words, whose overlap is counted, are this share of the words of a
             text, rounded up.
     """
 
     removal: Removal = "delete"
     signed: bool = False
+    attention_fixed: bool = False
+    lost: LossOfWord = "chosen"
     top: Annotated[float, Range(above=0, maximum=1)] = 0.1
 
     @property
@@ -45,6 +52,7 @@ STUDY = Study(
     settings=AgreementSettings,
     examples=(
         ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
+        ("reviews.tsv --model ./my-classifier --attention-fixed --lost tvd", "as in the paper"),
         ("reviews.tsv --model ./my-classifier --measures weight,attribution --rows first", ""),
     ),
     smallest={"bootstrap": 2},

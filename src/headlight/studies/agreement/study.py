@@ -155,11 +155,12 @@ class AgreementObserver(ClassifierObserver[AgreementSettings]):
         """Of each word of each text by each measure; sizes, if signs are not asked for."""
         settings = self._settings
         tokens = token_importance(
-            self._model, self._batch, self._texts, self._sites, settings, self._positions
-        )
+            self._model, self._batch, self._texts, self._sites, settings, self._positions,
+            attention_fixed=settings.attention_fixed,
+        )  # fmt: skip
         known = {name: by_word(values, self._examples) for name, values in tokens.items()}
         if "leave_one_out" in settings.measures:
-            known["leave_one_out"] = left_out(predictions, self._examples)
+            known["leave_one_out"] = left_out(predictions, self._examples, settings.lost)
         if not settings.signed:
             known = {name: [np.abs(each) for each in values] for name, values in known.items()}
         known[RANDOM] = [

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import xarray
 from jaxtyping import Float32, Int64
 from torch import nn
 from torch.optim import Adam
 from torch.optim.lr_scheduler import LRScheduler
 
-from headlight.errors import CaptureError
+from headlight.errors import CaptureError, ResultError
+from headlight.files import save_tensors
 from headlight.studies.guided.settings import GuidedSettings
 from headlight.training.outputs import Attention, Logits
 from headlight.training.schedule import rise_and_fall
@@ -99,6 +101,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
         classes: how many there are.
         settings: see `GuidedSettings`.
         folder: of the files.
+        kept: the folder in which the parameters are kept as well; None for nowhere.
     """
 
     training: Sequence[GuidedText]
@@ -107,6 +110,13 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
     classes: int
     settings: GuidedSettings
     folder: Path
+    kept: Path | None = None
+
+    @property
+    def jobs(self) -> list[list[Job]]:
+        """All models, by guide and seed."""
+        guides, seeds = range(len(self.settings.guides)), range(self.settings.repeats)
+        return [[Job(guide, seed) for seed in seeds] for guide in guides]
 
     def begin(self, job: Job) -> TextClassifier:
         """A new model of single tokens."""
@@ -140,6 +150,10 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
                 for at in range(0, len(self.held_out), AT_ONCE)
             )
             found = [model.run(each.batch, each.given)[0].double().softmax(-1) for each in held_out]
+        if self.kept:
+            arrays = {name: each.numpy() for name, each in model.state_dict().items()}
+            about = {"guide": guide, "seed": job.seed}
+            save_tensors(self.kept / f"{job.name}.safetensors", arrays, about, error=ResultError)
         self.save(job, {"probability": torch.cat(found)}, {"loss": losses})
 
     def _batches(
@@ -156,3 +170,42 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
                 "learning rate (--learning-rate)."
             )
         return loss
+
+
+def given_weights(trainer: GuidedTrainer) -> xarray.Dataset:
+    """What each text was given by each guide, and what the models predict, once all are trained.
+
+    Returns:
+        over ``guide text token`` the weights ``given``, NaN behind a text and of `OWN`; of each
+        text its tokens ``input_ids`` (−1 behind it), ``label``, ``text_id`` and whether it was
+        ``held_out``; and over ``guide seed text class`` the ``probability``, NaN of texts that were
+        learnt from.
+    """
+    texts = [*trainer.training, *trainer.held_out]
+    guides = trainer.settings.guides
+    longest = max(len(text.ids) for text in texts)
+    ids = np.full((len(texts), longest), -1)
+    given = np.full((len(guides), *ids.shape), np.nan, dtype=np.float32)
+    for row, text in enumerate(texts):
+        ids[row, : len(text.ids)] = text.ids
+        for at, guide in enumerate(guides):
+            if guide != OWN:
+                given[at, row, : len(text.ids)] = text.weights[guide]
+    learnt = len(trainer.training)
+    shape = (len(guides), trainer.settings.repeats, len(texts), trainer.classes)
+    probability = np.full(shape, np.nan)
+    for seeds in trainer.jobs:
+        for job in seeds:
+            found = trainer.parameters(job)["probability"]
+            probability[job.guide, job.seed, learnt:] = found.numpy()
+    return xarray.Dataset(
+        {
+            "input_ids": (("text", "token"), ids),
+            "given": (("guide", "text", "token"), given),
+            "label": ("text", [text.label for text in texts]),
+            "text_id": ("text", [text.stream for text in texts]),
+            "held_out": ("text", np.arange(len(texts)) >= learnt),
+            "probability": (("guide", "seed", "text", "class"), probability),
+        },
+        coords={"guide": list(guides)},
+    )

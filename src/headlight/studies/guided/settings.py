@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import WordImportanceSettings
+from headlight.analysis.settings import KeepSettings, WordImportanceSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast1, Range, require_distinct
@@ -13,7 +13,7 @@ GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_i
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuidedSettings(WordImportanceSettings):
+class GuidedSettings(KeepSettings, WordImportanceSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
@@ -30,6 +30,8 @@ class GuidedSettings(WordImportanceSettings):
         epochs: passes over the training texts.
         learning_rate: of Adam at its highest, after a tenth of the steps; then it falls to 0.
         batch_size: texts in a step.
+        keep: write the models, what each text was given and the predictions into ``kept`` of the
+            run's folder.
         processes: models that are trained at a time, each in one thread; by default as many as
             there are cores.
     """

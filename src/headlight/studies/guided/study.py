@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import xarray
 
+from headlight.analysis.classifiers.kept import kept_files
 from headlight.analysis.classifiers.plan import (
     Classified,
     LabelledSource,
@@ -25,7 +26,7 @@ from headlight.encode import length_batches
 from headlight.errors import UsageError
 from headlight.files import Location
 from headlight.studies.guided.guides import guided_texts
-from headlight.studies.guided.models import GuidedTrainer, Job
+from headlight.studies.guided.models import GuidedTrainer, given_weights
 from headlight.studies.guided.result import Evaluation, Probabilities, dataset
 from headlight.studies.guided.settings import GuidedSettings
 from headlight.training import begin_folder, run_stages
@@ -82,6 +83,7 @@ def run(
         )
     training, held_out, read = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)
+    kept = kept_files(settings, folder, plan.name, model)
 
     def compute(place: Location | None) -> xarray.Dataset:
         with ExitStack() as stack:
@@ -98,8 +100,11 @@ def run(
                 len(classes.names),
                 settings,
                 begin_folder(scratch / RUNS, about),
+                kept.folder if kept else None,
             )
             found = _trained(trainer, settings, model, held_out, progress)
+            if kept:
+                kept.save("given", given_weights(trainer))
         return found.assign_attrs(corpus_digest=digest, **read)
 
     origin = Origin(
@@ -116,10 +121,7 @@ def _trained(
     progress: bool,
 ) -> xarray.Dataset:
     """All models, and the one that reads whole texts."""
-    jobs = [
-        [Job(guide, seed) for seed in range(settings.repeats)]
-        for guide in range(len(settings.guides))
-    ]
+    jobs = trainer.jobs
     run_stages(
         trainer, [[job for seeds in jobs for job in seeds]], settings.processes, show=progress
     )

@@ -14,6 +14,7 @@ from headlight.analysis.classifiers.components import (
     key_mask,
     mean_largest,
 )
+from headlight.analysis.classifiers.importance import random_source
 from headlight.analysis.classifiers.plan import Classified, Outputs, by_predicted_class
 from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.positions import array
@@ -28,6 +29,7 @@ from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import AdversarySearch
 from headlight.reduce import Sample, Tally
 from headlight.studies.instance_adversary.exact import exact_rows
+from headlight.studies.instance_adversary.kept import Found, kept_attention, own_attention
 from headlight.studies.instance_adversary.search import InstanceSearch, SearchVariables
 from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
 
@@ -61,6 +63,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         self._free: dict[int, SearchVariables] = {}
         self._exact: dict[int, Float64[np.ndarray, "batch head query key"]] = {}
         self._seen: dict[str, dict[int, PerHead]] = {}
+        self._found: dict[Component, Found] = {}
 
     def tally(self) -> Tally:
         """Statistics of each text, and a sample of texts."""
@@ -71,6 +74,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         components = components_of(settings.by, self._sites)
         right = (before.argmax(-1).numpy() == self._positions.labels).astype(np.float64)
         rows = np.stack([self._of_place(before, component) for component in components], -1)
+        self._keep(before)
         chosen = np.full(len(rows), -1)
         if self._classes:
             chosen = before.argmax(-1).numpy()
@@ -124,8 +128,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
         found = np.zeros((number, *weight.shape), dtype=np.float32)
         for row, stream in enumerate(self._texts.text_ids):
-            key = np.array([self._settings.seed, stream], dtype=np.uint64)
-            random = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, site.layer, 0]))
+            random = random_source(self._settings.seed, stream, layer=site.layer)
             shape = (number, site.heads, int(queries[row]), int(keys[row]))
             drawn = random.standard_normal(shape, dtype=np.float32)
             found[:, row, :, : shape[2], : shape[3]] = SPREAD * drawn
@@ -145,6 +148,8 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             learning_rate=asked.learning_rate, patience=asked.patience,
         )  # fmt: skip
         run = InstanceSearch(self._model, self._batch, self._positions, before, search).run(parts)
+        if self._kept:
+            self._found[component] = Found.of(run, parts)
         jsd = array(run.jsd)
         found = {
             "jsd": jsd,
@@ -155,6 +160,18 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         }
         missing = np.full(len(jsd), np.nan)
         return np.stack([found.get(name, missing) for name in STATISTICS], -1)
+
+    def _keep(self, before: Outputs) -> None:
+        """Write down what was found for each text, if it is asked for."""
+        if not self._kept:
+            return
+        own = own_attention(list(self._free.values()))
+        for row, stream in enumerate(self._texts.text_ids):
+            size = int(self._texts.queries[row].sum()), int((self._texts.keys[row] >= 0).sum())
+            probability = before[self._positions.owners == row].numpy()
+            kept = kept_attention(self._sites, own, self._found, row, size)
+            found = kept.assign(probability=(("prediction", "class"), probability))
+            self._kept.save_text(self._examples[row], stream, self._settings.seed, found)
 
     def _moved_exactly(self, before: Outputs) -> Float64[np.ndarray, " batch"]:
         """How far predictions move with all exact alternatives at once: by rounding alone."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import ClassifierSettings, Rows, Scope
+from headlight.analysis.settings import KeepSettings, Rows, Scope
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import CHOSEN, AtLeast1, Range, require_distinct
@@ -16,7 +16,7 @@ Exact = Literal["corner", "farthest", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstanceAdversarySettings(ClassifierSettings):
+class InstanceAdversarySettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
@@ -35,6 +35,8 @@ class InstanceAdversarySettings(ClassifierSettings):
         exact: beside it, attention of which no output changes at all: for each row a ``corner``
             that one linear program finds, the ``farthest`` that several find, or ``none``.
         sample: texts (largest weight, divergences) that are kept for pictures.
+        keep: write the attention that was found for each text, and the model's own, into ``kept``
+            of the run's folder.
         max_examples: stop after this many.
         batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
     """

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.analysis.settings import ClassifierSettings, Rows, Scope
+from headlight.analysis.settings import KeepSettings, Rows, Scope
 from headlight.catalogue import Study
 from headlight.settings import AtLeast1, require_distinct
 
@@ -14,7 +14,7 @@ CHANGES: tuple[Change, ...] = ("permuted", "uniform", "largest", "random")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PermutationSettings(ClassifierSettings):
+class PermutationSettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
@@ -29,6 +29,8 @@ class PermutationSettings(ClassifierSettings):
             rest is moved.
         shuffles: permutations of each text, of whose changes the median is taken.
         sample: texts (largest weight, change) that are kept for pictures.
+        keep: write for each text the numbers of its random draws, and the predictions after each,
+            into ``kept`` of the run's folder.
     """
 
     changes: tuple[Change, ...] = CHANGES

@@ -20,6 +20,7 @@ from headlight.analysis.classifiers.components import (
     mean_largest,
     name_of,
 )
+from headlight.analysis.classifiers.importance import random_source
 from headlight.analysis.classifiers.other_attention import on_one, permuted, uniform
 from headlight.analysis.classifiers.plan import Classified, Outputs
 from headlight.analysis.classifiers.predictor import CapturedPredictor, median_change
@@ -138,6 +139,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         super().__init__(study, batch, examples)
         self._seen: dict[int, Seen] = {}
         self._heads = {site.layer: site.heads for site in self._sites}
+        self._after: dict[tuple[Component, Change, int], Outputs] = {}
 
     def tally(self) -> Tally:
         """Statistics of each text, and a sample of texts."""
@@ -148,6 +150,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         components = components_of(settings.by, self._sites)
         sharpness = ByComponent({layer: seen.largest for layer, seen in self._seen.items()})
         after = np.stack([self._changed(before, component) for component in components], -1)
+        self._keep(before, components)
         largest = np.stack([sharpness.of(component) for component in components], -1)
         right = before.argmax(-1).numpy() == self._positions.labels
         points = Sample(settings.sample, 2 * len(components), seed=settings.seed)
@@ -175,9 +178,39 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         """How the predictions differ, by what attention is replaced by."""
         found = []
         for change in self._settings.changes:
-            after = [self._run(component, change, draw) for draw in self._draws(change)]
-            found.append(self._statistics(before, torch.stack(after)))
+            after = {
+                (component, change, draw): self._run(component, change, draw)
+                for draw in self._draws(change)
+            }
+            found.append(self._statistics(before, torch.stack(list(after.values()))))
+            if self._kept:
+                self._after |= after
         return self._positions.by_text(np.stack(found, -1))
+
+    def _keep(self, before: Outputs, components: Sequence[Component]) -> None:
+        """Write down the predictions of each text after each draw, if it is asked for."""
+        if not self._kept:
+            return
+        draws = [
+            (change, draw) for change in self._settings.changes for draw in self._draws(change)
+        ]
+        after = np.array(
+            [[self._after[place, *each].numpy() for each in draws] for place in components]
+        )
+        for row, stream in enumerate(self._texts.text_ids):
+            own = self._positions.owners == row
+            found = xarray.Dataset(
+                {
+                    "probability": (("prediction", "class"), before[own].numpy()),
+                    "after": (("place", "draw", "prediction", "class"), after[:, :, own]),
+                },
+                coords={
+                    "place": [name_of(component) for component in components],
+                    "change": ("draw", [change for change, _ in draws]),
+                    "draw": [draw for _, draw in draws],
+                },
+            )
+            self._kept.save_text(self._examples[row], stream, self._settings.seed, found)
 
     def _draws(self, change: Change) -> Iterator[int]:
         """The numbers of the random draws; permutations and others have draws of their own."""
@@ -221,8 +254,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         size = (len(queries), heads, self._texts.queries.shape[1], self._texts.keys.shape[1])
         found = np.zeros(size, dtype=np.float32)
         for row, stream in enumerate(self._texts.text_ids):
-            key = np.array([self._settings.seed, stream], dtype=np.uint64)
-            random = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, layer, draw]))
+            random = random_source(self._settings.seed, stream, layer=layer, draw=draw)
             shape = (heads, int(queries[row]), int(keys[row]))
             found[row, :, : shape[1], : shape[2]] = random.random(shape, dtype=np.float32)
         return torch.from_numpy(found)

@@ -1,0 +1,74 @@
+"""What the numbers of a study are made of, kept beside its result so that they can be checked."""
+
+from pathlib import Path
+
+import xarray
+
+from headlight.analysis.folder import KEPT, RunFolder
+from headlight.analysis.settings import KeepSettings
+from headlight.analysis.work_folders import claim_work_folder
+from headlight.capture import CapturedModel
+from headlight.encode import Encoded
+from headlight.errors import UsageError
+from headlight.result import save
+
+
+class KeptFiles:
+    """The folder ``kept`` of a run: NetCDF files, which `headlight.open` reads.
+
+    A text has a file of its own, which depends on nothing but model, settings and the text, so that
+    processes that share a run write the same.
+
+    Args:
+        run: the folder of the run.
+        study: its name.
+        model: what it looks at.
+    """
+
+    def __init__(self, run: Path, study: str, model: CapturedModel) -> None:
+        self._run = run
+        self._study = study
+        self._model = model
+
+    @property
+    def folder(self) -> Path:
+        """The folder, existing.
+
+        Raises:
+            RunError: it is a link, holds files though no run made it, or cannot be made.
+        """
+        return claim_work_folder(self._run / KEPT)
+
+    def save(self, name: str, dataset: xarray.Dataset) -> None:
+        """Write a file.
+
+        Raises:
+            ResultError: it cannot be written.
+        """
+        about = {"stage": f"{self._study}-kept", "model": self._model.name}
+        revision = {"revision": self._model.revision} if self._model.revision else {}
+        save(dataset.assign_attrs(about | revision), self.folder / f"{name}.nc")
+
+    def save_text(self, example: Encoded, text_id: int, seed: int, dataset: xarray.Dataset) -> None:
+        """Write the file of a text; its tokens and the number of its random draws are added."""
+        about = {"name": example.name, "text_id": str(text_id), "seed": seed}
+        ids = dataset.assign(input_ids=("token", list(example.ids)))
+        self.save(f"{text_id:016x}", ids.assign_attrs(about))
+
+
+def kept_files(
+    settings: KeepSettings, folder: RunFolder | None, study: str, model: CapturedModel
+) -> KeptFiles | None:
+    """Where what numbers are made of is kept; None if nobody asks for it.
+
+    Raises:
+        UsageError: the run has no folder on this machine.
+    """
+    if not settings.keep:
+        return None
+    place = folder.place if folder else None
+    if not isinstance(place, Path):
+        raise UsageError(
+            "what numbers are made of is kept in a folder of this machine; name one with --out."
+        )
+    return KeptFiles(place, study, model)
