@@ -158,13 +158,15 @@ def test_the_rules_of_the_findings():
             "weight_total": by_category,
             "weighted_norm_total": norms,
             "weight_norm_spearman": ("key_category", [-0.5, -0.5, -0.5, 0.0]),
+            "weight_norm_spearman_error_bound": ("key_category", [0.01] * 4),
             "frequency_spearman": ("quantity", [-0.6, 0.5]),
+            "frequency_spearman_error_bound": ("quantity", [0.01] * 2),
             "token_count": ("key_category", [0, 2, 2, 2]),
         },
         coords={"key_category": list(names), "quantity": ["weight", "norm"]},
     )
     verdicts = [each.verdict for each in judge_claims(found)]
-    assert verdicts == ["holds", "holds", "does not hold", "does not hold"]
+    assert verdicts == ["holds", "holds", "does not hold", "does not hold", "does not hold"]
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,12 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pandas
 import pytest
 
 from headlight.papers import find_paper, find_settings
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
 from headlight.papers.text_classifiers.jobs import ClassifierTrainer
-from headlight.papers.wiegreffe2019 import claims
 from headlight.papers.wiegreffe2019.results import MODELS
 from headlight.result import load
 from papers.material import reproduced
@@ -161,46 +159,3 @@ def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data
         "guided-average-0-0.5-adversary-lstm",
     }  # fmt: skip
     assert len(list((copy / RESULTS / MODELS / "sst").glob("base-*"))) == 6
-
-
-# Rules
-
-
-def rows(**changes: float) -> pandas.DataFrame:
-    """Models of one set, of which all conclusions hold."""
-    f1 = {
-        ("base", "lstm", "", np.nan): 0.80, ("guided", "lstm", "uniform", np.nan): 0.79,
-        ("base", "average", "", np.nan): 0.78, ("guided", "average", "uniform", np.nan): 0.76,
-        ("guided", "average", "base", np.nan): 0.79, ("guided", "average", "adversary", 0.1): 0.6,
-        ("adversary", "lstm", "", 0.0): 0.8, ("adversary", "lstm", "", 0.1): 0.8,
-        ("seed", "lstm", "", np.nan): 0.8,
-    }  # fmt: skip
-    table = [
-        {"set": "SST", "kind": kind, "encoder": encoder, "guide": guide, "weight": weight,
-         "f1": value, "tvd": 0.05, "jsd": 0.4 if weight == 0.1 else 0.1}
-        for (kind, encoder, guide, weight), value in f1.items()
-    ]  # fmt: skip
-    frame = pandas.DataFrame(table)
-    for name, value in changes.items():
-        kind, column = name.split("_")
-        frame.loc[(frame.kind == kind) & (frame.encoder == "lstm"), column] = value
-    return frame
-
-
-def test_rules_hold_and_do_not():
-    single = {"SST": {"tvd": 0.04, "jsd": 0.5}}
-    near = {"SST": {"tvd": 0.06, "jsd": 0.3}}
-    good = rows()
-    assert claims.needs_attention(good).holds
-    assert not claims.needs_attention(rows(guided_f1=0.7)).holds
-    assert claims.carries_over(good).holds
-    assert claims.adversaries_do_not(good).holds
-    swapped = good.assign(f1=1 - good.f1)
-    assert not claims.carries_over(swapped).holds
-    assert not claims.adversaries_do_not(swapped).holds
-    assert claims.adversaries_exist(good).holds
-    assert not claims.adversaries_exist(rows(adversary_tvd=0.5)).holds
-    assert not claims.adversaries_exist(rows(seed_jsd=0.6)).holds
-    assert claims.harder_than_single_texts(good, single).holds
-    assert not claims.harder_than_single_texts(good, near).holds
-    assert "not checked" in claims.needs_attention(good).published

@@ -11,7 +11,7 @@ from headlight.papers import find_paper
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
 from headlight.papers.sources import Sources
-from headlight.papers.yang2020 import claims, jobs
+from headlight.papers.yang2020 import jobs
 from headlight.papers.yang2020.results import MODELS
 from headlight.papers.yang2020.tables import shown_weights
 from headlight.reduce.intervals import mean_interval
@@ -195,17 +195,3 @@ def test_an_interval_by_hand():
 def test_zero_stands_below_on_a_logarithmic_axis():
     np.testing.assert_allclose(shown_weights(np.array([0.0, 0.1, 1.0])), [0.1 / 10**0.5, 0.1, 1])
     np.testing.assert_allclose(shown_weights(np.array([0.0])), [1.0])
-
-
-def frame(kls: list[float], nlls: list[float]) -> pandas.DataFrame:
-    weights = [0.0, 0.001, 0.01, 0.1][: len(kls)]
-    return pandas.DataFrame({"kind": "adversary", "weight": weights, "kl": kls, "nll": nlls})
-
-
-def test_a_safe_point_is_a_break_down_while_kl_has_room():
-    assert claims.safe_point(frame([1, 3, 5, 9], [0.2, 0.2, 0.5, 0.6])).holds
-    saturated = claims.safe_point(frame([1, 7.5, 7.9, 8], [0.2, 0.2, 0.2, 0.5]))
-    assert not saturated.holds
-    assert "99% of the largest" in saturated.ours
-    assert not claims.safe_point(frame([1, 3, 5, 9], [0.2, 0.21, 0.22, 0.25])).holds
-    assert not claims.safe_point(frame([1.0], [0.2])).holds

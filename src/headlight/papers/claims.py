@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas
 
 from headlight.papers.exhibit import Content
+from headlight.papers.verdicts import Answer, Verdict, verdict_of
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import table_picture
@@ -19,25 +20,26 @@ class Claim:
         claim: the conclusion in a few words, with its number.
         rule: when it is said to hold here; the papers give no such rules.
         published: the number that it rests on there.
-        ours: the number here.
-        holds: what the rule says.
+        ours: the number here, with its interval if it has one.
+        answer: what the rule says of that.
     """
 
     claim: str
     rule: str
     published: str
     ours: str
-    holds: bool
+    answer: Answer
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """In words."""
-        return "holds" if self.holds else "does not hold"
+        return verdict_of(self.answer)
 
     @property
     def comparison(self) -> Comparison:
         """The same verdict beside the numbers of an exhibit."""
-        return Comparison(self.rule, "yes", "yes" if self.holds else "no", note=self.ours)
+        ours = {True: "yes", False: "no", None: "not decided"}[self.answer]
+        return Comparison(self.rule, "yes", ours, note=self.ours)
 
 
 def claims_content(
@@ -60,11 +62,18 @@ def claims_content(
             "here": [each.verdict for each in claims],
         }
     )
-    count = f"{sum(each.holds for each in claims)} of {len(claims)} hold."
+    answers = [each.answer for each in claims]
+    count = (
+        f"{answers.count(True)} of {len(claims)} hold, {answers.count(False)} do not, "
+        f"{answers.count(None)} are not decided."
+    )
     shown = frame[["finding", "published", "ours", "here"]]
     return Content(
         f"The conclusions that the paper draws about {about}, asked of this model. The "
-        "rules by which a finding holds are ours, since the paper gives none.",
+        "rules by which a finding holds are ours, since the paper gives none. A rule is judged by "
+        "the 95% interval of its number, where it has one: the finding holds if all of the "
+        "interval fulfils the rule, does not hold if none of it does, and is not decided "
+        "otherwise, or where nothing could be compared.",
         pictures=[writer.picture(table_picture(shown), count, count)],
         tables=[writer.table(frame, "Findings, rules and numbers")],
         notes=notes,

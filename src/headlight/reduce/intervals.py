@@ -102,11 +102,66 @@ class MeanInterval:
 
 def mean_interval(values: ArrayLike) -> MeanInterval:
     """Of values that are independent, such as one number of each seed; NaN of none."""
+    found = np.asarray(values, dtype=np.float64)
+    if len(found) < 2:
+        return MeanInterval(float(found.mean()) if len(found) else np.nan, np.nan)
+    return moments_interval(float(found.mean()), float(found.std()), len(found))
+
+
+def moments_interval(mean: float, deviation: float, count: float) -> MeanInterval:
+    """The same from moments, the standard deviation without Bessel's correction."""
     from scipy.special import stdtrit
 
-    found = np.asarray(values, dtype=np.float64)
+    if not count > 1:
+        return MeanInterval(mean, np.nan)
+    error = deviation / np.sqrt(count - 1)
+    return MeanInterval(mean, float(stdtrit(count - 1, TAILS[1]) * error))
+
+
+def mean_difference(first: ArrayLike, second: ArrayLike) -> MeanInterval:
+    """The mean of one group minus that of another, by Student's t of two groups that vary alike.
+
+    One of the two may be a single value, which is then taken to vary as the others do; of two
+    single values nothing is known but the difference.
+    """
+    from scipy.special import stdtrit
+
+    groups = [np.asarray(values, dtype=np.float64) for values in (first, second)]
+    if not all(map(len, groups)):
+        return MeanInterval(np.nan, np.nan)
+    mean, freedom = float(groups[0].mean() - groups[1].mean()), sum(map(len, groups)) - 2
+    if not freedom:
+        return MeanInterval(mean, np.nan)
+    squares = sum(float(((values - values.mean()) ** 2).sum()) for values in groups)
+    error = np.sqrt(squares / freedom * sum(1 / len(values) for values in groups))
+    return MeanInterval(mean, float(stdtrit(freedom, TAILS[1]) * error))
+
+
+def median_interval(values: ArrayLike) -> tuple[float, float, float]:
+    """The median, and the order statistics between which it lies; NaN ends of fewer than six.
+
+    Source: Conover (1999), Section 3.2: how many values lie below the median is binomial.
+    """
+    from scipy.special import bdtr
+
+    found = np.sort(np.asarray(values, dtype=np.float64))
     count = len(found)
-    if count < 2:
-        return MeanInterval(float(found.mean()) if count else np.nan, np.nan)
-    spread = found.std(ddof=1) / np.sqrt(count)
-    return MeanInterval(float(found.mean()), float(stdtrit(count - 1, TAILS[1]) * spread))
+    if not count or np.isnan(found).any():
+        return np.nan, np.nan, np.nan
+    below = int((bdtr(np.arange(count // 2), count, 0.5) <= TAILS[0]).sum())
+    ends = (found[below - 1], found[count - below]) if below else (np.nan, np.nan)
+    return float(np.median(found)), float(ends[0]), float(ends[1])
+
+
+def correlation_interval(rho: float, count: int) -> tuple[float, float]:
+    """The interval of Spearman's ρ of this many pairs; NaN of fewer than four.
+
+    Source: Bonett and Wright (2000): Fisher's z with the variance (1 + ρ²/2) / (n − 3).
+    """
+    from scipy.special import ndtri
+
+    if count < 4:
+        return np.nan, np.nan
+    half = ndtri(TAILS[1]) * np.sqrt((1 + rho**2 / 2) / (count - 3))
+    z = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))  # finite for ranks that are all the same
+    return float(np.tanh(z - half)), float(np.tanh(z + half))

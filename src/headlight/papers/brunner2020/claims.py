@@ -1,11 +1,18 @@
 """The rules by which the paper's conclusions hold, wherever they are shown."""
 
+from itertools import pairwise
+
 import numpy as np
 import xarray
 
-from headlight.findings.rules import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED, is_far_below
+from headlight.findings.rules import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
 from headlight.papers.brunner2020 import published
 from headlight.papers.claims import Claim
+from headlight.papers.verdicts import Bounds, every, lies, mean_of
+from headlight.reduce.intervals import moments_interval
+
+TWO_SIDED = 1.96
+"""Standard errors of a mean over very many tokens to the end of its interval."""
 
 
 def not_identifiable(tried: xarray.Dataset) -> Claim:
@@ -17,48 +24,76 @@ def not_identifiable(tried: xarray.Dataset) -> Claim:
         f"alternatives change outputs by at most {UNCHANGED:g} times what rounding does",
         "proven",
         f"change {most:.0e}, rounding {rounding:.0e}; {100 * moved:.0f}% of a row moved",
-        bool(most <= UNCHANGED * rounding) and moved > 0,
+        every(
+            lies(Bounds.exact(most - UNCHANGED * rounding), most=0),
+            lies(Bounds.exact(moved), above=0),
+        ),
     )
 
 
 def less_correlated(lengths: xarray.Dataset) -> Claim:
     """Section 3.5, Figure 1a: the longer the text, the less is effective."""
-    short, long = (float(lengths["effective_correlation"].isel(length=place)) for place in (0, -1))
+    name = "effective_correlation"
+    short, long = (
+        Bounds.of(
+            moments_interval(
+                *(float(lengths[f"{name}{of}"].isel(length=at)) for of in ("", "_std", "_count"))
+            ),
+            equal=True,
+        )
+        for at in (0, -1)
+    )
     width = int(lengths["head_dim"].max())
-    below = lengths["effective_correlation"].where(lengths["keys_mean"] < width, drop=True)
-    exact = bool((below > 1 - 1e-6).all())
+    below = lengths[name].where(lengths["keys_mean"] < width, drop=True).values
     return Claim(
         "2. Long texts: raw is not effective attention",
         f"correlation 1 below d_v = {width} tokens, and lower in the longest texts",
-        f"1 below {published.HEAD_DIM} tokens, then falling",
-        f"{short:.3f} in the shortest, {long:.2f} in the longest",
-        exact and long < short - 1e-3,
+        f"1 below {published.HEAD_DIM} tokens, then falling (Section 3.5)",
+        f"{short:.3f} in the shortest, {long:.3f} in the longest",
+        every(
+            *(lies(Bounds.exact(float(one)), above=1 - 1e-6) for one in below),
+            lies(short - long, above=1e-3),
+        ),
     )
 
 
-def peak_vanishes(share: xarray.DataArray) -> Claim:
-    """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing."""
+def peak_vanishes(share: xarray.DataArray, error: xarray.DataArray) -> Claim:
+    """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing.
+
+    Args:
+        share: by measure, layer and head.
+        error: its standard errors.
+    """
     raw, effective = (
-        float(share.sel(measure=measure).mean("head").max()) for measure in ("weight", "effective")
+        _largest_layer(share.sel(measure=measure), error.sel(measure=measure))
+        for measure in ("weight", "effective")
     )
     return Claim(
         "3. The peak of [SEP] is not effective",
         f"largest mean of a layer at most {FAR_BELOW} times as large in effective attention",
         "it disappears",
-        f"raw {100 * raw:.1f}%, effective {100 * effective:.1f}%",
-        is_far_below(effective, raw),
+        f"raw {raw * 100:.1f}%, effective {effective * 100:.1f}%",
+        lies(effective - raw * FAR_BELOW, most=0),
     )
 
 
+def _largest_layer(share: xarray.DataArray, error: xarray.DataArray) -> Bounds:
+    """The largest mean of a layer; errors of its heads may all go in one direction."""
+    means = share.mean("head").fillna(-np.inf)
+    layer = int(means.argmax("layer"))
+    half = TWO_SIDED * float(error.isel(layer=layer).mean("head"))
+    return Bounds.around(float(share.isel(layer=layer).mean("head")), half)
+
+
 def keeps_identity(rates: xarray.DataArray) -> Claim:
-    """Section 4.2, Figure 2a; from the rates of linear maps by loss and layer."""
-    last = float(rates.sel(loss="cosine").isel(layer=-1))
+    """Section 4.2, Figure 2a; from the rates of linear maps by loss, layer and split."""
+    last = mean_of(rates.sel(loss="cosine").isel(layer=-1).values)
     return Claim(
         "4. Tokens keep their identity",
         f"linear maps find at least {100 * IDENTIFIED:.0f}% in the last layer (cosine)",
-        f"{published.LINEAR_COSINE_LAST:g}%",
-        f"{100 * last:.1f}%",
-        last >= IDENTIFIED,
+        f"{published.LINEAR_COSINE_LAST:g}% (Section 4.1)",
+        f"{last * 100:.1f}%",
+        lies(last, least=IDENTIFIED),
     )
 
 
@@ -68,17 +103,14 @@ def in_the_angle(rates: xarray.DataArray) -> Claim:
     Args:
         rates: of linear maps of the last layer, by loss and split.
     """
-    cosine, square = (float(rates.sel(loss=loss).mean()) for loss in ("cosine", "l2"))
-    difference = 100 * (rates.sel(loss="cosine") - rates.sel(loss="l2")).values
-    many = len(difference) > 1
-    error = difference.std(ddof=1) / len(difference) ** 0.5 if many else 0.0
-    certainty = f"± {error:.2f}" if many else "one split"
+    cosine, square = (100 * float(rates.sel(loss=loss).mean()) for loss in ("cosine", "l2"))
+    gain = mean_of(100 * (rates.sel(loss="cosine") - rates.sel(loss="l2")).values)
     return Claim(
         "5. Identity is in the angle",
-        "cosine finds more than L2 in the last layer (linear), by over two standard errors (±)",
+        "cosine finds more than L2 in the last layer (linear), over random splits",
         "cosine more than L2",
-        f"cosine {100 * cosine:.2f}%, L2 {100 * square:.2f}%, {certainty}",
-        bool(difference.mean() > 2 * error),
+        f"cosine {cosine:.2f}%, L2 {square:.2f}%; more by {gain:.2f}",
+        lies(gain, above=0),
     )
 
 
@@ -90,12 +122,14 @@ def easier_downwards(rates: xarray.DataArray, maps: str = "linear maps") -> Clai
         maps: which they are.
     """
     up, down = directions(rates)
+    gain = mean_of((rates.values.T - rates.values)[np.triu_indices(len(rates), 1)])
     return Claim(
         "6. Maps of late layers suit early ones, not vice versa",
-        f"{maps} find more on average in layers below theirs than in those above",
+        f"{maps} find more in layers below theirs than in those above, on average over pairs of "
+        "layers",
         "yes",
-        f"below {100 * down:.1f}%, above {100 * up:.1f}%",
-        down > up,
+        f"below {100 * down:.1f}%, above {100 * up:.1f}%; more by {gain * 100:.1f}",
+        lies(gain, above=0),
     )
 
 
@@ -110,25 +144,30 @@ def directions(rates: xarray.DataArray) -> tuple[float, float]:
 def mixes(found: xarray.Dataset) -> Claim:
     """Section 5.2, Figure 3a."""
     medians = found["own_box"].sel(group="all", mark="median").values
+    errors = TWO_SIDED * found["own_standard_error"].sel(group="all").values
+    layers = [Bounds.around(*each) for each in zip(medians, errors, strict=True)]
     first, *_, last = published.OWN_MEDIANS.values()
     return Claim(
         "7. Own contribution falls with depth",
-        "the median is smaller in every layer than in the one before",
-        f"{first:g}% to {last:g}%",
-        f"{100 * medians[0]:.1f}% to {100 * medians[-1]:.1f}%",
-        bool((np.diff(medians) < 0).all()),
+        "the median is smaller in every layer than in the one before, by the standard errors of "
+        "means",
+        f"{first:g}% to {last:g}% (Figure 3a)",
+        ", ".join(f"{100 * median:.1f}%" for median in medians),
+        every(*(lies(after - before, below=0) for before, after in pairwise(layers))),
     )
 
 
 def still_largest(found: xarray.Dataset) -> Claim:
     """Section 5.2, Figure 3b."""
-    last = float(found["not_largest"].isel(layer=-1))
+    at = found.isel(layer=-1)
+    error = TWO_SIDED * float(at["not_largest_standard_error"])
+    last = Bounds.around(float(at["not_largest"]), error)
     return Claim(
         "8. A token is mostly its largest contributor",
         "in the last layer another one contributes more for less than half of the tokens",
-        f"{published.NOT_LARGEST[published.LAYERS]:g}% are not",
-        f"{100 * last:.1f}% are not",
-        last < MOST,
+        f"{published.NOT_LARGEST[published.LAYERS]:g}% are not (Figure 3b)",
+        f"{last * 100:.1f}% are not",
+        lies(last, below=MOST),
     )
 
 
@@ -136,13 +175,16 @@ def local(found: xarray.Dataset) -> Claim:
     """Section 5.3, Figure 4b."""
     share = found["neighbour_share"]
     layers = share.sizes["layer"]
-    near = sum(two_largest(share.isel(layer=layer)) == published.NEAREST for layer in range(layers))
+    beside = share["offset"].isin(published.NEAREST)
+    least = share.sel(offset=list(published.NEAREST)).min("offset", skipna=False)
+    leads = least - share.where(~beside).max("offset")
+    near = int((leads > 0).sum())
     return Claim(
         "9. Context is local",
         "in every layer the two places that contribute most are those beside the token",
         "yes",
         f"in {near} of {layers} layers",
-        near == layers,
+        every(*(lies(Bounds.exact(float(lead)), above=0) for lead in leads)),
     )
 
 
@@ -155,13 +197,15 @@ def far_context_is_deep(found: xarray.Dataset) -> Claim:
         "nearest neighbours count most in an earlier layer than those from the 11th on",
         "layer 1 and layer 12",
         f"layer {near} and layer {far} of {share.sizes['layer']}",
-        near < far,
+        None if near is None or far is None else near < far,
     )
 
 
-def layer_of_most(share: xarray.DataArray, distance: str) -> int:
-    """The layer, from 1, in which neighbours at a distance count most."""
-    return int(share.sel(distance=distance).fillna(0).argmax("layer")) + 1
+def layer_of_most(share: xarray.DataArray, distance: str) -> int | None:
+    """The layer, from 1, in which neighbours at a distance count most; None where none does."""
+    of_layers = share.sel(distance=distance).values
+    most = np.flatnonzero(of_layers == np.nanmax(of_layers, initial=-np.inf))
+    return int(most[0]) + 1 if len(most) == 1 else None
 
 
 def two_largest(share: xarray.DataArray) -> tuple[int, ...]:

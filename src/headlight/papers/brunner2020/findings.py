@@ -20,15 +20,15 @@ from headlight.papers.writer import ExhibitWriter
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The findings of Sections 3 to 5, each with the rule by which it holds or not."""
     pairs = find_pair_set(reproduction)
-    share = load_survey(reproduction)["share"]
+    survey = load_survey(reproduction).sel(key_category="sep")
     linear = load_same_layer(reproduction, pairs, "linear").squeeze(("map", "offset", "fraction"))
     across = load_across_layers(reproduction, pairs, "linear", "cosine")
     contributions = load_contributions(reproduction, pairs)
     judged = [
         claims.not_identifiable(load_alternatives(reproduction)),
         claims.less_correlated(load_identifiability(reproduction)),
-        claims.peak_vanishes(share.sel(query_category="all", key_category="sep")),
-        claims.keeps_identity(linear["rate_mean"]),
+        claims.peak_vanishes(survey["share"].sel(query_category="all"), survey["share_error"]),
+        claims.keeps_identity(linear["rate"]),
         claims.in_the_angle(linear["rate"].isel(layer=-1)),
         claims.easier_downwards(across["rate_across_mean"].squeeze(drop=True)),
         claims.mixes(contributions),

@@ -119,10 +119,12 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
     found = [_Link.of(best, relation) for _, relation, _ in published.FIGURE_5[:-1]]
     drawings = [drawn for link in found if link for drawn in _drawn(reproduction, source, link)]
-    if reproduction.sources.coreference:
-        drawings += _coreferent(reproduction, reproduction.sources.coreference[0])
+    resolver = _resolver(reproduction)
+    if resolver:
+        drawings += _coreferent(reproduction, reproduction.sources.coreference[0], resolver)
     comparisons = [
-        _comparisons(row, link) for row, link in zip(published.FIGURE_5[:-1], found, strict=True)
+        _comparisons(row, link)
+        for row, link in zip(published.FIGURE_5, [*found, resolver], strict=True)
     ]
     return Content(
         "For each relation the best head, on a sentence of the treebank that it gets "
@@ -279,15 +281,21 @@ def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
     return 2 * sum(found) - len(found)
 
 
-def _coreferent(reproduction: Reproduction[Settings], source: str) -> Sequence[LinkDrawing]:
+def _resolver(reproduction: Reproduction[Settings]) -> _Link | None:
+    """The head that finds most antecedents of the first corpus, if there is one."""
+    for source in reproduction.sources.coreference[:1]:
+        found = systems_table(load_antecedents(reproduction, source), _measure(reproduction))
+        for _, row in found.dropna(subset="layer").iloc[:1].iterrows():
+            place = int(row["layer"]), int(row["head"])
+            return _Link("coreference", *place, str(row["direction"]), float(row["all"]) / 100)
+    return None
+
+
+def _coreferent(
+    reproduction: Reproduction[Settings], source: str, link: _Link
+) -> Sequence[LinkDrawing]:
     """The beginning of a document in which the best head finds an antecedent."""
-    best = systems_table(load_antecedents(reproduction, source), _measure(reproduction)).dropna(
-        subset="layer"
-    )
-    if best.empty:
-        return []
-    row = best.iloc[0]
-    head = int(row["layer"]), int(row["head"])
+    head = link.layer, link.head
     examples = documents(
         open_coreference(source, invalid=reproduction.settings.invalid),
         reproduction.tokenizer,
@@ -296,13 +304,14 @@ def _coreferent(reproduction: Reproduction[Settings], source: str) -> Sequence[L
     )
     for example in islice(examples, CANDIDATES):
         weights = _word_map(reproduction, example, head)
-        links = _found_links(example, weights, str(row["direction"]))
+        links = _found_links(example, weights, link.direction)
         if links:
             words = [START, *example.document.words[: example.kept], END]
-            note = f"{row['all']:.1f}% of antecedents found"
-            title = f"Head {head_name(*head)}"
+            note = f"{100 * link.accuracy:.1f}% of antecedents found"
             faint = (0, len(words) - 1)
-            drawing = LinkDrawing(title, words, words, weights, [note], links=links, faint=faint)
+            drawing = LinkDrawing(
+                link.title, words, words, weights, [note], links=links, faint=faint
+            )
             return [windowed(drawing)]
     return []
 

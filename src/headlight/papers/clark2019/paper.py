@@ -1,5 +1,6 @@
 """*What Does BERT Look At? An Analysis of BERT's Attention* (Clark et al. 2019)."""
 
+from headlight.papers.clark2019.claims import findings
 from headlight.papers.clark2019.clusters import figure_6
 from headlight.papers.clark2019.coreference import table_2
 from headlight.papers.clark2019.drawings import figure_1, figure_5
@@ -20,7 +21,7 @@ PAPER = Paper(
     "the norm of the weighted transformed vectors, of effective attention and of gradients as "
     "well.",
     exhibits=(
-        figure_1, section_3_1, figure_2, figure_3, figure_4, table_1, figure_5, table_2, table_3,
-        figure_6,
+        findings, figure_1, section_3_1, figure_2, figure_3, figure_4, table_1, figure_5, table_2,
+        table_3, figure_6,
     ),
 )  # fmt: skip

@@ -35,8 +35,7 @@ LABELS = {
 )
 def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Probes and what they are compared with."""
-    result = load_probes(reproduction)
-    table = _readable(probe_table(result))
+    table = _readable(load_probe_table(reproduction))
     numbers = ["UAS", "low", "high", "UAS, best tree", "UUAS"]
     return Content(
         "Parsers that see nothing but attention: each head has a weight, which in "
@@ -60,6 +59,11 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         comparisons=_comparisons(table),
         notes=_notes(reproduction),
     )
+
+
+def load_probe_table(reproduction: Reproduction[Settings]) -> pandas.DataFrame:
+    """A line for each probe and measure; see `probe_table`."""
+    return probe_table(load_probes(reproduction))
 
 
 def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:

@@ -58,7 +58,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
                 f"> {published.SEP_TO_SEP}%",
                 percent(float(within.max())),
                 "%",
-                "the paper says so of the layers 6-10 of BERT-base",
+                "the paper says so of heads at [SEP], of no layer (Section 3.2)",
             ),
             Comparison(
                 "layers that give more than half of their attention to [SEP]",

@@ -48,12 +48,12 @@ def notes_of(reproduction: Reproduction, results: Results) -> list[str]:
         "numbers are of the authors' sets. Directions can be compared, and not digits.",
         f"One model of each kind and set, of seed {settings.seed}, as in the paper; at most "
         f"{settings.epochs} epochs, the best by the area under the ROC curve on the {chosen} part. "
-        f"Of the vectors of words, {vectors}, and are trained on; the paper's are fastText (300) "
-        "and GloVe (300).",
+        f"Of the vectors of words, {vectors}, and are trained on; the released code has fastText "
+        "(300) and GloVe (300).",
         f"Of each test part {settings.max_explained} texts at most, drawn, are looked at one by "
         f"one, the same for every encoder, and of {settings.max_adversaries} other attention is "
-        "looked for; the paper has all. Texts that the paper leaves out by their length are left "
-        f"out, and those of more than {settings.max_words} words.",
+        "looked for; the paper has all. Texts that the released code leaves out by their length "
+        f"are left out, and those of more than {settings.max_words} words.",
         "There are no marks before and behind a text, which the authors' models read and do not "
         "attend to. The encoder Transformer, one layer of four heads under the same attention, is "
         "ours.",

@@ -3,13 +3,14 @@
 import xarray
 
 from headlight.findings import mean_shares, weight_and_norm
-from headlight.findings.rules import FAR_BELOW, RELATED, VARIES, is_far_below
+from headlight.findings.rules import FAR_BELOW, RELATED, VARIES
 from headlight.papers.claims import Claim, claims_content
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.results import LABELS, categories, load_norms
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
+from headlight.papers.verdicts import Bounds, every, lies
 from headlight.papers.writer import ExhibitWriter
 
 
@@ -25,7 +26,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 
 def judge_claims(found: xarray.Dataset) -> list[Claim]:
     """Every claim about a result of the study of norms."""
-    return [_lengths_vary(found), *_cancelled(found), _frequency(found)]
+    return [_lengths_vary(found), *_cancelled(found), _frequency(found), _more_frequency(found)]
 
 
 def _lengths_vary(found: xarray.Dataset) -> Claim:
@@ -34,9 +35,9 @@ def _lengths_vary(found: xarray.Dataset) -> Claim:
     return Claim(
         "1. ‖f(x)‖ differs from token to token",
         f"average CV of at least {VARIES}",
-        f"CV {published.TABLE_1['average'][1].variation:.2f}",
-        f"CV {variation:.2f}",
-        variation >= VARIES,
+        f"CV {published.TABLE_1['average'][1].variation:.2f} (Table 1)",
+        f"CV {variation:.3f}",
+        lies(Bounds.exact(variation), least=VARIES),
     )
 
 
@@ -45,16 +46,17 @@ def _cancelled(found: xarray.Dataset) -> list[Claim]:
     claims = []
     for name in _of_interest(found):
         weight, norm = mean_shares(found, name)
-        rho = float(found["weight_norm_spearman"].sel(key_category=name))
+        rho = _counted(found.sel(key_category=name), "weight_norm_spearman")
+        left = norm / weight if weight else float("nan")
         there = published.TABLE_2.get(name)
         claims.append(
             Claim(
                 f"2. {LABELS[name]}: weight is cancelled",
                 f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a share of ‖αf(x)‖ at most "
                 f"{FAR_BELOW} times that of α",
-                "–" if there is None else f"ρ {there[1]:.2f}",
-                f"ρ {rho:.2f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
-                rho <= -RELATED and is_far_below(norm, weight),
+                "–" if there is None else f"ρ {there[1]:.2f} (Table 2)",
+                f"ρ {rho:.3f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
+                every(lies(rho, most=-RELATED), lies(Bounds.exact(left), most=FAR_BELOW)),
             )
         )
     return claims
@@ -67,13 +69,39 @@ def _of_interest(found: xarray.Dataset) -> list[str]:
 
 def _frequency(found: xarray.Dataset) -> Claim:
     """Section 4.3: it is by ‖f(x)‖, not by α, that frequent tokens count for less."""
-    weight, norm = (
-        float(found["frequency_spearman"].sel(quantity=name)) for name in ("weight", "norm")
-    )
+    weight, norm = _of_frequency(found)
     return Claim(
         "3. Frequency shows in ‖f(x)‖, not in α",
-        f"ρ(rank, ‖f(x)‖) at least {RELATED}, and larger than |ρ(rank, α)|",
-        f"ρ {published.FIGURE_6['norm']:.2f}; of α {published.FIGURE_6['weight']:.2f}",
-        f"ρ {norm:.2f}; of α {weight:.2f}",
-        norm >= RELATED and norm > abs(weight),
+        f"ρ(rank, ‖f(x)‖) at least {RELATED}, and |ρ(rank, α)| below {RELATED}",
+        f"{PUBLISHED_FREQUENCY} (Figure 6)",
+        f"ρ {norm:.3f}; of α {weight:.3f}",
+        every(lies(norm, least=RELATED), lies(weight, above=-RELATED, below=RELATED)),
     )
+
+
+def _more_frequency(found: xarray.Dataset) -> Claim:
+    """What is left of it where α is related to frequency as well."""
+    weight, norm = _of_frequency(found)
+    return Claim(
+        "4. Frequency shows more in ‖f(x)‖ than in α",
+        f"ρ(rank, ‖f(x)‖) at least {RELATED}, and above |ρ(rank, α)|",
+        f"{PUBLISHED_FREQUENCY} (Figure 6)",
+        f"ρ {norm:.3f}; of α {weight:.3f}",
+        every(
+            lies(norm, least=RELATED), *(lies(norm - weight * sign, above=0) for sign in (1, -1))
+        ),
+    )
+
+
+PUBLISHED_FREQUENCY = f"ρ {published.FIGURE_6['norm']:.2f}; of α {published.FIGURE_6['weight']:.2f}"
+
+
+def _of_frequency(found: xarray.Dataset) -> list[Bounds]:
+    """ρ of the frequency rank and α, and ‖f(x)‖."""
+    names = ("weight", "norm")
+    return [_counted(found.sel(quantity=name), "frequency_spearman") for name in names]
+
+
+def _counted(found: xarray.Dataset, name: str) -> Bounds:
+    """ρ of all pairs, which is off by no more than the rounding of how they are counted."""
+    return Bounds.around(float(found[name]), float(found[f"{name}_error_bound"]))

@@ -15,8 +15,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     rows = frames_of(reproduction)
     instances = {
         title: {
-            name: float(found[f"instance_{name}"].sel(encoder_of="lstm").mean())
-            for name in ("tvd", "jsd")
+            name: found[f"instance_{name}"].sel(encoder_of="lstm").values for name in ("tvd", "jsd")
         }
         for title, found in load_all(reproduction).items()
     }

@@ -40,7 +40,7 @@ def notes_of(reproduction: Reproduction) -> list[str]:
         f"{settings.max_texts} were drawn, and texts of more than {settings.max_words} words left "
         "out; the paper has all, of larger sets.",
         f"Every model is trained for at most {settings.epochs} epochs, and stops when {PATIENCE} "
-        f"have brought nothing; in the paper bases have 8 and adversaries up to 80. "
+        f"have brought nothing; in the released code bases have 8 and adversaries up to 80. "
         f"{chosen[0].upper()}{chosen[1:]}.",
         "LSTM of 128 units in each direction, additive attention, Adam (amsgrad) at 0.001; word "
         "vectors of 100 numbers are trained, and begin with those of the file given, if any. There "

@@ -13,6 +13,7 @@ from headlight.papers.yang2020.results import (
     load_guided,
     load_sweep,
 )
+from headlight.papers.yang2020.tagger import HEADS, WIDTH
 from headlight.reduce.intervals import mean_interval
 from headlight.views.exhibits import Comparison
 from headlight.views.pictures import Line, LinePanel, Reference, lines
@@ -53,14 +54,17 @@ def notes_of(reproduction: Reproduction) -> list[str]:
         f"sentence; the paper has {published.SENTENCES['train']} and the official test set of "
         f"{published.SENTENCES['test']}. {chosen[0].upper()}{chosen[1:]}.",
         f"Input: {vectors}, frozen, and trained vectors of words and of their last one to four "
-        "letters; the paper has frozen GloVe (200) and character n-grams (100). Batches of 32 "
-        "sentences, the paper's 100; no sentence marks.",
+        "letters; the released code has frozen GloVe (200) and character n-grams (100), and the "
+        "paper names neither. Batches of 32 sentences, those of the code 100; no sentence marks.",
+        f"Taggers have one layer of {HEADS} heads, as in the paper, and a width of {WIDTH}; the "
+        "paper names no width.",
         f"Every model is trained for {settings.epochs} epochs, adversaries from new weights, by "
-        f"Adam with a rate that falls to 0; the paper has at most {published.EPOCHS} epochs with a "
-        "falling rate. Padding is neither a key nor part of a loss; in the released code it is "
-        "both, and attention is compared after dropout.",
+        f"Adam with a rate that falls to 0; the released code has at most {published.EPOCHS} "
+        "epochs with a falling rate, and the paper names none. Padding is neither a key nor part "
+        "of a loss; in the released code it is both, and attention is compared after dropout.",
         "λ multiplies the mean KL of rows; the paper's multiplies a mean over entries, so that "
-        f"ours times {attributes['row_length']:.1f}, the mean length of a row, is its λ.",
+        f"ours times {attributes['row_length']:.1f}, the mean length of a row, is its λ. Table "
+        "1 of the paper has an adversary of λ = 3, and its text calls it 2.5.",
         f"Over {settings.repeats} seeds, ± half of a 95% interval (Student's t). The adversaries "
         "of a seed are taught by the base of that seed. λ = 0 is the control: another model taught "
         "by the base, free to attend as it likes.",

@@ -22,9 +22,14 @@ from headlight.papers.kobayashi2020.alignment.results import (
     max_gradients,
 )
 from headlight.papers.reproduction import Reproduction
+from headlight.papers.verdicts import Answer, Bounds, correlation, every, lies
 from headlight.papers.writer import ExhibitWriter
 
 FAST_ALIGN = KNOWN["fastalign"]
+COMPETITIVE = 1.0
+"""Points of AER within which aligners compete."""
+EMNLP = "(EMNLP 2020)"
+ARXIV = "(arXiv v1, Table 3)"
 
 
 @exhibit(
@@ -69,9 +74,9 @@ def norms_above_weights(found: xarray.Dataset) -> list[Claim]:
             Claim(
                 f"Norms align better than weights ({name})",
                 "of the best layers, the interval of norms lies below that of weights",
-                f"{there[1]}; weights {there[0]}",
+                f"{there[1]}; weights {there[0]} {EMNLP}",
                 f"{norm}; weights {weight}",
-                norm.is_below(weight),
+                _is_below(norm, weight),
             )
         )
     return claims
@@ -84,21 +89,21 @@ def input_above_output(found: xarray.Dataset) -> Claim:
     return Claim(
         "AWI is better than AWO",
         "of the best layers by norms, the interval of AWI lies below that of AWO",
-        f"{there[0]}; AWO {there[1]}",
+        f"{there[0]}; AWO {there[1]} {EMNLP}",
         f"{reads}; AWO {predicts}",
-        reads.is_below(predicts),
+        _is_below(reads, predicts),
     )
 
 
 def second_layer(found: xarray.Dataset) -> Claim:
     """Figure 7: the words are linked in an early layer."""
-    layer = best_layer(found, "norm", "input")[0] + 1
+    layer, rate = best_layer(found, "norm", "input")
     return Claim(
         "The best layer is the second (AWI)",
-        f"by norms, layer {published.BEST_LAYER} has the lowest AER",
-        f"layer {published.BEST_LAYER} of {len(published.FIGURE_7['norm'])}",
-        f"layer {layer} of {found.sizes['layer']}",
-        layer == published.BEST_LAYER,
+        f"by norms, the interval of layer {published.BEST_LAYER} lies below those of all others",
+        f"layer {published.BEST_LAYER} of {len(published.FIGURE_7['norm'])} (Figure 7)",
+        f"layer {layer + 1} of {found.sizes['layer']}, {rate}",
+        _is_best(found, published.BEST_LAYER - 1),
     )
 
 
@@ -112,10 +117,11 @@ def as_good_as_fast_align(found: xarray.Dataset, others: list[OtherAligner]) -> 
     return [
         Claim(
             "Norms are competitive with fast_align",
-            "the interval of the best layer by norms (AWI) is not above that of fast_align",
-            f"{there[0]}; fast_align {there[1]}",
+            f"the AER of the best layer by norms (AWI) is at most {COMPETITIVE:g} point above that "
+            "of fast_align",
+            f"{there[0]}; fast_align {there[1]} {ARXIV}",
             f"{norm}; it {aligner.rate}",
-            not aligner.rate.is_below(norm),
+            lies(_bounds(norm) - _bounds(aligner.rate), most=COMPETITIVE),
         )
     ]
 
@@ -130,9 +136,9 @@ def norms_above_gradients(
         Claim(
             f"Norms beat {method.label}",
             "the interval of the best layer by norms (AWI) lies below that of gradients",
-            f"{there}; SmoothGrad {published.TABLE_3_OTHERS[method.form]}",
+            f"{there}; SmoothGrad {published.TABLE_3_OTHERS[method.form]} {ARXIV}",
             f"{norm}; it {rate}",
-            norm.is_below(rate),
+            _is_below(norm, rate),
         )
         for method, rate in gradients.items()
     ]
@@ -145,21 +151,43 @@ def norm_finds_layer(found: xarray.Dataset) -> Claim:
     there = published.HIGHEST_NORM["layer", "input"]
     return Claim(
         "The layer of the highest norm is the best",
-        "the layer of the highest mean norm has the lowest AER by norms (AWI)",
-        f"{there}; best layer {published.FIVE_SEEDS['norm', 'input'][0]}",
-        f"{rate.value:.1f} (layer {layer + 1}); best {lowest.value:.1f} (layer {best + 1})",
-        layer == best,
+        "by norms (AWI), the interval of the layer of the highest mean norm lies below those of "
+        "all others",
+        f"{there}; best layer {published.FIVE_SEEDS['norm', 'input'][0]} {EMNLP}",
+        f"layer {layer + 1}: {rate}; best layer {best + 1}: {lowest}",
+        _is_best(found, layer),
     )
 
 
 def norms_of_heads(found: xarray.Dataset) -> Claim:
     """EMNLP: heads that move much link words well with AWI, and badly with AWO."""
-    here = {step: spearman(found, step) for step in STEPS}
+    here = {}
+    for step in STEPS:
+        rates = found["head_error_rate"].sel(measure="norm", step=step)
+        heads = int((rates.notnull() & found["head_mean_norm"].notnull()).sum())
+        here[step] = correlation(spearman(found, step), heads)
     there = published.HEAD_SPEARMAN
     return Claim(
         "Heads of high norm: good AWI, bad AWO",
         f"ρ of AER and mean norm is at most {-RELATED} with AWI and at least {RELATED} with AWO",
-        f"ρ {there['input']:.2f}; AWO {there['output']:.2f}",
+        f"ρ {there['input']:.2f}; AWO {there['output']:.2f} {EMNLP}",
         f"ρ {here['input']:.2f}; AWO {here['output']:.2f}",
-        here["input"] <= -RELATED and here["output"] >= RELATED,
+        every(lies(here["input"], most=-RELATED), lies(here["output"], least=RELATED)),
     )
+
+
+def _bounds(rate: Rate) -> Bounds:
+    return Bounds(rate.value, rate.low, rate.high)
+
+
+def _is_below(one: Rate, other: Rate) -> Answer:
+    return lies(_bounds(one) - _bounds(other), below=0)
+
+
+def _is_best(found: xarray.Dataset, layer: int) -> Answer:
+    """Whether a layer, by its place, has the lowest rate by norms (AWI)."""
+    cells = found.sel(measure="norm", step="input")
+    rates = [Rate.of(cells.isel(layer=place)) for place in range(found.sizes["layer"])]
+    if layer >= len(rates):
+        return None
+    return every(*(_is_below(rates[layer], other) for at, other in enumerate(rates) if at != layer))

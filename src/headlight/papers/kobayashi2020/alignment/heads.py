@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pandas
 import xarray
 
@@ -71,7 +72,8 @@ def spearman(found: xarray.Dataset, step: str) -> float:
 
 def highest_layer(found: xarray.Dataset, step: str = "input") -> tuple[int, Rate]:
     """The layer with the highest mean norm, from 0, and its error rate."""
-    cell = found.sel(measure="norm", step=step).isel(layer=int(found["mean_norm"].argmax("layer")))
+    highest = int(found["mean_norm"].fillna(-np.inf).argmax("layer"))
+    cell = found.sel(measure="norm", step=step).isel(layer=highest)
     return int(cell["layer"]), Rate.of(cell)
 
 
@@ -116,7 +118,7 @@ def _table(found: xarray.Dataset, writer: ExhibitWriter) -> Table:
 
 
 def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
-    five = "there five translators"
+    five = "there five translators (EMNLP 2020)"
     for step, name in STEPS.items():
         yield Comparison(
             f"ρ of error rate and mean norm, {name}",

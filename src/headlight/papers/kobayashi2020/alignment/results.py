@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray
 
 from headlight.papers.kobayashi2020.settings import Settings
@@ -59,10 +60,6 @@ class Rate:
         """That of one cell of a result."""
         found = (float(cell[f"{prefix}error_rate{bound}"]) for bound in ("", "_low", "_high"))
         return cls(*(100 * each for each in found))
-
-    def is_below(self, other: "Rate") -> bool:
-        """Whether its interval lies below that of another."""
-        return self.high < other.low
 
     def __str__(self) -> str:
         """``44.7 (43.2–46.0)``."""
@@ -134,7 +131,7 @@ def _load(reproduction: Reproduction[Settings], name: str, **settings: Any) -> x
 def best_layer(found: xarray.Dataset, measure: str, step: str) -> tuple[int, Rate]:
     """The layer with the lowest error rate by the gold links, from 0, and that rate."""
     cell = found.sel(measure=measure, step=step)
-    place = int(cell["error_rate"].argmin("layer"))
+    place = int(cell["error_rate"].fillna(np.inf).argmin("layer"))
     best = cell.isel(layer=place)
     return int(best["layer"]), Rate.of(best)
 
