@@ -820,7 +820,7 @@ def coreference(
     sieves: Literal['string', 'head', 'agreement', 'anything'] | Iterable[Literal['string', 'head', 'agreement', 'anything']] = ('string', 'head', 'agreement', 'anything'),
     head_match_otherwise: Literal['nothing', 'nearest'] = 'nothing',
     max_documents: int | None = None,
-    max_length: int = 128,
+    max_length: int | None = None,
     overlap: int | None = None,
     candidates: Literal['mentions', 'words'] = 'mentions',
     preceding: bool = True,
@@ -875,7 +875,8 @@ def coreference(
         head_match_otherwise: what the baseline *head match* picks where no head word matches:
             ``nothing``, which is wrong, or the ``nearest`` mention.
         max_documents: stop after this many.
-        max_length: tokens of a document or window at most, special ones included.
+        max_length: tokens of a document or window at most, special ones included; by default
+            what the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
         overlap: by default documents are cut off at the largest length, as in the paper; with a
             number, the whole document is read in windows that share this many words, where each
             mention is evaluated once, in the window that shows most of the text before it.

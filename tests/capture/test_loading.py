@@ -16,10 +16,12 @@ from transformers import (
     BertForMaskedLM,
     BertModel,
     BertTokenizer,
+    MPNetConfig,
+    MPNetModel,
     PreTrainedTokenizerFast,
 )
 
-from headlight.capture import load_model
+from headlight.capture import CapturedModel, load_model
 from headlight.capture.loading import EMBEDDED_NAME
 from headlight.errors import (
     HeadlightError,
@@ -264,7 +266,27 @@ def test_a_longest_length_that_is_no_number_is_refused(folder: Path, length: obj
 def test_a_longest_length_may_be_written_as_a_fraction(folder: Path) -> None:
     model = load_model(folder, device="cpu")
     model.tokenizer.model_max_length = 12.0
+    model.transformer.config.max_position_embeddings = -1  # these are relative
     assert model.longest == 12
+
+
+def test_the_tokenizer_does_not_say_what_the_model_takes(folder: Path) -> None:
+    model = load_model(folder, device="cpu")
+    positions = model.transformer.config.max_position_embeddings
+    model.tokenizer.model_max_length = positions // 2  # as long as the texts of a training were
+    assert model.longest == positions
+
+
+def test_positions_that_begin_past_the_padding() -> None:
+    config = MPNetConfig(
+        vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=8, max_position_embeddings=18, pad_token_id=1,
+    )  # fmt: skip
+    model = CapturedModel(MPNetModel(config).eval())
+    assert model.longest == 16
+    model.transformer(torch.full((1, 16), 5))
+    with pytest.raises(IndexError):
+        model.transformer(torch.full((1, 17), 5))
 
 
 # What a folder may not decide

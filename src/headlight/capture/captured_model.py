@@ -1,6 +1,7 @@
 """A model made ready to be captured."""
 
 import inspect
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -338,7 +339,11 @@ class CapturedModel:
 
     @property
     def longest(self) -> int | None:
-        """Tokens that the model can take, special ones included, as far as it says."""
+        """Tokens that the model can take, special ones included, as far as it says.
+
+        What its tokenizer declares counts only where the model has no number of positions: files of
+        tokenizers often say how long the texts of a training were.
+        """
         positions = getattr(self.transformer.config, "max_position_embeddings", None)
         if isinstance(positions, int) and self._counts_positions():
             # These count from behind the padding id, and so lose the places before it.
@@ -346,8 +351,7 @@ class CapturedModel:
         declared = getattr(self.tokenizer, "model_max_length", None)
         # Models with relative positions say -1, tokenizers without a limit 10^30.
         numbers = [n for n in (positions, declared) if isinstance(n, int | float)]
-        limits = [int(n) for n in numbers if 0 < n < 10**9]
-        return min(limits, default=None)
+        return next((int(n) for n in numbers if 0 < n < 10**9), None)
 
     @property
     def decoder_start(self) -> int | None:
@@ -374,8 +378,9 @@ class CapturedModel:
 
     def _counts_positions(self) -> bool:
         """Whether the model finds positions by itself, past the padding (RoBERTa and its kin)."""
+        count = "create_position_ids_from_input_ids"  # of embeddings, or a function beside them
         return any(
-            hasattr(module, "create_position_ids_from_input_ids")
+            hasattr(module, count) or hasattr(sys.modules.get(type(module).__module__), count)
             for module in self.transformer.modules()
         )
 

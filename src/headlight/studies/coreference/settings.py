@@ -10,9 +10,6 @@ from headlight.settings import AtLeast0, AtLeast1, Settings
 Candidates = Literal["mentions", "words"]
 SieveName = Literal["string", "head", "agreement", "anything"]
 
-TOKENS = 128
-"""Clark et al. (2019), footnote 4: "We truncate documents to 128 tokens long"."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSettings(Settings):
@@ -50,7 +47,8 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
         kind: which attention; by default the first that the model has. Cross-attention goes from
             one text to another, and an antecedent is in the same.
         max_documents: stop after this many.
-        max_length: tokens of a document or window at most, special ones included.
+        max_length: tokens of a document or window at most, special ones included; by default what
+            the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
         overlap: by default documents are cut off at the largest length, as in the paper; with a
             number, the whole document is read in windows that share this many words, where each
             mention is evaluated once, in the window that shows most of the text before it.
@@ -63,7 +61,7 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
 
     kind: Literal["encoder", "decoder"] | None = None
     max_documents: AtLeast1 | None = None
-    max_length: AtLeast1 = TOKENS
+    max_length: AtLeast1 | None = None
     overlap: AtLeast0 | None = None
     candidates: Candidates = "mentions"
     preceding: bool = True
