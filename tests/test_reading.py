@@ -12,7 +12,9 @@ import definitions
 import headlight
 from headlight.encode import encode_one
 from headlight.errors import ResultError, UnsupportedModelError, UsageError
+from headlight.findings.what_was_read import notes_of_reading
 from headlight.reading import Reading, read
+from headlight.views import reading_page
 from studies import naive
 from studies.models import model, uneven
 from views.pages import Page
@@ -97,6 +99,20 @@ def test_some_layers_and_heads(reading):
         False, False, True, True,
     ]  # fmt: skip
     assert not filled.merged_norm.isnull().any()
+
+
+def test_what_else_a_model_attends_by_is_said():
+    found = model("bart")
+    said = (
+        "the model has decoder and cross attention too: give the text of the decoder as the "
+        "second, and --kind all."
+    )
+    for reading in (read(found, TEXT), read(found, TEXT, PAIR)):
+        assert notes_of_reading(reading.dataset) == [said]
+        assert said[1:] in reading_page(reading.dataset)
+    for reading in (read(found, TEXT, PAIR, kind="all"), read(found, TEXT, kind="encoder")):
+        assert notes_of_reading(reading.dataset) == []
+    assert notes_of_reading(read(model("llama"), TEXT).dataset) == []
 
 
 def test_the_value_bias_can_be_excluded():

@@ -65,8 +65,8 @@ def test_each_kind_of_an_encoder_decoder_opens_on_its_own_head(opened, model_of)
     assert list(expected) == ["encoder", "decoder", "cross"]
     assert sum(head > 0 for _, head in expected.values()) >= 2
     shown = opened(reading)
-    assert shown.text("#head-title") == f"Head encoder {named(expected['encoder'])}"
-    for kind in ("decoder", "cross"):
+    assert shown.text("#head-title") == f"Head cross {named(expected['cross'])}"
+    for kind in ("decoder", "encoder"):
         shown.page.select_option("#kind", kind)
         shown.page.wait_for_function(
             "kind => document.getElementById('head-title').innerText.includes(kind)", arg=kind

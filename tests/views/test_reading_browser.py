@@ -133,6 +133,43 @@ def test_tokens_of_a_byte_level_vocabulary_are_shown_as_text(show):
     assert "Ġ" not in taken
 
 
+def test_the_page_opens_at_the_cell_where_the_norm_is_farthest_from_the_weight(show):
+    reading = reading_sample(2, 3)
+    gap = np.abs(reading["weight"] - reading["norm"] / reading["norm"].sum("key"))
+    layer, head = np.unravel_index(gap.sum(["query", "key"]).values.argmax(), (2, 3))
+    query, key = np.unravel_index(gap[layer, head].values.argmax(), (6, 6))
+    shown = show(reading)
+    tokens = [f"\u2068{reading['key_token'].values[at]}\u2069" for at in (query, key)]
+    assert shown.text("#readout").startswith(" → ".join(tokens))
+    assert f"h={layer}-{head}&m=weight&q={query}&k={key}" in shown.address
+    norm = reading["norm"].values[layer, head, query]
+    assert f"({100 * norm[key] / norm.sum():.0f}% of its row)" in shown.text("#readout")
+
+
+@pytest.mark.parametrize("number", [30, 40])
+def test_maps_of_forty_tokens_have_labels(show, number):
+    shown = show(reading_sample(1, 2, tuple(f"token{at}" for at in range(number))))
+    moved = shown.page.locator(".cursor").first.get_attribute("style")
+    assert float(re.search(r"translate\(([\d.]+)px", moved)[1]) > 20  # beside names of rows
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= 1440
+
+
+def test_the_heads_that_come_first_are_named_with_their_numbers(show):
+    reading = reading_sample(2, 3, tuple("abcdef"))
+    reading["weight"][1, 1] = np.eye(6)
+    shown = show(reading, "#h=0-0")
+    assert not shown.page.locator("#leading").is_visible()
+    shown.page.select_option("#sort", "current")
+    first = shown.page.locator("#leading button")
+    assert first.count() == 5
+    assert first.first.inner_text() == "L1H1 100%"
+    first.first.click()
+    assert shown.text("#head-title") == "Head L1H1"
+    shown.page.click("#by-cell")
+    numbers = [float(each.split()[1].strip("%")) for each in first.all_inner_texts()]
+    assert numbers == sorted(numbers, reverse=True)
+
+
 def test_hostile_tokens_are_text(show):
     shown = show(reading_sample(1, 2, HOSTILE))
     assert shown.page.locator("#text img").count() == 0
@@ -302,6 +339,11 @@ def test_cross_attention_and_all_kinds(show):
     one = reading_sample(2, 3).assign_attrs(kind="encoder")
     other = reading_sample(1, 2).isel(query=slice(0, 4)).assign_attrs(kind="cross")
     shown = show(concat_kinds({"encoder": one, "cross": other}))
+    assert shown.page.input_value("#kind") == "cross"
+    assert "columns are attended to, and are the source’s" in shown.text("#maps")
+    shown.page.select_option("#kind", "encoder")
+    shown.page.wait_for_selector("#target", state="hidden")
+    assert "source’s" not in shown.text("#maps")
     shown.page.select_option("#kind", "cross")
     shown.page.wait_for_selector("#target button:nth-child(4)")
     assert shown.page.locator("#text button").count() == 6
@@ -313,7 +355,8 @@ def test_cross_attention_and_all_kinds(show):
 def test_cells_that_are_not_kept_are_said(show):
     reading = reading_sample(2, 2, tuple(f"w{at}" for at in range(80)))
     shown = show(reading, "#h=0-0", megabytes=0.06)
-    assert "strongest cells are kept" in shown.text("#bound")
+    assert "strongest cells are kept" in shown.text("#maps")
+    assert "headlight serve, or a larger --page-size" in shown.text("#maps")
     found = np.array(numbers(shown, "weight"), dtype=float)
     assert np.isnan(found).any()
     assert np.isfinite(found).any(-1).all()

@@ -141,7 +141,7 @@ def read(
     if compares:
         compared = load.compared(compare_model, compare_revision)
         other = read_by(compared, compare_text or text)
-    from headlight.findings.what_was_read import unknown_tokens
+    from headlight.findings.what_was_read import notes_of_reading
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.
@@ -159,7 +159,7 @@ def read(
     show(reading_terminal(reading.dataset, measure=measure, top=top))
     for path in written:
         say(f"written: {path}")
-    for note in unknown_tokens(reading.dataset):
+    for note in notes_of_reading(reading.dataset):
         complain(f"note: {note}")
 
 

@@ -106,6 +106,17 @@ def unknown_tokens(result: xr.Dataset) -> Iterator[str]:
         )
 
 
+def notes_of_reading(reading: xr.Dataset) -> list[str]:
+    """What has to be known of the reading of a text: unknown tokens, and attention not shown."""
+    notes = list(unknown_tokens(reading))
+    if others := str(reading.attrs.get("other_kinds", "")):
+        notes.append(
+            f"the model has {others} attention too: give the text of the decoder as the second, "
+            "and --kind all."
+        )
+    return notes
+
+
 def _read(result: xr.Dataset) -> Iterator[str]:
     """What was read, and how much of it was cut."""
     attributes, settings = result.attrs, _settings(result)

@@ -23,6 +23,7 @@ from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded, piece_style, unknown_id
 from headlight.errors import UsageError
 from headlight.files import location
+from headlight.findings.wording import listed
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
 from headlight.result import FORMAT, load, save, versions
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
@@ -326,11 +327,17 @@ def read(  # noqa: PLR0913 - each is a choice of its own
             or contributions of all kinds at once.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
+    others = "" if kind else listed(model.kinds[1:])
     model, example = one_text(model, text, pair, kind, purpose="a reading needs text")
     return read_example(
         model,
         example,
-        attributes={"text": text, "pair": pair or "", "command": command or ""},
+        attributes={
+            "text": text,
+            "pair": pair or "",
+            "command": command or "",
+            "other_kinds": others,
+        },
         kind=kind,
         layers=layers,
         heads=heads,

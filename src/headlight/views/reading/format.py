@@ -25,6 +25,7 @@ The **header** is JSON::
         equal         where effective attention is equal to the weight, absent if nowhere: layers,
                       a list of true or false, and why, as said
         first         [layer, head], by their places: the head that is shown first
+        cell          [query, key], by their places: the cell that is looked at first
         statistics    list of objects with name, label, unit and by_measure: name -> [layer][head];
                       corpus, if there is a survey: the same of it; relation: true where it is how
                       often a head finds the other end of a dependency relation; low, high: the 95%
@@ -171,13 +172,15 @@ def header_of_kind(
     part: xr.Dataset, heads: list[int], measures: Mapping[str, dict[str, Any]]
 ) -> dict[str, Any]:
     """What a header says of one kind of attention, of which the measures are told already."""
+    first, cell = most_misleading(part)
     return {
         "layers": part["layer"].values.tolist(),
         "heads": heads,
         **_sides(part),
         "measures": {row.name: measures[row.name] for row in pairwise_rows(part)},
         **_equal(part),
-        "first": list(most_misleading(part)),
+        "first": list(first),
+        "cell": list(cell),
         "statistics": head_statistics(part),
     }
 

@@ -106,16 +106,31 @@ def _rounded(numbers: NDArray[np.float64]) -> list[float | None]:
     return [None if np.isnan(value) else float(f"{value:.4g}") for value in numbers]
 
 
-def most_misleading(part: xr.Dataset) -> tuple[int, int]:
-    """The head whose norms, as shares of their rows, differ most from its weights; as places.
+Place = tuple[int, int]
 
-    The first head where a reading has one of both alone.
+
+def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
+    """Where norms, as shares of their rows, differ most from weights: layer and head, and the cell.
+
+    The head is that of the largest sum of differences, the cell, of query and key, that of its
+    largest. The first head, and its largest cell, where a reading has one of both alone.
     """
     if not {"weight", "norm"} <= set(part):
-        return 0, 0
-    far = [
-        np.nansum(np.abs(_layer_of(part, "weight", at) - _layer_of(part, "norm", at)), (-1, -2))
-        for at in range(part.sizes["layer"])
-    ]
-    layer, head = np.unravel_index(int(np.argmax(far)), np.shape(far))
-    return int(layer), int(head)
+        row = next(row for row in measure_table() if row.name in part and row.pairwise)
+        first = part[row.name].isel(dict.fromkeys(row.axes[:-2], 0))
+        return (0, 0), largest_cell(first.transpose("query", "key").values)
+    far = [np.nansum(np.abs(_gap(part, layer)), (-1, -2)) for layer in range(part.sizes["layer"])]
+    layer, head = (int(at) for at in np.unravel_index(int(np.argmax(far)), np.shape(far)))
+    return (layer, head), largest_cell(_gap(part, layer)[head])
+
+
+def _gap(part: xr.Dataset, layer: int) -> Shares:
+    weight, norm = (_layer_of(part, name, layer) for name in ("weight", "norm"))
+    return np.asarray(weight - norm)
+
+
+def largest_cell(values: NDArray[Any]) -> Place:
+    """Query and key of the largest size."""
+    sizes = np.nan_to_num(np.abs(values))
+    query, key = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
+    return int(query), int(key)

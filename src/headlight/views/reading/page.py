@@ -11,6 +11,7 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.errors import ResultError
+from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.reading.format import Head, View, header_text, pack, unpack
 from headlight.views.reading.in_corpus import InCorpus, with_corpus
 from headlight.views.reading.lazy import LiveView
@@ -83,6 +84,7 @@ def _page(reading: xr.Dataset, view: View) -> str:
         "reading.html",
         title=" / ".join(part for part in texts if part) or "A reading",
         attributes=attributes,
+        notes=notes_of_reading(reading),
         second=second,
         numbering=NUMBERING,
         measures=[

@@ -15,7 +15,7 @@ import xarray as xr
 
 from headlight.errors import UsageError
 from headlight.result.kinds import split_kinds
-from headlight.views.reading.head_statistics import head_statistics
+from headlight.views.reading.head_statistics import head_statistics, largest_cell
 from headlight.views.reading.serial import category_name
 from headlight.vocabulary import PER_HEAD, measure, measure_table
 
@@ -200,6 +200,7 @@ def header_of_both(
                 **differences[name],
             }
     apart = {name: _apart(pair, name) for name in pair.names} if pair.same_shape else {}
+    opens = _opens(pair, apart["weight"]) if "weight" in apart else {}
     sides = {
         many: {**first[many], "of": pair.sides[one]}
         for one, many in (("query", "queries"), ("key", "keys"))
@@ -208,7 +209,7 @@ def header_of_both(
         **{name: said for name, said in first.items() if name != "equal" or name in second},
         **sides,
         "measures": measures,
-        "first": _largest(apart["weight"]) if "weight" in apart else first["first"],
+        **opens,
         "statistics": [*_statistics(pair), *_apart_row(apart)],
     }
 
@@ -254,6 +255,17 @@ def _largest(numbers: Numbers) -> list[int]:
     places = [(layer, head) for layer, row in enumerate(numbers) for head in range(len(row))]
     layer, head = max(places, key=lambda at: numbers[at[0]][at[1]] or 0.0)
     return [layer, head]
+
+
+def _opens(pair: Matched, apart: Numbers) -> dict[str, list[int]]:
+    """The head in which the weights are farthest apart, and the cell in which they are there."""
+    layer, head = _largest(apart)
+    place = {"layer": layer, "head": head}
+    one, other = (
+        each["weight"].isel(place).transpose("query", "key").values
+        for each in (pair.first, pair.second)
+    )
+    return {"first": [layer, head], "cell": list(largest_cell(other - one))}
 
 
 def _statistics(pair: Matched) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ import { isTwoSided, scaleOf, shown } from "./measures.js";
 import { state } from "./state.js";
 import { chosenRows, isolated, namedOf, topOf, units, viewOf } from "./units.js";
 
-const TABLE = 20, ALL = 200, OF_ROW = 24, HEIGHT = 19, SIDE = 110;
+const TABLE = 20, ALL = 200, OF_ROW = 24, HIGH = 1400, SIDE = 110;
 
 /** The places of the largest values, largest first. */
 function largest(view, number, rows) {
@@ -36,14 +36,16 @@ export function drawLines(all) {
   const canvas = document.getElementById("lines"), { rows, columns } = units();
   const view = viewOf(state.measure), top = topOf(view);
   const width = Math.min(canvas.parentElement.clientWidth, 560);
-  const pen = sharp(canvas, width, HEIGHT * Math.max(rows.length, columns.length) + 4);
+  const number = Math.max(rows.length, columns.length), high = Math.min(19, Math.max(4, HIGH / number));
+  const pen = sharp(canvas, width, high * number + 4), skip = Math.ceil(12 / high);
   const chosen = chosenRows();
   pen.font = "12px system-ui, sans-serif";
   pen.textBaseline = "middle";
   const write = (list, x, align, bold) => list.forEach((unit, at) => {
+    if (at % skip && !bold?.includes(at)) return;
     pen.textAlign = align;
     pen.fillStyle = variable(bold?.includes(at) ? "--ink" : "--quiet");
-    pen.fillText(isolated(namedOf(unit).slice(0, 16)), x, (at + 0.5) * HEIGHT, SIDE - 8);
+    pen.fillText(isolated(namedOf(unit).slice(0, 16)), x, (at + 0.5) * high, SIDE - 8);
   });
   write(rows, SIDE - 8, "right", chosen);
   write(columns, width - SIDE + 8, "left");
@@ -56,8 +58,8 @@ export function drawLines(all) {
     pen.globalAlpha = 0.08 + 0.92 * Math.min(share, 1);
     pen.lineWidth = 0.5 + 3.5 * Math.min(share, 1);
     pen.beginPath();
-    pen.moveTo(SIDE, (Math.floor(place / columns.length) + 0.5) * HEIGHT);
-    pen.lineTo(width - SIDE, ((place % columns.length) + 0.5) * HEIGHT);
+    pen.moveTo(SIDE, (Math.floor(place / columns.length) + 0.5) * high);
+    pen.lineTo(width - SIDE, ((place % columns.length) + 0.5) * high);
     pen.stroke();
   }
   pen.globalAlpha = 1;

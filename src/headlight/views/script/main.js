@@ -149,7 +149,11 @@ function drawControls() {
   const about = measuresOf(state.kind)[state.measure];
   const bound = `Numbers on this page are exact to ±${shown(about.bound, state.measure).replace("+", "")}`;
   const source = rootOf(state.measure);
-  byId("bound").textContent = `${bound}${source.cells ? `; of each row the ${source.cells} strongest cells are kept${source.dense.length ? ` but for ${source.dense.map(([layer, head]) => headName(layer, head)).join(", ")}` : ""}, the others are grey, and sums go without them` : ""}.`;
+  byId("bound").textContent = `${bound}.`;
+  byId("kept").hidden = !source.cells;
+  const whole = source.cells && source.dense.length ? ` but for ${source.dense.map(([layer, head]) => headName(layer, head)).join(", ")}` : "";
+  if (source.cells) byId("kept").textContent = `Of each row the ${source.cells} strongest cells are kept${whole}; the others are grey, and sums go without them. All of them: headlight serve, or a larger --page-size.`;
+  byId("sides").textContent = state.kind === "cross" ? "Rows attend, and are the target’s; columns are attended to, and are the source’s." : "Rows attend, columns are attended to.";
   byId("direction").disabled = !units().same;
   const ends = isTwoSided(state.measure) ? ["less", "more"] : ["0", "largest"];
   ends.forEach((said, at) => { byId("scale-of").children[2 * at].textContent = said; });
@@ -221,7 +225,7 @@ byId("layer").addEventListener("change", (event) => { state.layer = Number(event
 byId("head").addEventListener("change", (event) => { state.head = Number(event.target.value); step(0, 0); moveFrame(); drawHead(); remember(); });
 byId("sort").addEventListener("change", (event) => { rankBy(null); change({ sort: event.target.value }, drawOverview); });
 byId("alike").addEventListener("click", () => { rankBy(likeThis()); drawOverview(); });
-byId("by-cell").addEventListener("click", async () => { rankBy(await byCell()); drawOverview(); });
+byId("by-cell").addEventListener("click", async () => { const { measure } = state; rankBy(await byCell(), (value) => shown(value, measure)); drawOverview(); });
 byId("all-lines").addEventListener("change", drawCell);
 for (const name of ["lines-box", "layers-box"]) byId(name).addEventListener("toggle", drawCell);
 byId("links-box").addEventListener("toggle", drawTable);
@@ -231,14 +235,14 @@ byId("card-box").addEventListener("toggle", drawCard);
 const picker = byId("picker");
 picker.addEventListener("pointermove", (event) => sayHovered(placeOf(event)));
 picker.addEventListener("pointerleave", () => sayHovered(null));
-picker.addEventListener("click", (event) => {
-  const place = placeOf(event);
-  if (!place) return;
+byId("leading").addEventListener("click", ({ target }) => { if (target.dataset.layer) look({ layer: Number(target.dataset.layer), head: Number(target.dataset.head) }); });
+picker.addEventListener("click", (event) => { const place = placeOf(event); if (place) look(place); });
+function look(place) {
   state.layer = place.layer;
   if (!isPerLayer(state.kind, state.measure)) state.head = place.head;
   step(0, 0);
   moveFrame(); drawHead(); remember();
-});
+}
 
 // Maps -----------------------------------------------------------------------------------------
 const panels = byId("panels");

@@ -4,7 +4,8 @@ import { headsOf, isPerLayer, isSpecial, mapOf, need, partOf, pictureOf } from "
 import { headName, state } from "./state.js";
 import { isTwoSided, sizesOf } from "./measures.js";
 
-const MOST = 48, GAP = 2, MARGIN = 26;
+const leading = document.getElementById("leading");
+const NAMED = 5, MOST = 48, GAP = 2, MARGIN = 26;
 const canvas = document.getElementById("picker");
 const frame = document.getElementById("picked");
 const hovered = document.getElementById("hovered");
@@ -13,7 +14,7 @@ const atlas = document.createElement("canvas");
 const pictures = new Map();
 let places = [];
 let shape = { size: 0, high: 0, columns: 1 };
-let ranking = null;
+let ranking = null, told = (value) => value.toFixed(2);
 /** Width of the overview, until the window or what stands in it changes. */
 let room = 0;
 export const forgetRoom = () => { room = 0; };
@@ -79,9 +80,28 @@ export const commonTop = () => made().reduce((most, each) => Math.max(most, each
 export const statisticsOf = () => partOf(state.kind).statistics.filter((each) => each.by_measure[state.measure]);
 
 /** Order all heads by a number each; nothing puts them back into their places. */
-export function rankBy(numbers) {
+export function rankBy(numbers, say = (value) => value.toFixed(2)) {
   ranking = numbers;
+  told = say;
 }
+
+/** The name and the number of the heads that come first, each to be chosen. */
+function nameFirst(order) {
+  const unit = ranking ? null : statisticsOf().find((each) => each.name === state.sort)?.unit;
+  const say = unit === "1" ? (value) => `${Math.round(100 * value)}%` : ranking ? told : (value) => value.toFixed(2);
+  leading.hidden = !order.length;
+  leading.replaceChildren(...order.filter(({ rank }) => rank > -Infinity).slice(0, NAMED).map(({ layer, head, rank }) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "small-button";
+    button.dataset.layer = layer;
+    button.dataset.head = head;
+    button.textContent = `${nameAt(layer, head)} ${say(rank)}`;
+    return button;
+  }));
+}
+
+const nameAt = (layer, head) => (isPerLayer(state.kind, state.measure) ? `layer ${partOf(state.kind).layers[layer]}` : headName(layer, head));
 
 function ranks() {
   if (ranking) return ranking;
@@ -140,6 +160,7 @@ export function drawOverview() {
   for (let column = 1; column <= columns; column += 1) pen.clearRect(MARGIN + column * size - GAP, 0, GAP, MARGIN + lines * shape.high);
   for (let line = 1; line <= lines; line += 1) pen.clearRect(0, MARGIN + line * shape.high - GAP, MARGIN + columns * size, GAP);
   if (!number) labels(pen, part, columns);
+  nameFirst(number ? places : []);
   moveFrame();
 }
 
@@ -174,7 +195,7 @@ export const placeOf = (event) => {
 /** What is under the pointer: its name, and what it does in this text. */
 export function sayHovered(place) {
   if (!place) { hovered.textContent = ""; return; }
-  const name = isPerLayer(state.kind, state.measure) ? `layer ${partOf(state.kind).layers[place.layer]}` : headName(place.layer, place.head);
+  const name = nameAt(place.layer, place.head);
   const most = statisticsOf()
     .filter((each) => each.unit !== "nats")
     .map((each) => [each.label, each.by_measure[state.measure][place.layer]?.[place.head] ?? 0])

@@ -2,12 +2,13 @@
 import { hex, level, levels, pixelate, rampOf, sharp, variable } from "./colours.js";
 import { measuresOf } from "./numbers.js";
 import { DIFFERENCE, state } from "./state.js";
-import { explanationOf, isTwoSided, scaleOf, shortOf, shown } from "./measures.js";
+import { explanationOf, isPercent, isTwoSided, scaleOf, shortOf, shown } from "./measures.js";
 import { chosenRows, differs, isolated, namedOf, topOf, units, viewOf } from "./units.js";
 import { commonTop } from "./overview.js";
 
 const box = document.getElementById("panels");
-const LABELLED = 12, LONGEST = 100, FAINT = 0x50ffffff;
+/** Cells below this many pixels have no labels; maps of so many tokens get room for them, side by side or not. */
+const LABELLED = 7, ROOMY = 9.5, MANY = 42, LONGEST = 100, FAINT = 0x50ffffff;
 const small = document.createElement("canvas");
 /** @type {{measure: string, size: number, left: number, above: number, element: HTMLElement}[]} */
 let panels = [];
@@ -105,7 +106,7 @@ function drawMap(element, canvas, { view, wide, top }) {
   const labelled = size >= LABELLED;
   const [left, above] = labelled ? widths : [0, 0];
   if (!labelled) size = room / columns.length;
-  if (labelled) size = Math.floor(size);
+  if (size >= 12 && labelled) size = Math.floor(size);
   const drawn = sharp(canvas, left + size * columns.length, above + size * rows.length);
   drawn.imageSmoothingEnabled = size < 1;
   drawn.drawImage(image(view, measure, rows, columns, top), left, above, size * columns.length, size * rows.length);
@@ -116,7 +117,7 @@ function drawMap(element, canvas, { view, wide, top }) {
 
 function label(pen, rows, columns, { left, above, size }) {
   pen.fillStyle = variable("--quiet");
-  pen.font = "11px system-ui, sans-serif";
+  pen.font = `${Math.min(11, size + 1)}px system-ui, sans-serif`;
   pen.textBaseline = "middle";
   pen.textAlign = "right";
   rows.forEach((row, at) => pen.fillText(shortened(pen, namedOf(row), LONGEST), left - 6, above + (at + 0.5) * size));
@@ -142,6 +143,10 @@ export function drawPanels() {
     enlarge.setAttribute("aria-pressed", large);
     enlarge.textContent = large ? "smaller" : "larger";
   }
+  const { columns } = units(), pen = small.getContext("2d");
+  pen.font = "11px system-ui, sans-serif";
+  const least = columns.length > MANY ? 270 : Math.max(270, Math.ceil(marginsOf(pen)[0] + ROOMY * columns.length) + 4);
+  if (box.style.getPropertyValue("--least") !== `${least}px`) { box.style.setProperty("--least", `${least}px`); forgetRooms(); }
   if (!rooms.length) rooms = [...box.children].map((element) => element.querySelector(".map").clientWidth);
   panels = [...box.children].map((element, at) => drawPanel(element, rooms[at]));
   moveCursor();
@@ -173,13 +178,22 @@ export function cellAt(event) {
   return row >= 0 && row < rows.length && column >= 0 && column < columns.length ? { row, column } : null;
 }
 
+/** The share of its row that a cell has, where the number is none itself and the row is known. */
+function ofRow(view, row, value, measure) {
+  const { length } = units().columns, sum = view.subarray(row * length, (row + 1) * length).reduce((all, each) => all + each, 0);
+  return state.special === "out" || isPercent(measure) || isTwoSided(measure) || !(sum > 0) ? "" : ` (${Math.round((100 * value) / sum)}% of its row)`;
+}
+
 /** What the cell holds by each measure that is shown. */
 export function cellNumbers() {
   const { rows, columns, columnOf } = units(), row = chosenRows().at(-1), column = columnOf[state.key];
   if (row === undefined || column < 0) return null;
   return {
     from: namedOf(rows[row]), to: namedOf(columns[column]),
-    numbers: panelNames().map((measure) => [shortOf(measure), shown(viewOf(measure)[row * columns.length + column], measure)]),
+    numbers: panelNames().map((measure) => {
+      const view = viewOf(measure), value = view[row * columns.length + column];
+      return [shortOf(measure), `${shown(value, measure)}${ofRow(view, row, value, measure)}`];
+    }),
   };
 }
 

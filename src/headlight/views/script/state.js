@@ -1,10 +1,9 @@
 // What is looked at. It is the address of the page too, so that a link brings it back.
 import { header } from "./host.js";
-import { headsOf, isPerLayer, isSpecial, measuresOf, partOf } from "./numbers.js";
+import { headsOf, isPerLayer, measuresOf, partOf } from "./numbers.js";
 
-/** The first token of a text that is not a special one. */
-const firstWord = (kind, side) => Math.max(side.tokens.findIndex((_, place) => !isSpecial(kind, side, place)), 0);
-const firstKind = Object.keys(header.kinds)[0];
+/** Of a translator, what its target attends to in the source. */
+const firstKind = "cross" in header.kinds ? "cross" : Object.keys(header.kinds)[0];
 export const DIFFERENCE = "difference";
 const SECOND = /-(second|difference)$/;
 /** Without what says which of two readings it is of. */
@@ -18,7 +17,7 @@ const firstMeasure = (kind) => {
 const SCALES = header.second ? ["common", "own"] : ["own", "common"];
 export const state = {
   kind: firstKind, layer: partOf(firstKind).first[0], head: partOf(firstKind).first[1], measure: firstMeasure(firstKind),
-  queries: [firstWord(firstKind, partOf(firstKind).queries)], key: firstWord(firstKind, partOf(firstKind).keys), direction: "from", unit: "pieces", special: "shown", least: 0,
+  queries: [partOf(firstKind).cell[0]], key: partOf(firstKind).cell[1], direction: "from", unit: "pieces", special: "shown", least: 0,
   scale: SCALES[0], sort: "position", panels: [], large: "",
 };
 
@@ -75,8 +74,8 @@ export function readAddress(address) {
 
 /** start over with a kind of attention. */
 export function beginWith(kind) {
-  const { first: [layer, head], queries, keys, measures } = partOf(kind);
-  Object.assign(state, { kind, layer, head, queries: [firstWord(kind, queries)], key: firstWord(kind, keys) });
+  const { first: [layer, head], cell: [query, key], measures } = partOf(kind);
+  Object.assign(state, { kind, layer, head, queries: [query], key });
   if (!(state.measure in measures)) state.measure = firstMeasure(kind);
   state.panels = firstPanels();
 }
