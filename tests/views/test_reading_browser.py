@@ -170,6 +170,14 @@ def test_the_heads_that_come_first_are_named_with_their_numbers(show):
     assert numbers == sorted(numbers, reverse=True)
 
 
+def test_links_of_the_same_words_are_told_apart_by_their_places(show):
+    shown = show(reading_sample(1, 1, ("[CLS]", "the", "cat", "the", "[SEP]")))
+    shown.page.locator("#links-box").evaluate("each => { each.open = true; }")
+    shown.page.wait_for_selector("#links tbody tr")
+    words = set(shown.page.locator("#links tbody td:not(:last-child)").all_inner_texts())
+    assert words == {"[CLS]", "the (1)", "cat", "the (3)", "[SEP]"}
+
+
 def test_hostile_tokens_are_text(show):
     shown = show(reading_sample(1, 2, HOSTILE))
     assert shown.page.locator("#text img").count() == 0

@@ -129,11 +129,42 @@ def test_the_strongest_links_come_first(measure):
     dims = ("layer", "query", "key") if measure == "merged_norm" else None
     values = reading[measure].values if dims is None else reading[measure].transpose(*dims).values
     name = "1" if measure == "merged_norm" else "L1H2"
-    rows = values[1] if measure == "merged_norm" else values[1, 2]
+    rows = (values[1] if measure == "merged_norm" else values[1, 2])[:, 1:-1]
     query, key = np.unravel_index(rows.argmax(), rows.shape)
     tokens = reading["query_token"].values
     line = next(line for line in lines if line.strip().startswith(f"{name} "))
-    assert f"{tokens[query]} → {tokens[key]} " in line
+    assert f"{tokens[query]} → {tokens[key + 1]} " in line
+
+
+def test_of_many_heads_those_are_shown_that_stand_out_and_why():
+    reading = reading_sample(3, 8, tuple("abcdefgh"))
+    reading["weight"][:] = 1 / 8
+    reading["weight"][2, 5] = np.eye(8, k=-1) * 0.9 + 0.1 / 8
+    reading["weight"][1, 3, :, 2] = 0.95
+    text = printed(reading_terminal(reading, "weight", 1), width=120)
+    heads = [line.split() for line in text.splitlines() if re.match(r" *L\dH\d (?!is)", line)]
+    assert len(heads) == 20
+    assert heads[0][:4] == ["L2H5", "91%", "to", "previous"]
+    assert heads[1][0] == "L1H3"
+    assert " ".join(heads[1][2:6]) == "to one other token"
+    assert "The 20 of 24 heads" in text
+    text = printed(reading_terminal(reading, "weight", 1, all_heads=True), width=120)
+    assert len([line for line in text.splitlines() if re.match(r" *L\dH\d (?!is)", line)]) == 24
+    assert "stands out" not in text
+
+
+def test_links_to_special_tokens_are_counted_and_places_tell_the_same_word_apart():
+    reading = reading_sample(1, 1, ("[CLS]", "the", "cat", "the", "[SEP]"))
+    reading["weight"][:] = 0.01
+    reading["weight"][0, 0, :, 4] = 0.9
+    reading["weight"][0, 0, 2, 3] = 0.5
+    text = printed(reading_terminal(reading, "weight", 1), width=120)
+    assert "cat → the (3) 0.500   most to [SEP] in 5 of 5 rows" in text
+    assert "→ [SEP]" not in text
+    assert "In brackets: the place" in text
+    decoder = reading_sample(1, 1, tuple("abcd")).assign_attrs(kind="decoder")
+    decoder["weight"][0, 0, :, 0] = 2.0
+    assert "most to a in 4 of 4 rows" in printed(reading_terminal(decoder, "weight", 1), width=120)
 
 
 def test_tokens_are_printed_as_they_are_and_obeyed_nowhere():

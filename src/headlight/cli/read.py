@@ -74,6 +74,10 @@ def read(
         str, typer.Option(help=f"What the terminal shows, of {', '.join(reading_measures())}.")
     ] = "norm",
     top: Annotated[int, typer.Option(min=1, help="Links shown per head.")] = 3,
+    all_heads: Annotated[
+        bool,
+        typer.Option("--all-heads", help="Show all heads, not the 20 that stand out."),
+    ] = False,
     html: Annotated[
         Path | None, typer.Option(help="Write a page that shows every head of the text.")
     ] = None,
@@ -106,7 +110,7 @@ def read(
     *,
     settings: ReadingSettings,
 ) -> None:
-    """Read one text, or two, and show the strongest links of every head."""
+    """Read one text, or two, and show the strongest links of its heads."""
     for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
         demand_place(path, suffix)
     _demand_runs(html, survey, dependency)
@@ -156,7 +160,7 @@ def read(
         )
         for path in places
     ]
-    show(reading_terminal(reading.dataset, measure=measure, top=top))
+    show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
     for path in written:
         say(f"written: {path}")
     for note in notes_of_reading(reading.dataset):

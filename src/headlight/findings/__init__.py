@@ -16,7 +16,7 @@ from headlight.findings.observed import (
     surveyed,
 )
 from headlight.findings.passages import Attended, Passage, passage_of
-from headlight.findings.piece_text import PieceText, piece_text, pieces_of
+from headlight.findings.piece_text import PieceText, piece_text, pieces_of, token_labels
 from headlight.findings.sentences import Highlight, highlights
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 from headlight.findings.what_was_read import WhatWasRead, what_was_read
@@ -43,6 +43,7 @@ __all__ = [
     "pieces_of",
     "share",
     "surveyed",
+    "token_labels",
     "weight_and_norm",
     "what_was_read",
 ]

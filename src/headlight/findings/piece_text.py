@@ -51,6 +51,21 @@ def pieces_of(result: xr.Dataset, tokens: str) -> list[PieceText]:
     return [piece_text(str(piece), style) for piece in result[tokens].values]
 
 
+def token_labels(reading: xr.Dataset, side: str) -> list[str]:
+    """What the tokens of a side are called; a place, from 0, tells those apart that are alike.
+
+    Args:
+        reading: of one kind of attention.
+        side: ``query`` or ``key``.
+    """
+    labels = [each.label for each in pieces_of(reading, f"{side}_token")]
+    places = reading[side].values.tolist()  # some queries may have been left out
+    return [
+        f"{label} ({place})" if labels.count(label) > 1 else label
+        for label, place in zip(labels, places, strict=True)
+    ]
+
+
 def piece_text(piece: str, style: str = "") -> PieceText:
     """What a piece stands for.
 

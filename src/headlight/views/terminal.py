@@ -2,37 +2,28 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from headlight.errors import UnknownNameError
 from headlight.files import printable
 from headlight.findings import (
     average,
     category_label,
     equal_to_weight,
     highlights,
-    name_of,
     observed,
-    pieces_of,
     share,
     surveyed,
 )
-from headlight.result.kinds import MULTI_KIND, split_for_display
-from headlight.views.numbers import MISSING, decimal, two_decimals, whole_percent
+from headlight.views.numbers import MISSING, two_decimals, whole_percent
 from headlight.views.words import subject
 from headlight.vocabulary import (
-    ATTENTION,
     CATEGORIES,
     NEIGHBOURS,
     NUMBERING,
-    measure as row_of,
-    measure_names,
 )
 
 _TERMS = (
@@ -67,54 +58,6 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
         parts += [_bullet(each.text) for each in found]
         parts.append(Text(NUMBERING, style="dim"))
     return Group(*parts)
-
-
-def reading_terminal(reading: xr.Dataset, measure: str, top: int) -> RenderableType:
-    """The strongest links of a reading: per head, or per layer where a measure has no heads.
-
-    Several kinds of attention stand one below the other, each under its name.
-
-    Args:
-        reading: One reading.
-        measure: One of pairs of tokens (`headlight.vocabulary.measure_names`).
-        top: How many links of each head are shown.
-
-    Raises:
-        UnknownNameError: There is no such measure of pairs of tokens, or not in this reading.
-    """
-    known = [name for name in measure_names() if name in reading]
-    if measure not in known:
-        raise UnknownNameError("measure", measure, known)
-    shown: list[RenderableType] = []
-    for part in split_for_display(reading):
-        kind = str(part.attrs.get("kind", ""))
-        if MULTI_KIND in part.attrs or kind == "cross":
-            shown.append(Text(ATTENTION[kind], style="bold"))
-        if measure == "effective" and (equal := equal_to_weight(part)):
-            shown.append(Text(f"Effective attention is {equal}."))
-        shown.append(_strongest(part, measure, top))
-    return Group(*shown, Text(NUMBERING, style="dim"))
-
-
-def _strongest(reading: xr.Dataset, measure: str, top: int) -> RenderableType:
-    """The strongest links of one kind of attention."""
-    values = observed(reading, measure, row_of(measure).axes)
-    places = list(np.ndindex(values.shape[:-2]))
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("layer" if values.ndim == 3 else "head", justify="right", style="bold")
-    table.add_column(f"strongest links by {measure}: query → key, value", overflow="fold")
-    queries, keys = (
-        [each.label for each in pieces_of(reading, name)] for name in ("query_token", "key_token")
-    )
-    layers, heads = reading["layer"].values.tolist(), reading["head"].values.tolist()
-    for layer, *head in places:
-        # A layer with fewer heads than others is filled up with what is no number.
-        if np.isfinite(values[layer, *head]).any():
-            name = str(layers[layer])
-            if head:
-                name = name_of(reading, layers[layer], heads[head[0]])
-            table.add_row(Text(name), _links(values[layer, *head], queries, keys, top))
-    return table
 
 
 def _layers(result: xr.Dataset) -> Table:
@@ -164,16 +107,3 @@ def _bullet(words: str) -> RenderableType:
     table.add_column(overflow="fold")
     table.add_row(Text("•"), Text(printable(words)))
     return Padding(table, (0, 0, 0, 1))
-
-
-def _links(values: NDArray[np.float64], queries: list[str], keys: list[str], top: int) -> Text:
-    """The largest entries of [query, key], strongest first."""
-    flat = np.where(np.isfinite(values), values, -np.inf).ravel()
-    order = [i for i in np.argsort(-flat, kind="stable")[:top] if np.isfinite(flat[i])]
-    words = Text()
-    for place, index in enumerate(order):
-        query, key = divmod(int(index), values.shape[1])
-        words.append("   " if place else "")
-        words.append(f"{queries[query]} → {keys[key]} ")
-        words.append(decimal(float(flat[index])), style="bold")
-    return words if order else Text(MISSING)

@@ -35,14 +35,15 @@ def head_statistics(part: xr.Dataset) -> list[dict[str, Any]]:
     for row in measure_table():
         if row.axes != PER_HEAD or row.name not in part:
             continue
-        layers = (_layer_of(part, row.name, layer) for layer in range(part.sizes["layer"]))
+        layers = (shares_of_layer(part, row.name, layer) for layer in range(part.sizes["layer"]))
         by_layer = [[_rounded(goes(each)) for *_, goes in statistics] for each in layers]
         for told, numbers in zip(found, zip(*by_layer, strict=True), strict=True):
             told["by_measure"][row.name] = list(numbers)
     return found
 
 
-def _layer_of(part: xr.Dataset, name: str, layer: int) -> Shares:
+def shares_of_layer(part: xr.Dataset, name: str, layer: int) -> Shares:
+    """A measure of a layer, by its place, as shares of rows."""
     return _shares(part[name].isel(layer=layer).transpose(*PER_HEAD[1:]).values)
 
 
@@ -65,6 +66,15 @@ def _neighbours(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
             return average(np.diagonal(values, offset, -2, -1), axis=-1)
 
         yield name, label, "1", goes
+
+
+def special_places(part: xr.Dataset) -> list[int]:
+    """Where special tokens stand among the keys, and in a decoder the first token, for a sink."""
+    categories = [category_name(each) for each in part["key_category"].values]
+    decoder = part.attrs.get("kind") == "decoder"
+    return [
+        at for at, name in enumerate(categories) if name in ("cls", "sep") or (decoder and at == 0)
+    ]
 
 
 def _first(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
@@ -125,7 +135,7 @@ def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
 
 
 def _gap(part: xr.Dataset, layer: int) -> Shares:
-    weight, norm = (_layer_of(part, name, layer) for name in ("weight", "norm"))
+    weight, norm = (shares_of_layer(part, name, layer) for name in ("weight", "norm"))
     return np.asarray(weight - norm)
 
 

@@ -16,13 +16,19 @@ function largest(view, number, rows) {
   return places.sort((one, other) => size(other) - size(one)).slice(0, number);
 }
 
+/** What a unit is called, with its place, from 0, where another is called so too. */
+const told = (list, at) => {
+  const name = namedOf(list[at]);
+  return list.some((unit, other) => other !== at && namedOf(unit) === name) ? `${name} (${list[at].places[0]})` : name;
+};
+
 export function drawTable() {
   const { rows, columns } = units(), view = viewOf(state.measure);
   const body = document.querySelector("#links tbody");
   const found = largest(view, TABLE, rows.map((_, at) => at));
   body.replaceChildren(...found.map((place) => {
     const line = document.createElement("tr");
-    for (const said of [namedOf(rows[Math.floor(place / columns.length)]), namedOf(columns[place % columns.length]), shown(view[place], state.measure)]) {
+    for (const said of [told(rows, Math.floor(place / columns.length)), told(columns, place % columns.length), shown(view[place], state.measure)]) {
       const cell = document.createElement("td");
       cell.textContent = said;
       cell.dir = "auto";

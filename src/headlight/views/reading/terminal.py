@@ -1,0 +1,176 @@
+"""A reading for the terminal: the strongest links of the heads that stand out."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from headlight.errors import UnknownNameError
+from headlight.findings import equal_to_weight, name_of, observed, token_labels
+from headlight.result.kinds import MULTI_KIND, split_for_display
+from headlight.views.numbers import MISSING, decimal, whole_percent
+from headlight.views.reading.head_statistics import (
+    head_statistics,
+    shares_of_layer,
+    special_places,
+)
+from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
+
+SHOWN = 20
+"""Heads that are shown if nothing else is asked for."""
+OFTEN = 0.25
+"""The share of the rows from which on it is said that they give most to a special token."""
+_SINKS = ("cls", "sep", "first")
+
+
+def reading_terminal(
+    reading: xr.Dataset, measure: str, top: int, *, all_heads: bool = False
+) -> RenderableType:
+    """The strongest links of a reading: per head, or per layer where a measure has no heads.
+
+    Of many heads those are shown that do something most which others do not. Links to special
+    tokens, and in a decoder to the first, are counted. Several kinds of attention stand one below
+    the other, each under its name.
+
+    Args:
+        reading: One reading.
+        measure: One of pairs of tokens (`headlight.vocabulary.measure_names`).
+        top: How many links of each head are shown.
+        all_heads: Show all, in their order.
+
+    Raises:
+        UnknownNameError: There is no such measure of pairs of tokens, or not in this reading.
+    """
+    known = [name for name in measure_names() if name in reading]
+    if measure not in known:
+        raise UnknownNameError("measure", measure, known)
+    shown: list[RenderableType] = []
+    for part in split_for_display(reading):
+        kind = str(part.attrs.get("kind", ""))
+        if MULTI_KIND in part.attrs or kind == "cross":
+            shown.append(Text(ATTENTION[kind], style="bold"))
+        if measure == "effective" and (equal := equal_to_weight(part)):
+            shown.append(Text(f"Effective attention is {equal}."))
+        shown.append(_strongest(part, measure, top, all_heads=all_heads))
+    return Group(*shown, Text(NUMBERING, style="dim"))
+
+
+def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> RenderableType:
+    """The strongest links of one kind of attention."""
+    values = observed(part, measure, row_of(measure).axes)
+    # A layer with fewer heads than others is filled up with what is no number.
+    places = [at for at in np.ndindex(values.shape[:-2]) if np.isfinite(values[at]).any()]
+    does = _what_stands_out(part, measure) if values.ndim == 4 else {}
+    left = 0
+    if len(places) > SHOWN and does and not all_heads:
+        left = len(places) - SHOWN
+        places = sorted(places, key=lambda at: -does[at].far if at in does else 0.0)[:SHOWN]
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("layer" if values.ndim == 3 else "head", justify="right", style="bold")
+    if left:
+        table.add_column("stands out", overflow="fold")
+    table.add_column(f"strongest links by {measure}: query → key, value", overflow="fold")
+    links = _Links(part, top)
+    layers, heads = part["layer"].values.tolist(), part["head"].values.tolist()
+    for place in places:
+        layer = layers[place[0]]
+        name = name_of(part, layer, heads[place[1]]) if len(place) > 1 else str(layer)
+        why = [Text(does[place].said if place in does else "")] if left else []
+        table.add_row(Text(name), *why, links.of(values[place]))
+    notes = []
+    if left:
+        notes.append(
+            f"The {SHOWN} of {left + SHOWN} heads that do most what others do not, by the share "
+            "of their rows; --all-heads shows the others too."
+        )
+    if links.places:
+        notes.append("In brackets: the place of a token that is there twice, from 0.")
+    return Group(table, *(Text(note, style="dim") for note in notes))
+
+
+@dataclass(frozen=True)
+class _Does:
+    """What a head does most: by how much more than heads do on average, and in words."""
+
+    far: float
+    said: str
+
+
+def _what_stands_out(part: xr.Dataset, measure: str) -> dict[tuple[int, ...], _Does]:
+    """By place of layer and head: the share in which the head is farthest above the mean of all.
+
+    Shares go to neighbours, to punctuation, or to the one other token of a row that gets most; what
+    goes to special tokens, and in a decoder to the first, is what most heads do.
+    """
+    named = {
+        f"to {row['label']}": np.array(row["by_measure"][measure], dtype=np.float64)
+        for row in head_statistics(part)
+        if row["unit"] == "1" and row["name"] not in _SINKS and measure in row["by_measure"]
+    }
+    named["to one other token"] = np.stack(
+        [_to_another(part, measure, layer) for layer in range(part.sizes["layer"])]
+    )
+    shares = np.stack(list(named.values()))
+    far = np.nan_to_num(shares - np.nanmean(shares, axis=(1, 2), keepdims=True), nan=-1.0)
+    labels = list(named)
+    return {
+        at: _Does(
+            float(far[best, *at]), f"{whole_percent(float(shares[best, *at]))}% {labels[best]}"
+        )
+        for at in np.ndindex(far.shape[1:])
+        for best in [int(far[:, *at].argmax())]
+    }
+
+
+def _to_another(part: xr.Dataset, measure: str, layer: int) -> NDArray[np.float64]:
+    """What the token of each row gets that is neither special nor near: the largest, the mean."""
+    shares = np.nan_to_num(shares_of_layer(part, measure, layer))
+    queries, keys = shares.shape[-2:]
+    plain = np.ones((queries, keys), dtype=bool)
+    plain[:, special_places(part)] = False
+    if part.attrs.get("kind") != "cross":
+        positions = part["query"].values if "query" in part.coords else np.arange(queries)
+        plain &= np.abs(np.asarray(positions)[:, None] - np.arange(keys)) > 1
+    return np.asarray(np.where(plain, shares, 0.0).max(-1).mean(-1))
+
+
+class _Links:
+    """The strongest links of a head, and how many rows give most to special tokens."""
+
+    def __init__(self, part: xr.Dataset, top: int) -> None:
+        self._queries, self._keys = (token_labels(part, side) for side in ("query", "key"))
+        self._special = special_places(part)
+        self._top = top
+        self.places = any(
+            len(set(pieces)) < len(pieces)
+            for pieces in (part[f"{side}_token"].values.tolist() for side in ("query", "key"))
+        )
+
+    def of(self, values: NDArray[np.float64]) -> Text:
+        """The largest entries of [query, key], strongest first."""
+        known = np.where(np.isfinite(values), values, -np.inf)
+        rows = [int(row.argmax()) for row in known if np.isfinite(row).any() and row.max() > 0]
+        special = Counter(key for key in rows if key in self._special)
+        plain = known.copy()
+        if len(self._special) < known.shape[1]:
+            plain[:, self._special] = -np.inf
+        flat = plain.ravel()
+        order = [i for i in np.argsort(-flat, kind="stable")[: self._top] if np.isfinite(flat[i])]
+        words = Text()
+        for place, index in enumerate(order):
+            query, key = divmod(int(index), known.shape[1])
+            words.append("   " if place else "")
+            words.append(f"{self._queries[query]} → {self._keys[key]} ")
+            words.append(decimal(float(flat[index])), style="bold")
+        if not order:
+            words = Text(MISSING)
+        for key, count in special.most_common():
+            if count >= OFTEN * len(rows):
+                said = f"   most to {self._keys[key]} in {count} of {len(rows)} rows"
+                words.append(said, style="dim")
+        return words
