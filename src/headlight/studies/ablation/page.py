@@ -189,19 +189,23 @@ def _lengths(result: xr.Dataset) -> Section:
     )
 
     def draw() -> Figure:
-        points = frame[["length", "KL"]].to_numpy().T
-        named = {_name(frame, at): points[:, [at]] for at in range(min(NAMED, len(frame)))}
-        groups = named | ({"other heads": points[:, NAMED:]} if len(frame) > NAMED else {})
-        shown = [
-            Line(name, lengths, divergences, marked=True, joined=False)
-            for name, (lengths, divergences) in groups.items()
-        ]
+        lengths, divergences = frame[["length", "KL"]].to_numpy().T
+        heads = [_name(frame, at) for at in range(len(frame))]
+        shown = Line(
+            "heads",
+            lengths,
+            divergences,
+            marked=True,
+            joined=False,
+            heads=heads,
+            named=dict(enumerate(heads[:NAMED])),
+        )
         logarithmic = bool((frame[["length", "KL"]] > 0).all(axis=None))
         return lines(
             [
                 LinePanel(
                     "Each head",
-                    shown,
+                    [shown],
                     "mean length of what it writes",
                     "KL without it, nats",
                     x_log=logarithmic,

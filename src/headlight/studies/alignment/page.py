@@ -200,7 +200,7 @@ def _layers(result: xr.Dataset) -> Section:
 
 def _heads(result: xr.Dataset) -> Section:
     by = ("measure", "step")
-    draw = maps(result, Map("head_error_rate", BOTH, by=by, format=".0%"))
+    draw = maps(result, Map("head_error_rate", BOTH, by=by, format=".0%", low_is_good=True))
     table = columns(
         "heads",
         "Error rate and mean norm of every head",
@@ -215,7 +215,8 @@ def _heads(result: xr.Dataset) -> Section:
     return Section(
         "heads",
         "Heads",
-        "The same for every head alone, and the mean norm of what it moves. Low is good.",
+        "The same for every head alone, and the mean norm of what it moves. Dark heads link best: "
+        "their error is low.",
         "Kobayashi et al. (2020), Section 5",
         [Drawing("heads", "", "Alignment error rate of every head.", draw)],
         [table],

@@ -1,5 +1,8 @@
 """The study of dependency: heads as parsers."""
 
+from collections.abc import Hashable, Mapping
+from typing import Any
+
 import pandas as pd
 import xarray as xr
 
@@ -20,6 +23,7 @@ from headlight.vocabulary import head_name
 
 FEWEST = 100
 """Words that a relation needs for a best head of its own; at most, if the corpus is small."""
+SOURCE = "Clark et al. (2019), Table 1"
 DRAWN, SHOWN = 16, 6
 """Relations of a picture, and those of which a sentence is shown."""
 
@@ -36,8 +40,8 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """For each measure the best head of each relation, and all heads."""
-    return [_measure(result, measure) for measure in _measures(result)]
+    """The best head of each relation by all measures, and by each of them sentences and heads."""
+    return [_relations(result), _heads(result)]
 
 
 def _best_heads(result: xr.Dataset, measure: str) -> pd.DataFrame:
@@ -61,23 +65,73 @@ def _measures(result: xr.Dataset) -> list[str]:
     return [str(name) for name in result["measure"].values]
 
 
-def _measure(result: xr.Dataset, measure: str) -> Section:
-    frame = _best_heads(result, measure)
+def _relations(result: xr.Dataset) -> Section:
+    frames = {measure: _best_heads(result, measure) for measure in _measures(result)}
 
     def draw() -> Figure:
+        by_measure = [frame.head(DRAWN).to_dict("records") for frame in frames.values()]
         rows = [
             BarRow(
-                f"{row['relation']} ({row['words']:,})",
-                [Mark("best head", row["accuracy"], row["low"], row["high"], measure)],
-                {"best fixed offset": row["its accuracy"]},
-                row["head"],
+                f"{same[0]['relation']} ({same[0]['words']:,})",
+                [_mark(measure, row) for measure, row in zip(frames, same, strict=True)],
+                {"best fixed offset": same[0]["its accuracy"]},
             )
-            for row in frame.head(DRAWN).to_dict("records")
+            for same in zip(*by_measure, strict=True)
         ]
-        return bars(rows, x_label="accuracy", percent=True)
+        return bars(rows, x_label="accuracy", percent=True, dots=True)
+
+    formats = dict.fromkeys(("accuracy", "low", "high", "its accuracy"), ".1%")
+    return Section(
+        "relations",
+        "Relations that heads find",
+        "The head of a dependent is predicted to be the word to which it attends most; or, where "
+        "the head attends, the word that attends to it most. The interval (95%, bootstrap over "
+        "sentences) is one of a head that was chosen beforehand. The fixed offset always says: "
+        "the word this many places away; a head that is right less often is grey. In brackets: "
+        "how many words have the relation; beside a dot: the head that finds most of them.",
+        SOURCE,
+        [Drawing("relations", "", "Best heads of relations by all measures.", draw)],
+        [
+            Table(measure, f"The best head of each relation, by {measure}", frame, formats)
+            for measure, frame in frames.items()
+        ],
+    )
+
+
+def _mark(measure: str, row: Mapping[Hashable, Any]) -> Mark:
+    return Mark(
+        measure,
+        row["accuracy"],
+        row["low"],
+        row["high"],
+        measure,
+        row["head"],
+        faint=row["accuracy"] < row["its accuracy"],
+    )
+
+
+def _heads(result: xr.Dataset) -> Section:
+    return Section(
+        "heads",
+        "All heads, and what the best ones say",
+        "The share of all words of which a head finds the governor. Above it sentences of the "
+        "treebank in which the best heads find their relations: a line goes from a word of the "
+        "relation to the word that the head says governs it, red where that is right.",
+        SOURCE,
+        [drawing for measure in _measures(result) for drawing in _of_measure(result, measure)],
+    )
+
+
+def _of_measure(result: xr.Dataset, measure: str) -> list[Drawing]:
+    """Sentences and all heads by one measure."""
+    found = result.sel(measure=measure)
+    sentences = _sentences(found, _best_heads(result, measure))
+
+    def draw_sentences() -> Figure:
+        return attention_lines(sentences, columns=3)
 
     draw_heads = maps(
-        result.sel(measure=measure, relation=ALL),
+        found.sel(relation=ALL),
         Map(
             "accuracy",
             "Attention of the {direction}",
@@ -86,38 +140,13 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
             format=".0%",
         ),
     )
-
-    def draw_sentences() -> Figure:
-        return attention_lines(sentences, columns=3)
-
-    sentences = _sentences(result.sel(measure=measure), frame)
-    shown = Drawing(
-        f"{measure}_sentences",
-        "Sentences of the treebank in which these heads find their relations: a line goes from a "
-        "word of the relation to the word that the head says governs it, red where that is right.",
-        f"Sentences in which heads find relations, by {measure}.",
-        draw_sentences,
-    )
-    words = (
-        "The head of a dependent is predicted to be the word to which it attends most; or, where "
-        "the head attends, the word that attends to it most. The interval (95%, bootstrap over "
-        "sentences) is one of a head that was chosen beforehand. The fixed offset always says: "
-        "the word this many places away. In brackets: how many words have the relation; beside a "
-        "bar: the head that finds most of them."
-    )
-    formats = dict.fromkeys(("accuracy", "low", "high", "its accuracy"), ".1%")
-    return Section(
-        measure,
-        f"Relations that heads find, by {measure}",
-        words,
-        "Clark et al. (2019), Table 1",
-        [
-            Drawing(f"{measure}_relations", "", f"Best heads by {measure}.", draw),
-            *([shown] if sentences else []),
-            Drawing(f"{measure}_heads", "All words.", f"All heads by {measure}.", draw_heads),
-        ],
-        [Table(measure, "The best head of each relation", frame, formats)],
-    )
+    words = f"Sentences in which heads find relations, by {measure}."
+    shown = [Drawing(f"{measure}_sentences", words, words, draw_sentences, measure)]
+    words = f"All words, by {measure}."
+    return [
+        *(shown if sentences else []),
+        Drawing(f"{measure}_heads", words, f"All heads by {measure}.", draw_heads, measure),
+    ]
 
 
 def _sentences(result: xr.Dataset, frame: pd.DataFrame) -> list[LinkDrawing]:

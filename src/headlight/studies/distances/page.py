@@ -75,6 +75,7 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
             ordered=True,
             group_label="layer",
             note=f"stress {points.attrs['stress']:.2f}",
+            heads=names,
         )
         return embedding([panel])
 
@@ -86,7 +87,8 @@ def _measure(result: xr.Dataset, measure: str) -> Section:
         words = (
             "Points are as far apart as heads are, as nearly as a plane allows: the stress is how "
             "far their distances are off, 0 where all are kept, and says nothing is to be read "
-            "from small differences where it is large (0.2 and more)."
+            "from small differences where it is large (0.2 and more). Point at one to see which "
+            "head it is."
         )
         drawings = [
             Drawing(f"{measure}_map", words, f"A map of heads by {measure}.", draw_map),

@@ -8,15 +8,16 @@ from headlight.views.parts import (
     IMPORTANCE_NAMES,
     By,
     Columns,
-    Curve,
     Drawing,
+    Figure,
     Section,
     Summary,
     columns,
-    curves,
     rounded,
     settings_of,
 )
+from headlight.views.pictures import Line, LinePanel, lines
+from headlight.views.pictures.theme import CYCLE
 from headlight.views.scale import round_domain
 
 METRICS = {
@@ -33,8 +34,8 @@ SHARES = ("first_flip", "share_to_flip")
 """Metrics that are shares of texts and of words, and not differences of probabilities."""
 
 CURVES = {
-    "deletion": "The most important removed",
-    "insertion": "The most important alone",
+    "deletion": "removed",
+    "insertion": "alone",
 }
 
 ORDER = By("measure", {**IMPORTANCE_NAMES, "random": "random order"}, "order by")
@@ -100,24 +101,21 @@ def _accuracy(result: xr.Dataset) -> str:
 
 def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
     cell = result.sel(removal=removal)
-    limits = _range(cell)
-    draw = curves(
-        cell,
-        *(
-            Curve(
-                f"{name}_curve",
-                panel=title,
-                by=ORDER,
-                over="step",
-                interval=True,
-                x_label="share of the words",
-                y_label="p",
-                limits=limits,
-                dashed=["random"],
+
+    def draw() -> Figure:
+        panels = [
+            LinePanel(
+                label,
+                [*_lines(cell.sel(measure=name)), *_lines(cell.sel(measure="random"), "random")],
+                "share of the words",
+                "p",
+                limits=_range(cell),
             )
-            for name, title in CURVES.items()
-        ),
-    )
+            for name, label in zip(cell["measure"].values, ORDER.labels(cell), strict=True)
+            if name != "random"
+        ]
+        return lines(panels)
+
     return Section(
         f"removal-{removal}",
         f"Effect on the prediction: {WAYS[removal]}",
@@ -144,6 +142,23 @@ def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
             ),
         ],
     )
+
+
+def _lines(cell: xr.Dataset, first: str = "most important") -> list[Line]:
+    """Both curves of an order; those of the random order are dashed, and have no band."""
+    random = first == "random"
+    return [
+        Line(
+            f"{first} {label}",
+            cell["step"].values,
+            cell[f"{name}_curve"].values,
+            None if random else cell[f"{name}_curve_low"].values,
+            None if random else cell[f"{name}_curve_high"].values,
+            CYCLE[at],
+            dashed=random,
+        )
+        for at, (name, label) in enumerate(CURVES.items())
+    ]
 
 
 def _by_metric(cell: xr.Dataset) -> xr.Dataset:

@@ -63,22 +63,28 @@ def _null_spaces(result: xr.Dataset) -> Section:
         return lines([LinePanel("Null spaces", drawn, "tokens", "dimension")])
 
     whole = result.mean("length")
-    draw_heads = maps(
-        whole, Map("rank", "Rank of T, mean over lengths", scale="effective", format=".4g", unit="")
-    )
-    drawings = [Drawing("ranks", "", "Ranks of T by head.", draw_heads)]
+    ranks = np.unique(whole["rank"].values[np.isfinite(whole["rank"].values)])
+    drawings = []
     if result.sizes["length"] > 1:
         words = "Dimensions of null spaces by length."
-        drawings.insert(0, Drawing("null_spaces", "", words, draw))
+        drawings.append(Drawing("null_spaces", "", words, draw))
+    if len(ranks) > 1:
+        drawn = Map(
+            "rank", "Rank of T, mean over lengths", scale="effective", format=".4g", unit=""
+        )
+        drawings.append(Drawing("ranks", "", "Ranks of T by head.", maps(whole, drawn)))
+    same = f" The rank of T is {ranks[0]:.4g} in all heads." if len(ranks) == 1 else ""
+    if result.sizes["length"] == 1:
+        same += f" All texts are of one length, {float(result['keys_mean'].mean()):.4g} tokens."
     return Section(
         "null-spaces",
         "How much of attention cannot be seen in the output",
         "Attention weights can be changed within the left null space of T, the transformed "
         "values, without any change of the output. For texts longer than a head is wide, the null "
         "space is not empty: its dimension is the length less the rank of T, which is the head "
-        "size at most. With 1: of changes that leave the sum of a row at 1, which is one "
-        "dimension less at most. The band is from the smallest to the largest of all heads and "
-        "texts.",
+        "size at most. Rows keep their sum: of changes that leave the sum of a row at 1, which is "
+        "one dimension less at most. The band is from the smallest to the largest of all heads and "
+        f"texts.{same}",
         SOURCE.format("Section 3.2"),
         drawings,
         [
@@ -91,8 +97,8 @@ def _null_spaces(result: xr.Dataset) -> Section:
                 Columns("rank", ".4g", "rank of T"),
                 Columns("null_dimension", ".4g", "null space"),
                 Columns("bound", ".4g", "at least"),
-                Columns("null_dimension_with_ones", ".4g", "null space with 1"),
-                Columns("bound_with_ones", ".4g", "at least, with 1"),
+                Columns("null_dimension_with_ones", ".4g", "null space, rows keep their sum"),
+                Columns("bound_with_ones", ".4g", "at least, rows keep their sum"),
             )
         ],
     )

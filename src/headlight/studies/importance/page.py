@@ -37,7 +37,11 @@ def sections(result: xr.Dataset) -> list[Section]:
     }
     category = By("key_category", names)
     found = result.sel(key_category=list(names))
-    draw = curves(found, Curve("importance", panel="Mean |∂L/∂α|", by=category))
+    most = float(found["importance"].max())
+    draw = curves(
+        found,
+        Curve("importance", panel="{key_category}", by=category, limits=(0.0, 1.05 * most or 1.0)),
+    )
     draw_heads = maps(found, Map("importance", by=category, scale="gradient"))
     table = columns(
         "importance",
@@ -50,7 +54,8 @@ def sections(result: xr.Dataset) -> list[Section]:
         "importance",
         "What attention the loss depends on",
         "The mean over all pairs of a query and a key of a category of |∂L/∂α|: how much the loss "
-        "of the model would change with the weight. Compare shapes, not values: how the loss is "
+        "of the model would change with the weight. Unmasked are all tokens but the mask tokens; "
+        "the other categories are parts of them. Compare shapes, not values: how the loss is "
         "scaled is a convention.",
         "Clark et al. (2019), Figure 3",
         [

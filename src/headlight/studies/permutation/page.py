@@ -20,7 +20,7 @@ from headlight.views.parts import (
     rounded,
     settings_of,
 )
-from headlight.views.pictures import BoxPanel, boxes
+from headlight.views.pictures import BarRow, BoxPanel, Mark, bars, boxes
 from headlight.views.sharpness import binned, boxes_by_sharpness, one_range, place_label
 
 NAMES = {
@@ -73,6 +73,14 @@ def _settings(result: xr.Dataset) -> str:
 
 
 def _changes(result: xr.Dataset) -> Section:
+    def draw() -> Figure:
+        values = [result[f"tvd{end}"].values.tolist() for end in ("", "_low", "_high")]
+        rows = [
+            BarRow(label, [Mark("TVD", *each)])
+            for label, *each in zip(ATTENTION.labels(result), *values, strict=True)
+        ]
+        return bars(rows, x_label="TVD", dots=True)
+
     own = float(result["own_accuracy"])
     largest = float(result["largest_weight"])
     return Section(
@@ -84,7 +92,8 @@ def _changes(result: xr.Dataset) -> Section:
         f"of a row is {largest:.2f}. {_settings(result)} The model was not trained again. "
         "Intervals: 95%, bootstrap over texts.",
         JAIN.format("Section 4.2.1"),
-        tables=[
+        [Drawing("changes", "", "Change of the predictions by other attention.", draw)],
+        [
             columns(
                 "changes",
                 "Means over texts",

@@ -29,6 +29,7 @@ class Map:
         limits: The values with the lightest and the darkest colour; from the values when None.
         format: Python's format of the numbers in the cells.
         unit: Beside the scale of colours; by default the variable's.
+        low_is_good: Whether the smallest value has the darkest colour, as of error rates.
     """
 
     variable: str
@@ -40,6 +41,7 @@ class Map:
     limits: tuple[Number, Number] | None = None
     format: str = ""
     unit: str | None = None
+    low_is_good: bool = False
 
 
 def maps(result: xr.Dataset, *shown: Map, columns: int | None = None) -> Callable[[], Figure]:
@@ -79,6 +81,7 @@ def _drawn(result: xr.Dataset, shown: Map) -> list[tuple[HeadMap, bool]]:
                 format=shown.format,
                 unit="" if unit in UNITLESS else unit,
                 named=(rows.dim, columns.dim) == ("layer", "head"),
+                low_is_good=shown.low_is_good,
             ),
             bool(cell.values.notnull().any()),
         )

@@ -23,18 +23,31 @@ from headlight.views.scale import Number
 from headlight.views.words import shortened
 
 _WIDTH, _BAR, _BETWEEN = 7.6, 0.17, 0.13
+_GREY = "#aab2bb"
 _TICK_STYLES = ("-", (0, (1.2, 1.0)), (0, (3, 1.2)))
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A value with its interval; ``low`` and ``high`` are NaN where it has none."""
+    """A value with its interval; ``low`` and ``high`` are NaN where it has none.
+
+    Attributes:
+        series: What it is a value of.
+        value: Where it stands.
+        low: The lower end of its interval.
+        high: The upper end.
+        colour: A name of the palette, ``#rrggbb``, or empty.
+        note: Beside it, e.g. the head that was best.
+        faint: Whether it is grey, since what it is compared with is better.
+    """
 
     series: str
     value: Number
     low: Number = math.nan
     high: Number = math.nan
     colour: str = ""
+    note: str = ""
+    faint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +58,7 @@ class BarRow:
         label: At its left.
         marks: One bar or dot for each series.
         ticks: Values to compare with, by name, e.g. ``{"fixed offset": 0.40}``.
-        note: Beside the first mark, e.g. the head that was best.
+        note: To the right of the row.
     """
 
     label: str
@@ -92,13 +105,17 @@ def bars(
         top = place * (lane + _BETWEEN)
         for mark in row.marks:
             index = series.index(mark.series)
-            drawn = _mark(axes, mark, top + _BAR * (index + 0.5), index, dots=dots)
-            handles.setdefault(mark.series, drawn)
+            # What stands alone is beside its label.
+            y = top + (lane / 2 if len(row.marks) == 1 else _BAR * (index + 0.5))
+            drawn = _mark(axes, mark, y, index, dots=dots)
+            _note(axes, mark.note, [mark], {}, y)
+            if not mark.faint or mark.series not in handles:
+                handles[mark.series] = drawn
         for name, value in row.ticks.items():
             if math.isfinite(value):
                 drawn = _tick(axes, name, value, (top, top + lane), names)
                 handles.setdefault(name, drawn)
-        _note(axes, row, top + _BAR / 2, percent=percent)
+        _note(axes, row.note, row.marks, row.ticks, top + lane / 2)
     _axis(axes, rows, lane, limits)
     if percent:
         axes.xaxis.set_major_formatter(percentages)
@@ -109,7 +126,7 @@ def bars(
 
 def _mark(axes: Axes, mark: Mark, y: float, index: int, *, dots: bool) -> Any:
     """One bar or dot; returns what the legend shows."""
-    colour = colour_of(mark.colour, index)
+    colour = _GREY if mark.faint else colour_of(mark.colour, index)
     handle: Any
     if dots:
         marker = marker_of(mark.colour, index)
@@ -140,20 +157,23 @@ def _tick(
     return line
 
 
-def _note(axes: Axes, row: BarRow, y: float, *, percent: bool) -> None:
-    """Words to the right of everything in the row."""
-    reach = [value for m in row.marks for value in (m.value, m.high) if math.isfinite(value)]
-    reach += [value for value in row.ticks.values() if math.isfinite(value)]
-    if row.note:
-        axes.annotate(
-            shortened(row.note, 32),
-            (max(reach, default=0.0), y),
+def _note(
+    axes: Axes, note: str, marks: Sequence[Mark], ticks: Mapping[str, Number], y: float
+) -> None:
+    """Words to the right of some marks and ticks."""
+    reach = [*(value for mark in marks for value in (mark.value, mark.high)), *ticks.values()]
+    if note:
+        text = axes.annotate(
+            shortened(note, 32),
+            (max(filter(math.isfinite, reach), default=0.0), y),
             xytext=(5, 0),
             textcoords="offset points",
             va="center_baseline",
             size=SMALL,
             color=QUIET,
+            zorder=5,
         )
+        text.set_bbox({"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 0.3})
 
 
 def _axis(

@@ -1,12 +1,13 @@
 """The paper that pictures are drawn on: rows of panels, axes, legends, and the width of words."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from headlight.errors import UsageError
-from headlight.views.pictures.theme import FONT, LARGE, PAPER, QUIET, SMALL, Axes, Figure
+from headlight.views.pictures.theme import FONT, INK, LARGE, PAPER, QUIET, SMALL, Axes, Figure
+from headlight.views.point_labels import Box, LabelPosition, placed_names
 from headlight.views.scale import Number
 from headlight.views.words import shortened
 
@@ -14,6 +15,9 @@ WIDEST = 11.5
 """Inches; a picture is as wide as the column of a page."""
 
 _FINE = 1200
+
+_ACROSS, _DOWN = 88, 78
+"""Units in which names of points are placed, to an inch of a panel with its labels."""
 
 _DECADES = 5
 """Ticks of a logarithmic axis, at most: a panel has no room for more of ``1e-4``."""
@@ -38,8 +42,8 @@ class Reference:
 
 
 def panel_size(count: int, size: tuple[float, float]) -> tuple[float, float]:
-    """The size of a panel of curves or boxes in inches: wider where it stands alone."""
-    return (1.4 * size[0], 1.1 * size[1]) if count == 1 else size
+    """The size of a panel of curves or boxes in inches: of two where it stands alone."""
+    return (2 * size[0], 1.15 * size[1]) if count == 1 else size
 
 
 def panels_on(
@@ -99,6 +103,34 @@ def values_up(axes: Axes, *, percent: bool, limits: tuple[Number, Number] | None
         axes.yaxis.set_major_formatter(percentages)
     if limits is not None:
         axes.set_ylim(*limits)
+
+
+def name_points(axes: Axes, points: Iterable[tuple[Number, Number, str, float]]) -> None:
+    """The names of points where there is room, those that stand out most first.
+
+    Args:
+        axes: that the points are in.
+        points: place across and up, name, and by how much it stands out.
+    """
+    axes.autoscale_view()
+    room, share = _room(axes), axes.transData + axes.transAxes.inverted()
+    spots = []
+    for x, y, name, apart in points:
+        across, up = share.transform((x, y))
+        spots.append(LabelPosition(room.right * across, room.bottom * (1 - up), name, apart))
+    for spot, at in placed_names(spots, room):
+        across, up = at.left / room.right, 1 - (at.top + at.bottom) / 2 / room.bottom
+        axes.text(
+            across, up, spot.name, transform=axes.transAxes, va="center", size=SMALL - 1, color=INK
+        )
+
+
+def _room(axes: Axes) -> Box:
+    """The inside of a panel before its layout, in the units in which names are placed."""
+    figure: Any = axes.figure
+    spec: Any = axes.get_subplotspec()
+    grid, (wide, high) = spec.get_gridspec(), figure.get_size_inches()
+    return Box(0, 0, _ACROSS * wide / grid.ncols, _DOWN * high / grid.nrows)
 
 
 def share_range(panels: Sequence[Axes]) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.views.pictures.canvas import entitle, finish, panels_on, text_width
+from headlight.views.pictures.heads import heads_id
 from headlight.views.pictures.labels import place_labels
 from headlight.views.pictures.legends import legend_of
 from headlight.views.pictures.theme import (
@@ -49,6 +50,7 @@ class Embedding:
         group_label: Over the legend.
         faint: A group, e.g. ``other``, that is grey and behind the others.
         note: Under the panel, e.g. the stress of the embedding.
+        heads: The name of each point, if they are heads: a page tells which is pointed at.
     """
 
     title: str
@@ -60,6 +62,7 @@ class Embedding:
     group_label: str = ""
     faint: str = "other"
     note: str = ""
+    heads: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.points.shape != (len(self.groups), 2):
@@ -125,9 +128,9 @@ def _draw_groups(axes: Axes, panel: Embedding, points: NDArray[np.float64]) -> l
     for place, name in enumerate(names):
         faint = ramp is None and name == panel.faint
         index = distinct.index(name) if name in distinct else 0
-        chosen = points[groups == name]
+        chosen = np.flatnonzero((groups == name) & np.isfinite(points).all(axis=1))
         handles += axes.plot(
-            *chosen[np.isfinite(chosen).all(axis=1)].T,
+            *points[chosen].T,
             linestyle="none",
             marker="o" if ramp or faint else marker_of("", index),
             markersize=4.2 if faint else 5.6,
@@ -137,6 +140,8 @@ def _draw_groups(axes: Axes, panel: Embedding, points: NDArray[np.float64]) -> l
             zorder=2 if faint else 3,
             label=name,
         )
+        if panel.heads:
+            handles[-1].set_gid(heads_id(axes, [panel.heads[at] for at in chosen.tolist()], place))
     return handles
 
 

@@ -12,6 +12,7 @@ from headlight.views.pictures.canvas import (
     Reference,
     finish,
     free_shares,
+    name_points,
     panel_size,
     panels_on,
     refer_to,
@@ -21,9 +22,7 @@ from headlight.views.pictures.canvas import (
 from headlight.views.pictures.heads import heads_id
 from headlight.views.pictures.legends import name_lines
 from headlight.views.pictures.theme import (
-    INK,
     PAPER,
-    SMALL,
     Axes,
     Figure,
     colour_of,
@@ -31,13 +30,11 @@ from headlight.views.pictures.theme import (
     marker_of,
     picture,
 )
-from headlight.views.point_labels import STANDS_OUT, Box, LabelPosition, placed_names
+from headlight.views.point_labels import STANDS_OUT
 from headlight.views.scale import Number
 from headlight.vocabulary import head_name
 
 SIZE = (3.75, 2.75)
-_ROOM = Box(0, 0, 330, 216)
-"""Of a panel, in the units in which names of heads are placed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,22 +169,18 @@ def _draw(
 
 def _name_heads(axes: Axes, panel: LayerPanel) -> None:
     """The names of the heads that stand out, where there is room."""
-    left, right, low, high = map(float, (*axes.get_xlim(), *axes.get_ylim()))
+    low, high = map(float, axes.get_ylim())
     seen = [one.heads for one in panel.series if np.isfinite(one.heads).any()]
-    spots = []
+    named = []
     for place, values in enumerate(seen):
         filled = np.where(np.isfinite(values).any(axis=1, keepdims=True), values, 0)
         apart = np.abs(values - np.nanmedian(filled, axis=1, keepdims=True)) / (high - low)
         for row, head in np.argwhere(apart > STANDS_OUT).tolist():
             layer = row + panel.first_layer
-            across = (layer + _lane(place, len(seen)) - left) / (right - left)
-            down = (high - float(values[row, head])) / (high - low)
-            name = head_name(layer, head)
-            far = float(apart[row, head])
-            spots.append(LabelPosition(_ROOM.right * across, _ROOM.bottom * down, name, far))
-    for spot, at in placed_names(spots, _ROOM):
-        x, y = at.left / _ROOM.right, 1 - (at.top + at.bottom) / 2 / _ROOM.bottom
-        axes.text(x, y, spot.name, transform=axes.transAxes, va="center", size=SMALL - 1, color=INK)
+            across = layer + _lane(place, len(seen))
+            name, far = head_name(layer, head), float(apart[row, head])
+            named.append((across, float(values[row, head]), name, far))
+    name_points(axes, named)
 
 
 def _layers(axes: Axes, panel: LayerPanel) -> None:

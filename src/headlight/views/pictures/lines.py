@@ -1,7 +1,7 @@
 """Lines over a numeric axis, with bands of uncertainty."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from headlight.views.pictures.canvas import (
     finish,
     free_shares,
     logarithmic,
+    name_points,
     panel_size,
     panels_on,
     refer_to,
@@ -19,6 +20,7 @@ from headlight.views.pictures.canvas import (
     values_up,
     whole_numbers,
 )
+from headlight.views.pictures.heads import heads_id
 from headlight.views.pictures.legends import name_lines
 from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, picture
 from headlight.views.scale import Number
@@ -41,6 +43,8 @@ class Line:
         dashed: Whether the line is dashed.
         marked: Whether each point has a marker.
         joined: Whether there is a line; without it, points with markers alone.
+        heads: The head of each point, if they are of heads: a page tells which is pointed at.
+        named: For some points, by number, the name beside them.
     """
 
     label: str
@@ -52,6 +56,8 @@ class Line:
     dashed: bool = False
     marked: bool = False
     joined: bool = True
+    heads: Sequence[str] = ()
+    named: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,15 @@ def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str
         finish(axes, panel.title, panel.x_label, panel.y_label)
         named.append((axes, drawn))
     share_range(free_shares(all_axes, panels))
+    for axes, panel in zip(all_axes, panels, strict=True):
+        name_points(
+            axes,
+            [
+                (one.x[at], one.y[at], name, -place)
+                for one in panel.series
+                for place, (at, name) in enumerate(one.named.items())
+            ],
+        )
     name_lines(figure, title, named)
     return figure
 
@@ -119,6 +134,8 @@ def _draw(axes: Axes, one: Line, place: int) -> Any:
         markeredgewidth=0.6,
         label=one.label,
     )
+    if one.heads:
+        line.set_gid(heads_id(axes, one.heads, place))
     return line
 
 

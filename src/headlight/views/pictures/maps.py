@@ -58,6 +58,7 @@ class HeadMap:
         framed: Cells (row, column) with a frame.
         unit: Beside the scale of colours.
         named: Whether rows and columns are numbers of layers and heads, counted from 0.
+        low_is_good: Whether the smallest value has the darkest colour, as of error rates.
     """
 
     title: str
@@ -72,6 +73,13 @@ class HeadMap:
     framed: Collection[tuple[int, int]] = ()
     unit: str = ""
     named: bool = False
+    low_is_good: bool = False
+
+    @property
+    def colours(self) -> Any:
+        """Its ramp as a colour map of matplotlib."""
+        ramp = colour_map(self.scale)
+        return ramp.reversed() if self.low_is_good else ramp
 
     def __post_init__(self) -> None:
         labels = (self.rows, self.columns)
@@ -177,7 +185,7 @@ def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
             "zorder": 0,
         }
         axes.add_patch(Rectangle((-0.5, -0.5), columns, rows, **hatched))
-    settings: dict[str, Any] = {"cmap": colour_map(one.scale), "vmin": limits[0], "vmax": limits[1]}
+    settings: dict[str, Any] = {"cmap": one.colours, "vmin": limits[0], "vmax": limits[1]}
     mesh: Any
     if values.size > _AS_IMAGE:
         mesh = axes.imshow(values, aspect="auto", interpolation="none", **settings)
@@ -247,7 +255,7 @@ def _annotate(
     from matplotlib.colors import Normalize, to_hex
 
     texts, size = written
-    colours = colour_map(one.scale)(Normalize(*limits)(np.asarray(one.values, dtype=np.float64)))
+    colours = one.colours(Normalize(*limits)(np.asarray(one.values, dtype=np.float64)))
     for (row, column), value in np.ndenumerate(one.values):
         if np.isfinite(value):
             axes.text(

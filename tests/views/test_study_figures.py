@@ -1,0 +1,119 @@
+"""What figures of studies show of results that are known."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from headlight.views.pictures import (
+    BarRow,
+    Embedding,
+    HeadMap,
+    Line,
+    LinePanel,
+    Mark,
+    bars,
+    embedding,
+    head_map,
+    lines,
+    svg_text,
+)
+from headlight.views.result_page import pictures, sections
+from views.drawn import dots, line_named, texts
+
+HEADS = ["L0H0", "L0H1", "L1H0"]
+
+
+def lightness(colour: object) -> float:
+    return sum(int(to_hex(colour)[at : at + 2], 16) for at in (1, 3, 5))
+
+
+class TestDrawing:
+    def test_what_stands_alone_in_a_row_is_beside_its_label(self):
+        rows = [
+            BarRow("several", [Mark("a", 0.1), Mark("b", 0.2), Mark("c", 0.3)]),
+            BarRow("alone", [Mark("a", 0.4)]),
+        ]
+        (axes,) = bars(rows, dots=True).axes
+        (place,) = [line.get_ydata()[0] for line in dots(axes) if line.get_xdata()[0] == 0.4]
+        assert place == pytest.approx(axes.get_yticks()[1])
+
+    def test_a_head_that_is_worse_than_a_baseline_is_grey_and_the_legend_is_not(self):
+        rows = [
+            BarRow("one", [Mark("weight", 0.1, colour="weight", note="L0H0", faint=True)]),
+            BarRow("two", [Mark("weight", 0.4, colour="weight", note="L1H0"), Mark("norm", 0.5)]),
+        ]
+        figure = bars(rows, dots=True)
+        faint, plain = (
+            next(line.get_color() for line in dots(figure.axes[0]) if line.get_xdata()[0] == at)
+            for at in (0.1, 0.4)
+        )
+        red, green, blue = (int(faint[at : at + 2], 16) for at in (1, 3, 5))
+        assert max(red, green, blue) - min(red, green, blue) < 24
+        assert figure.legends[0].legend_handles[0].get_color() == plain != faint
+        assert {"L0H0", "L1H0"} <= set(texts(figure))
+
+    def test_points_are_named_beside_them_and_known_to_the_page(self):
+        at = np.array([1.0, 2.0, 3.0])
+        line = Line("heads", at, at, marked=True, joined=False, heads=HEADS, named={2: "L1H0"})
+        figure = lines([LinePanel("Each head", [line])])
+        assert [text.get_text() for text in figure.axes[0].texts] == ["L1H0"]
+        assert 'id="heads-0-0.L0H0.L0H1.L1H0"' in svg_text(figure)
+
+    def test_points_of_a_plane_are_known_to_the_page_by_group(self):
+        points = np.array([[0.0, 0.0], [1.0, np.nan], [1.0, 1.0], [2.0, 0.0]])
+        panel = Embedding("A", points, ["0", "0", "1", "0"], heads=[*HEADS, "L0H3"])
+        drawn = svg_text(embedding([panel]))
+        assert 'id="heads-0-0.L0H0.L0H3"' in drawn
+        assert 'id="heads-0-1.L1H0"' in drawn
+
+    def test_of_error_rates_the_lowest_is_darkest(self):
+        values = np.array([[0.1, 0.9]])
+        for low_is_good in (False, True):
+            figure = head_map([HeadMap("A", values, low_is_good=low_is_good, limits=(0, 1))])
+            mesh = figure.axes[0].collections[0]
+            low, high = map(lightness, mesh.to_rgba(values).reshape(-1, 4))
+            assert (low < high) == low_is_good
+
+    def test_a_chart_that_stands_alone_is_as_wide_as_two(self):
+        panel = LinePanel("A", [Line("a", np.arange(3), np.arange(3))])
+        alone, two = (lines([panel] * count).get_size_inches() for count in (1, 2))
+        assert alone[0] == two[0]
+
+
+@pytest.mark.slow
+class TestStudies:
+    def test_dependency_shows_all_measures_of_a_relation_in_one_row(self, study_runs):
+        result = study_runs.result("dependency")
+        first, second = sections(result)
+        axes = first.drawings[0].draw().axes[0]
+        rows = len(axes.get_yticks())
+        assert len(dots(axes)) == rows * result.sizes["measure"]
+        assert {drawing.choice for drawing in second.drawings} == set(result["measure"].values)
+
+    def test_importance_has_a_panel_for_each_category_and_one_range(self, study_runs):
+        result = study_runs.result("importance")
+        panels = pictures(result)["importance"].draw().axes
+        seen = result["importance"].notnull().any(["layer", "head"])
+        assert len(panels) == int(seen.sum())
+        assert len({axes.get_ylim() for axes in panels}) == 1
+
+    def test_ranks_that_are_all_one_are_said_and_not_drawn(self, study_runs):
+        result = study_runs.result("identifiability")
+        assert "ranks" in pictures(result)
+        alike = result.assign(rank=result["rank"] * 0 + 7)
+        assert "ranks" not in pictures(alike)
+        assert "The rank of T is 7 in all heads." in sections(alike)[0].explanation
+
+    def test_permutation_opens_with_a_figure(self, study_runs):
+        result = study_runs.result("permutation")
+        axes = sections(result)[0].drawings[0].draw().axes[0]
+        assert [line.get_xdata()[0] for line in dots(axes)] == result["tvd"].values.tolist()
+
+    def test_faithfulness_has_a_panel_for_each_order_beside_the_random_one(self, study_runs):
+        result = study_runs.result("faithfulness")
+        panels = sections(result)[0].drawings[0].draw().axes
+        assert len(panels) == result.sizes["measure"] - 1
+        random = result.isel(removal=0).sel(measure="random")["deletion_curve"].values
+        for axes in panels:
+            line = line_named(axes, "random removed")
+            assert line.get_ydata() == pytest.approx(random)
