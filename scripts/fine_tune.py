@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from headlight.capture.loading import EMBEDDED
+from headlight.catalogue.models import EMBEDDED
 from headlight.corpora import SentencePair, open_sentence_pairs
 
 WARM_UP = 0.1

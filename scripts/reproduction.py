@@ -16,8 +16,8 @@ import pandas
 import torch
 import transformers
 
-from headlight.capture.loading import EMBEDDED_NAME
 from headlight.catalogue import EMBEDDED_TRANSLATOR
+from headlight.catalogue.models import EMBEDDED_NAME
 from headlight.papers import find_paper
 from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.folder import reproduction_folder

@@ -14,7 +14,7 @@ import typer.main
 
 import example_data
 import headlight
-from headlight.capture.loading import EMBEDDED
+from headlight.catalogue.models import EMBEDDED
 from headlight.cli import app
 from headlight.corpora import FORMATS, PAIR_FORMATS, PARALLEL_FORMATS
 from headlight.links import LINK_FORMATS, Symmetrization

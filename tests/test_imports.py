@@ -91,6 +91,41 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert not loaded_by(run) & HEAVY
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["survey", "--model", "nobody/none"], "no model of that name"),
+        (["survey", "--model", "./nowhere"], "there is no folder './nowhere'"),
+        (["survey", "--layers", "9"], "no layer 9: its layers are 0 to 5"),
+        (["survey", "--device", "gpu"], "there is no device 'gpu'"),
+        (["survey", "--dtype", "float23"], "no precision is called 'float23'"),
+        (["read", "the sea", "--layers", "9"], "no layer 9"),
+        (["alternatives", "the sea", "--layer", "9"], "no layer 9"),
+        (["adversary", __file__], "students need a start"),
+    ],
+)
+@pytest.mark.slow
+def test_what_is_wrong_with_a_model_is_said_before_torch_is_there(
+    arguments: list[str], says: str, tmp_path: Path
+) -> None:
+    if arguments[0] != "read" and arguments[0] != "alternatives":
+        arguments = [*arguments, "--out", str(tmp_path / "run")]
+    run = (
+        "import sys\n"
+        f"sys.argv = ['headlight', *{arguments!r}]\n"
+        "from contextlib import redirect_stderr\n"
+        "from io import StringIO\n"
+        "from headlight.cli import main\n"
+        "try:\n"
+        "    with redirect_stderr(StringIO()) as said:\n"
+        "        main()\n"
+        "except SystemExit as ended:\n"
+        "    assert ended.code, ended.code\n"
+        f"assert {says!r} in said.getvalue(), said.getvalue()"
+    )
+    assert not loaded_by(run) & TORCH
+
+
 def test_a_layer_that_knows_no_model_loads_no_torch() -> None:
     """All in one interpreter: what they load together is all that any of them loads alone."""
     modules = [module for layer in WITHOUT_TORCH for module in submodules(layer)]

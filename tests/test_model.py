@@ -11,8 +11,8 @@ import xarray
 import yaml
 
 import headlight
-from headlight.capture.loading import EMBEDDED
 from headlight.catalogue import studies
+from headlight.catalogue.models import EMBEDDED
 from headlight.errors import HeadlightError, MissingHeadError, ModelError, UsageError
 from studies.models import saved, texts
 

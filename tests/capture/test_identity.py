@@ -15,7 +15,7 @@ from architectures import ARCHITECTURES
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, attention_replaced, load_model
 from headlight.capture.identity import digest_of_weights
-from headlight.capture.loading import EMBEDDED, EMBEDDED_NAME
+from headlight.catalogue.models import EMBEDDED, EMBEDDED_NAME
 from headlight.errors import RunError, RunInterruptedError
 from headlight.studies.heads import study
 from headlight.studies.heads.settings import SurveySettings

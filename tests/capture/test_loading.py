@@ -22,7 +22,7 @@ from transformers import (
 )
 
 from headlight.capture import CapturedModel, load_model
-from headlight.capture.loading import EMBEDDED_NAME
+from headlight.catalogue.models import EMBEDDED_NAME
 from headlight.errors import (
     HeadlightError,
     MissingHeadError,
@@ -428,7 +428,7 @@ def refusal(name: str | Path, **options: Any) -> HeadlightError:
         load_model(name, **{"device": "cpu", **options})
     sentence = str(refused.value)
     assert "\n" not in sentence
-    assert sentence.endswith(".")
+    assert sentence.endswith((".", "?"))
     return refused.value
 
 
@@ -466,12 +466,33 @@ def test_a_name_that_the_hub_does_not_know_is_refused_in_a_sentence(
         raise OSError("bertt is not a valid model identifier listed on the hub.\nIf this is")
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("headlight.catalogue.models.hub_answers", lambda: True)
     monkeypatch.setattr("headlight.capture.loading.AutoConfig.from_pretrained", unknown)
     assert str(refusal("bertt")) == (
         "there is no folder 'bertt', no model of that name is in the cache of the hub, and it "
         "cannot be fetched (bertt is not a valid model identifier listed on the hub); correct the "
         "name, or go online."
     )
+
+
+def test_where_the_hub_does_not_answer_nothing_is_tried_again_and_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """At once, with the name of a model that is here and nearly so called."""
+    cached = tmp_path / "models--google--bert-tiny" / "snapshots" / "1"
+    cached.mkdir(parents=True)
+    (cached / "config.json").write_text("{}")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("headlight.catalogue.models.getproxies", dict)
+    monkeypatch.setattr("headlight.capture.loading.AutoConfig.from_pretrained", pytest.fail)
+    refused = str(refusal("google/bert-tny"))
+    assert refused.endswith(
+        "http://127.0.0.1:9 does not answer; correct the name, or go online. Did you mean "
+        "'google/bert-tiny'?"
+    )
+    assert "Did you mean 'headlight-small'?" in str(refusal("headlight-smal"))
 
 
 def test_unknown_precisions_and_devices_are_refused_in_a_sentence(folder: Path) -> None:

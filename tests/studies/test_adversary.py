@@ -407,7 +407,12 @@ def test_whether_kl_levels_off_is_said_by_its_rule(kl: Any, says: str) -> None:
 @pytest.mark.parametrize(
     ("data", "settings", "kind", "says"),
     [
-        (labelled(6), {"start": None}, UsageError, "before fine-tuning, scratch, or base"),
+        (
+            labelled(6),
+            {"start": None},
+            UsageError,
+            "before fine-tuning, scratch for random weights, or base",
+        ),
         (labelled(6), {"start": "nowhere/at/all"}, ModelError, "no folder 'nowhere/at/all'"),
         ([("a sea", "good")] * 6, {}, CorpusError, "are of the class 'good'; give texts of at"),
         ([("a sea", "ugly")] * 6, {}, CorpusError, "'ugly' is none of the classes"),

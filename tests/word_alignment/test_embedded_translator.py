@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import headlight as root
-from headlight.capture.loading import EMBEDDED_MODELS
 from headlight.catalogue import EMBEDDED_TRANSLATOR
+from headlight.catalogue.models import EMBEDDED_MODELS
 from headlight.corpora import SAMPLE_TRANSLATIONS as SAMPLE
 from headlight.links import open_links, score_links
 from studies.command import Command

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import re
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any
 
 import torch
 import transformers
-from huggingface_hub import constants as hub, try_to_load_from_cache
+from huggingface_hub import try_to_load_from_cache
 from safetensors import SafetensorError
 from torch import nn
 from transformers import (
@@ -26,27 +25,22 @@ from transformers.utils import is_accelerate_available
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.heads import LOADERS, head_of
 from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
-from headlight.capture.layers import check_layers
+from headlight.capture.layers import depth_of
 from headlight.capture.tasks import CLASSIFIERS, task_of
 from headlight.capture.wrappers import unwrapped
+from headlight.catalogue.models import (
+    AUTO,
+    BALANCED,
+    DTYPES,
+    EMBEDDED_MODELS,
+    EMBEDDED_NAME,
+    check_layers,
+    check_place,
+    no_model,
+    place_of,
+)
 from headlight.errors import MissingHeadError, ModelError, UsageError
 from headlight.settings import require_choice
-
-_ASSETS = Path(__file__).parents[1] / "assets"
-EMBEDDED = _ASSETS / "model"
-EMBEDDED_NAME = "headlight-small"
-EMBEDDED_MODELS = {EMBEDDED_NAME: EMBEDDED, "headlight-translator": _ASSETS / "translator"}
-"""The models that come with the package: BERT, and a translator from German to English."""
-
-DTYPES = {
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-    "float64": torch.float64,
-}
-
-BALANCED = "balanced"
-"""The device of models that are spread over several, layer by layer."""
 
 HEADS = ("none", "language_model", "classification", "any")
 _HEAD_NAMES = {
@@ -59,8 +53,6 @@ _TRAINED_AS = {
     "classification": "a classifier",
     "any": "a language model or a classifier",
 }
-
-HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 SENTENCE_PIECE = "sentencepiece"
 
@@ -118,17 +110,15 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         return _in_memory(unwrapped(model), tokenizer, head)
     place = None if device == BALANCED else _device(device)
     label = EMBEDDED_NAME if model is None else str(model)
-    is_embedded = label in EMBEDDED_MODELS and (model is None or not Path(label).exists())
-    source = str(EMBEDDED_MODELS[label]) if is_embedded else label
-    _check_folder(source)
-    label = EMBEDDED_NAME if model is None else str(model)
+    source = place_of(model)
+    check_place(source)
     options = {"revision": revision, "trust_remote_code": trust_remote_code}
     problem = ""
     with quiet(), torch.inference_mode(mode=False):
         config = _config(source, options)
-        check_layers(config, layers, label)
+        check_layers(depth_of(config), layers, label)
         spread = {"device_map": _spread()} if place is None else {}
-        network = _model(source, config, DTYPES[dtype], options | spread, head)
+        network = _model(source, config, getattr(torch, dtype), options | spread, head)
         if tokenizer is None:
             tokenizer, problem = _tokenizer(source, options)
     found = _revision(source, network, revision)
@@ -147,8 +137,8 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
     Raises:
         ModelError: there is no such checkpoint, or the classifier cannot be made of it.
     """
-    place = str(EMBEDDED_MODELS.get(source, source)) if not Path(source).exists() else source
-    _check_folder(place)
+    place = place_of(source)
+    check_place(place)
     cure = f"give the checkpoint that {like.name} was fine-tuned from, scratch, or base."
     with quiet(), torch.inference_mode(mode=False):
         try:
@@ -190,21 +180,13 @@ def _in_memory(
     return CapturedModel(network, tokenizer, name, digest_of_weights(network), problem)
 
 
-def _check_folder(source: str) -> None:
-    """What cannot be a name of the hub must be a folder."""
-    if Path(source).is_file():
-        raise ModelError(f"{source} is a file; give the folder of a transformers model.")
-    if not Path(source).exists() and not HUB_NAME.fullmatch(source):
-        raise ModelError(f"there is no folder {source!r}, and no model of a hub has such a name.")
-
-
 def _config(source: str, options: dict[str, Any]) -> Any:
     try:
         config = AutoConfig.from_pretrained(source, **options)
         # A file must not choose the code that runs: kernels would even be fetched from the hub.
         config._attn_implementation = config._experts_implementation = None
     except Exception as problem:  # damaged folders make every library raise its own
-        raise ModelError(_loading_sentence(source, problem)) from problem
+        raise _refusal(source, problem) from problem
     return config
 
 
@@ -222,7 +204,7 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
     except MissingHeadError:
         raise
     except Exception as problem:  # damaged folders make every library raise its own
-        raise ModelError(_loading_sentence(source, problem)) from problem
+        raise _refusal(source, problem) from problem
     missing = sorted(
         name
         for name in report["missing_keys"]
@@ -321,7 +303,7 @@ def _named_tokenizer(source: str, trust_remote_code: bool) -> PreTrainedTokenize
 
 
 def _device(name: str) -> torch.device:
-    if name == "auto":
+    if name == AUTO:
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
@@ -352,7 +334,16 @@ def _spread() -> str:
 def _devices() -> list[str]:
     """What can be asked for on this machine."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    return ["cpu", *(name for name, found in there.items() if found), "auto", BALANCED]
+    return ["cpu", *(name for name, found in there.items() if found), AUTO, BALANCED]
+
+
+def _refusal(source: str, problem: Exception) -> ModelError:
+    """Why a model could not be loaded, in a sentence."""
+    absent = isinstance(problem, OSError) and "safetensors" not in str(problem)
+    if absent and not Path(source).exists():
+        why = f"it cannot be fetched ({_first_sentence(problem)}); correct the name, or go online"
+        return no_model(source, why)
+    return ModelError(_loading_sentence(source, problem))
 
 
 def _loading_sentence(source: str, problem: Exception) -> str:
@@ -361,27 +352,12 @@ def _loading_sentence(source: str, problem: Exception) -> str:
             f"{source} has no safetensors weights, and other formats can run code when they are "
             "read; save it with save_pretrained of transformers 5 first."
         )
-    folder = Path(source)
-    if isinstance(problem, OSError) and not folder.exists():
-        return _not_found(source, problem)
-    if folder.exists() and not (folder / "config.json").exists():
-        return f"{source} holds no config.json; give the folder of a transformers model."
     reason = _first_sentence(problem)
     if isinstance(problem, SafetensorError):
         return f"the safetensors weights in {source} are damaged ({reason}); copy them again."
     if "ignore_mismatched_sizes" in str(problem):
         return f"the configuration in {source} does not fit the sizes of its weights."
     return f"the model {source!r} cannot be loaded: {reason}."
-
-
-def _not_found(source: str, problem: OSError) -> str:
-    """No folder, and not had from the hub."""
-    if hub.HF_HUB_OFFLINE:
-        why = "HF_HUB_OFFLINE keeps it from being fetched; correct the name, or unset that variable"
-    else:
-        why = f"it cannot be fetched ({_first_sentence(problem)}); correct the name, or go online"
-    absent = f"there is no folder {source!r}, no model of that name is in the cache of the hub"
-    return f"{absent}, and {why}."
 
 
 def _first_sentence(problem: Exception) -> str:

@@ -143,6 +143,7 @@ def align(
     asked = Output(out=out, html=html, gold=gold, resume=resume, overwrite=overwrite, writer=writer)
     pairs = _open(source, target, format, columns)
     _check(asked)
+    load.check(default=EMBEDDED_TRANSLATOR)
 
     needs_head = settings.measure in INPUT_MEASURES
     chosen = settings.of_attention and settings.layer is None and reverse_model is None

@@ -43,6 +43,7 @@ def alternatives(
     settings: AlternativeSettings,
 ) -> None:
     """Find other attention of one head with which the model gives the same output."""
+    load.check(layers=(layer,))
     from headlight.reading.alternatives import alternatives as find
     from headlight.result import save
 

@@ -80,6 +80,7 @@ class LoadOptions(Options):
             layers: which of its layers are looked at; None for all.
             head: with which head; see `headlight.capture.load_model`.
         """
+        self.check(default=default, layers=layers)
         from headlight.capture import load_model
 
         return load_model(
@@ -92,6 +93,18 @@ class LoadOptions(Options):
             layers=layers,
             head=head,
         )
+
+    def check(self, *, default: str | None = None, layers: Collection[int] | None = None) -> None:
+        """Refuse, before anything slow is imported, what no model can be loaded by.
+
+        Args:
+            default: the model where none is named; None for the embedded one.
+            layers: which of its layers are looked at; None for all.
+        """
+        from headlight.catalogue.models import check_model
+
+        model = self.model or default
+        check_model(model, device=self.device, dtype=self.dtype, layers=layers)
 
     def compared(self, model: str | None, revision: str | None) -> "LoadOptions":
         """Of the model that another is compared with: another, or another revision of it."""

@@ -124,6 +124,7 @@ def read(
         )
     attribution = _attribution(measure, settings)
     text = _text(text)
+    load.check(layers=settings.layers)
 
     from headlight.reading import read as read_text
 

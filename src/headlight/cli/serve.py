@@ -49,6 +49,7 @@ def serve(
 ) -> None:
     """Read texts in a browser: an app on this machine, with every head of what is typed."""
     _require_extra()
+    load.check()
     from headlight.serve import serve as run
 
     def model_with_head() -> "CapturedModel":

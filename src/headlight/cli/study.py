@@ -87,6 +87,7 @@ def _run(
         path=run.out, resume=run.resume, overwrite=run.overwrite, workers=run.workers
     )
     folder.check_free()
+    load.check(default=study.source.default_model, layers=settings.layers)
 
     from headlight.sessions import run_study
 

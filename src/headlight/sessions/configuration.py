@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from headlight.capture import CapturedModel
-from headlight.capture.loading import EMBEDDED_MODELS, EMBEDDED_NAME
 from headlight.catalogue import Study
+from headlight.catalogue.models import EMBEDDED_MODELS, EMBEDDED_NAME
 from headlight.settings import StudySettings
 
 

@@ -69,6 +69,24 @@ class AdversarySettings(ClassifierSettings):
         if not self.bootstrap:
             raise UsageError("bootstrap is 0, and intervals need at least 1 resample.")
 
+    def check_start(self) -> None:
+        """Refuse students that begin nowhere.
+
+        Raises:
+            UsageError: nobody has said where.
+        """
+        if self.start is None:
+            raise UsageError(
+                "students need a start, which decides how far they can go: the name or folder of "
+                "the checkpoint before fine-tuning, scratch for random weights, or base for those "
+                "of the model itself (start=, --start)."
+            )
+
+    def check_command(self) -> None:
+        """The start is looked at before the model is loaded."""
+        super().check_command()
+        self.check_start()
+
     @property
     def weights(self) -> list[float]:
         """λ in order, each once, and 0 among them."""

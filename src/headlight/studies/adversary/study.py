@@ -151,11 +151,8 @@ def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder 
     Raises:
         UsageError: nobody has said so, or settings do not go together.
     """
-    if settings.start is None:
-        raise UsageError(
-            "students need a start: name the checkpoint before fine-tuning, scratch, or base "
-            "(start=, --start)."
-        )
+    settings.check_start()
+    assert settings.start is not None  # noqa: S101 - it was looked at
     place = folder.place if folder else None
     if settings.keep_models and not isinstance(place, Path):
         raise UsageError("models are kept in a folder of this machine; name one with --out.")

@@ -1,0 +1,179 @@
+"""What can be said of a model by its name and folder, before anything slow is imported.
+
+`headlight.capture.load_model` refuses by the same rules; commands ask here first.
+"""
+
+import json
+import socket
+from collections.abc import Collection, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from re import compile as pattern
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from huggingface_hub import constants as hub
+
+from headlight.catalogue.sources import EMBEDDED_TRANSLATOR
+from headlight.errors import ModelError, UsageError
+from headlight.settings import require_choice
+
+_ASSETS = Path(__file__).parents[1] / "assets"
+EMBEDDED = _ASSETS / "model"
+EMBEDDED_NAME = "headlight-small"
+EMBEDDED_MODELS = {EMBEDDED_NAME: EMBEDDED, EMBEDDED_TRANSLATOR: _ASSETS / "translator"}
+"""The models that come with the package: BERT, and a translator from German to English."""
+
+DTYPES = ("float32", "bfloat16", "float16", "float64")
+AUTO = "auto"
+BALANCED = "balanced"
+"""The device of models that are spread over several, layer by layer."""
+DEVICES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "npu", "mtia")
+"""Kinds of devices that there may be; which there are, only torch knows."""
+
+HUB_NAME = pattern(r"\w[\w.-]*(/\w[\w.-]*)?")
+CONFIG = "config.json"
+PATIENCE = 5.0
+"""Seconds that the hub is given to take a connection."""
+_DEPTHS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers",
+           "decoder_layers", "num_decoder_layers")  # fmt: skip
+"""What files call the number of layers, or of those of one half."""
+
+
+def place_of(model: str | Path | None) -> str:
+    """The folder of an embedded model; of others the folder or the name that was given."""
+    name = EMBEDDED_NAME if model is None else str(model)
+    is_embedded = name in EMBEDDED_MODELS and (model is None or not Path(name).exists())
+    return str(EMBEDDED_MODELS[name]) if is_embedded else name
+
+
+def check_model(
+    model: str | None,
+    *,
+    device: str = AUTO,
+    dtype: str = DTYPES[0],
+    layers: Collection[int] | None = None,
+) -> None:
+    """Refuse what a model cannot be loaded by, as far as that can be said without torch.
+
+    Args:
+        model: name on the hub, or folder; None for the embedded one.
+        device: where it is to be.
+        dtype: precision of its weights.
+        layers: those that will be looked at; None for all.
+
+    Raises:
+        ModelError: there is no such model.
+        UsageError: unknown dtype, device or layer.
+    """
+    require_choice("precision", dtype, DTYPES)
+    kind = device.partition(":")[0]
+    if kind not in DEVICES and device not in (AUTO, BALANCED):
+        raise UsageError(
+            f"there is no device {device!r} here; use cpu, cuda, mps, auto or balanced."
+        )
+    place = place_of(model)
+    check_place(place)
+    config = _config(place)
+    if config is not None:
+        check_layers(max(_depths(config), default=0), layers, model or EMBEDDED_NAME)
+
+
+def check_place(place: str) -> None:
+    """Refuse what is neither a folder with a model, nor a model that the hub could give.
+
+    Raises:
+        ModelError: it is so.
+    """
+    folder = Path(place)
+    if folder.is_file():
+        raise ModelError(f"{place} is a file; give the folder of a transformers model.")
+    if folder.exists():
+        if not (folder / CONFIG).exists():
+            raise ModelError(f"{place} holds no {CONFIG}; give the folder of a transformers model.")
+        return
+    if not HUB_NAME.fullmatch(place):
+        raise ModelError(f"there is no folder {place!r}, and no model of a hub has such a name.")
+    if place in cached_models():
+        return
+    if hub.HF_HUB_OFFLINE:
+        raise no_model(
+            place,
+            "HF_HUB_OFFLINE keeps it from being fetched; correct the name, or unset that variable",
+        )
+    if not hub_answers():
+        raise no_model(place, f"{hub.ENDPOINT} does not answer; correct the name, or go online")
+
+
+def no_model(name: str, why: str) -> ModelError:
+    """The refusal of a model that is neither here nor to be had, with a name that is near."""
+    near = get_close_matches(name, [*EMBEDDED_MODELS, *cached_models()], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return ModelError(
+        f"there is no folder {name!r}, no model of that name is in the cache of the hub, and "
+        f"{why}.{hint}"
+    )
+
+
+def check_layers(depth: int, layers: Collection[int] | None, name: str) -> None:
+    """Refuse layers that a model cannot have.
+
+    Args:
+        depth: how many it has; 0 if that is not known, which is left to others.
+        layers: those asked for; None for all.
+        name: what the model is called.
+
+    Raises:
+        UsageError: there is no such layer.
+    """
+    missing = sorted(layer for layer in layers or () if not 0 <= layer < depth)
+    if depth and missing:
+        raise UsageError(f"{name} has no layer {missing[0]}: its layers are 0 to {depth - 1}.")
+
+
+def cached_models() -> list[str]:
+    """Names of the models in the cache of the hub."""
+    folders = Path(hub.HF_HUB_CACHE).glob("models--*")
+    return [
+        each.name.removeprefix("models--").replace("--", "/")
+        for each in folders
+        if any(each.glob(f"snapshots/*/{CONFIG}"))
+    ]
+
+
+def hub_answers() -> bool:
+    """Whether the hub takes connections; behind a proxy that is left to others."""
+    address = urlsplit(hub.ENDPOINT)
+    found: list[bool] = []
+
+    def knock() -> None:
+        port = address.port or (80 if address.scheme == "http" else 443)
+        try:
+            socket.create_connection((address.hostname or "", port), PATIENCE).close()
+        except OSError:
+            return
+        found.append(True)
+
+    if getproxies():
+        return True
+    asking = Thread(target=knock, daemon=True)  # a name is looked up without any limit of time
+    asking.start()
+    asking.join(PATIENCE)
+    return bool(found)
+
+
+def _config(place: str) -> Mapping[str, Any] | None:
+    """The configuration in a folder, as far as it can be read; None elsewhere."""
+    try:
+        found = json.loads((Path(place) / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # which loading says better
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _depths(config: Mapping[str, Any]) -> Iterator[int]:
+    """Of the model, and of its parts."""
+    for each in (config, *(part for part in config.values() if isinstance(part, dict))):
+        yield from (each[name] for name in _DEPTHS if isinstance(each.get(name), int))
