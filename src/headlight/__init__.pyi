@@ -1625,7 +1625,9 @@ def guided(
         measures: what of the model is given: of attention ``weight``, ``norm`` and
             ``effective``; ``attribution``, what input tokens contribute to hidden ones, which
             is slow; and ``gradient_input``, the gradient of the probability times the
-            embedding. Uniform and random attention, and one that is learnt, stand beside them.
+            embedding. Uniform and random attention, and one that is learnt, stand beside them;
+            of a tagger, whose words are given a row each, in the place of the last that of each
+            word to itself.
         rows: which rows of attention speak for the text: the ``mean`` of all, that of the
             ``first`` token ([CLS]), or of the ``last``.
         attribution: how contributions are computed, if they are among the measures.

@@ -21,6 +21,7 @@ from headlight.studies.guided.models import (
 )
 from headlight.studies.guided.result import Evaluation
 from headlight.studies.guided.settings import GuidedSettings
+from headlight.studies.guided.words import guided_words
 from studies.models import model
 from studies.test_permutation import classifier, labelled, tagged
 
@@ -120,7 +121,7 @@ def test_a_guide_that_knows_the_token_is_worth_more_than_one_that_does_not(tmp_p
     texts = made_texts(60)
     trainer = GuidedTrainer(texts[:40], texts[40:], 12, 2, settings, tmp_path)
     right = {}
-    for number, guide in enumerate(settings.guides):
+    for number, guide in enumerate(trainer.guides):
         trainer.run(Job(number, 0))
         predictions = trainer.parameters(Job(number, 0))["probability"].argmax(-1).numpy()
         right[guide] = float(np.mean(predictions == [text.label for text in texts[40:]]))
@@ -135,7 +136,7 @@ def test_shares() -> None:
 
 def test_numbers_of_answers() -> None:
     settings = GuidedSettings(bootstrap=2)
-    evaluation = Evaluation(np.array([0, 1, 1]), np.arange(3), settings)
+    evaluation = Evaluation(np.array([0, 1, 1]), np.arange(3), settings, ())
     probability = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
     found = evaluation.numbers(probability)
     assert found["accuracy"][0] == pytest.approx(2 / 3)
@@ -195,5 +196,62 @@ def test_wrong_requests(data: Any, settings: dict[str, Any], kind: Any, says: st
 def test_other_models_are_refused() -> None:
     with pytest.raises(MissingHeadError, match="has no classification head"):
         headlight.guided(labelled(6), model=model("bert"), **QUICK)
-    with pytest.raises(UsageError, match="predicts a class for every word"):
-        headlight.guided(tagged(6), model=classifier(tokens=True), **QUICK)
+    with pytest.raises(UsageError, match="has a row of its own; leave out rows"):
+        headlight.guided(tagged(6), model=classifier(tokens=True), rows="first", **QUICK)
+
+
+# Taggers
+
+
+def test_words_are_given_their_rows_by_loops() -> None:
+    made = classifier(tokens=True)
+    settings = GuidedSettings(measures=("weight", "gradient_input", "attribution"))
+    plan, _ = plan_classifier_study("guided", "", tagged(5), made, settings)
+    examples = list(plan.examples)
+    found = iter(guided_words(examples, made, plan.sites, settings))
+    made.transformer.set_attn_implementation("eager")
+    for example in examples:
+        ids = torch.tensor([example.ids])
+        with torch.no_grad():
+            maps = made.transformer(ids, output_attentions=True).attentions
+        size = np.mean([each[0].mean(0).numpy() for each in maps], axis=0)
+        for word, place in enumerate(example.places):
+            text = next(found)
+            assert (text.label, text.ids.tolist()) == (example.labels[word], [*example.ids[1:-1]])
+            inside = size[place, 1:-1] / size[place, 1:-1].sum()
+            np.testing.assert_allclose(text.weights["weight"], inside, rtol=1e-4)
+            assert text.weights["itself"].argmax() == place - 1
+            assert text.weights["itself"].sum() == 1
+            embedded = made.transformer.get_input_embeddings()(ids).detach().requires_grad_()
+            logits = made.transformer(inputs_embeds=embedded).logits[0, place]
+            logits.softmax(-1).amax().backward()
+            slope = (embedded.grad * embedded).sum(-1).abs()[0, 1:-1].detach()
+            expected = (slope / slope.sum()).numpy()
+            np.testing.assert_allclose(text.weights["gradient_input"], expected, rtol=1e-3)
+            assert text.weights["attribution"].sum() == pytest.approx(1, rel=1e-5)
+    assert next(found, None) is None
+
+
+def test_a_tagger_guides_word_by_word(tmp_path: Path) -> None:
+    made = classifier(tokens=True)
+    result = headlight.guided(tagged(15), model=made, out=tmp_path / "run", keep=True, **QUICK)
+    assert list(result.guide.values) == ["uniform", "random", "itself", "weight"]
+    given = headlight.open(tmp_path / "run" / "kept" / "given.nc")
+    held_out = given.isel(text=given.held_out.values)
+    right = held_out.probability.argmax("class") == held_out.label
+    np.testing.assert_allclose(right.mean("text"), result.seed_accuracy)
+    words = sum(len(tags) for _, tags in tagged(15))
+    assert given.sizes["text"] == words
+    assert len(np.unique(given.text_id)) == 15
+
+
+def test_spans_of_tags_are_counted_by_sentence() -> None:
+    """Two of three spans that are found are there; a sentence ends the span of the one before."""
+    tags = ("B-NP", "I-NP", "O")
+    gold, found = np.array([0, 1, 2, 0, 1, 0]), np.array([0, 1, 2, 0, 2, 0])
+    settings = GuidedSettings(bootstrap=2)
+    streams = np.array([7, 7, 7, 8, 8, 9])
+    evaluation = Evaluation(gold, streams, settings, settings.guides(tagger=True), tags)
+    numbers = evaluation.numbers(np.eye(3)[found])
+    assert numbers["f1"][0] == pytest.approx(2 / 3)
+    assert numbers["accuracy"][0] == pytest.approx(5 / 6)

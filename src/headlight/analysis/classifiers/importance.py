@@ -27,13 +27,13 @@ class AttentionImportance:
     1, so that layers count alike; then the mean over layers.
 
     Args:
-        texts: The positions of the batch.
-        settings: What is asked.
+        rows: Those that speak for a text together; None for every row by itself.
+        measures: What is asked of them.
     """
 
-    def __init__(self, texts: Texts, settings: WordImportanceSettings) -> None:
-        self._rows = texts.rows(settings.rows)
-        self._measures = [name for name in settings.measures if name in OF_ATTENTION]
+    def __init__(self, rows: Bool[Tensor, "batch query"] | None, measures: Sequence[str]) -> None:
+        self._rows = rows
+        self._measures = [name for name in measures if name in OF_ATTENTION]
         self._sums: dict[str, PerToken] = {}
         self._layers = 0
 
@@ -52,10 +52,13 @@ class AttentionImportance:
 
 
 def share_of_rows(
-    size: Float[Tensor, "batch query key"], rows: Bool[Tensor, "batch query"]
-) -> PerToken:
-    """What keys are given by these rows together, as shares; evenly where nothing is given."""
-    given: PerToken = (size * rows[..., None]).sum(1)
+    size: Float[Tensor, "batch query key"], rows: Bool[Tensor, "batch query"] | None
+) -> Float[Tensor, "batch *query key"]:
+    """What keys are given by these rows together, as shares; evenly where nothing is given.
+
+    Without any rows, what they are given by each.
+    """
+    given = size if rows is None else (size * rows[..., None]).sum(1)
     whole = given.sum(-1, keepdim=True)
     return torch.where(whole > 0, given / whole, 1 / given.shape[-1])
 
@@ -77,7 +80,7 @@ def token_importance(
     """
     found: dict[str, PerToken] = {}
     if any(name in OF_ATTENTION for name in settings.measures):
-        seen = AttentionImportance(texts, settings)
+        seen = AttentionImportance(texts.rows(settings.rows), settings.measures)
         with model.capture(sites) as recorder:
             recorder.visit = seen.visit
             model.run(batch)

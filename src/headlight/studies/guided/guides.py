@@ -35,13 +35,24 @@ def guided_texts(
     if settings.measures:
         for text, name, weight in _measured(examples, model, sites, settings):
             made[text].weights[name] = weight
+    for name, reader, places, alone in also_measured(model, sites, settings):
+        for text, _, weight in _measured(examples, reader, places, alone):
+            made[text].weights[name] = weight
+    return made
+
+
+def also_measured(
+    model: CapturedModel, sites: Sequence[AttentionSite], settings: GuidedSettings
+) -> Iterator[tuple[str, CapturedModel, Sequence[AttentionSite], GuidedSettings]]:
+    """Of each further model the name of its guide, its places, and settings of its weights.
+
+    Raises:
+        UsageError: its tokenizer is another one.
+    """
     for other in settings.also:
         reader = _also(other, model)
-        alone = settings.replace(measures=("weight",))
         places = reader.sites_of(sites[0].kind, settings.layers)
-        for text, _, weight in _measured(examples, reader, places, alone):
-            made[text].weights[of_model(other)] = weight
-    return made
+        yield of_model(other), reader, places, settings.replace(measures=("weight",))
 
 
 def _streams(
@@ -54,13 +65,13 @@ def _streams(
 
 def _plain(example: Classified, stream: int, settings: GuidedSettings) -> GuidedText:
     """A text with the guides that need no model."""
-    ids = np.array(example.ids, dtype=np.int64)[_tokens(example)]
+    ids = np.array(example.ids, dtype=np.int64)[tokens_of(example)]
     drawn = random_source(settings.seed, stream).random(len(ids))
     weights = {"uniform": share(np.ones(len(ids))), "random": share(drawn)}
     return GuidedText(ids, example.labels[0], stream, weights)
 
 
-def _tokens(example: Classified) -> list[int]:
+def tokens_of(example: Classified) -> list[int]:
     """The places of all but special tokens; of a text without others, of these."""
     words = [place for place, word in enumerate(example.words) if word >= 0]
     return words or list(range(len(example.ids)))
@@ -90,7 +101,7 @@ def _measured(
         for name, values in found.items():
             rows = values.detach().cpu().double().numpy()
             for row, at in enumerate(chosen):
-                yield at, name, share(rows[row][_tokens(examples[at])])
+                yield at, name, share(rows[row][tokens_of(examples[at])])
 
 
 def _also(name: str, model: CapturedModel) -> CapturedModel:

@@ -28,12 +28,12 @@ AT_ONCE = 256
 
 @dataclass(frozen=True, eq=False)
 class GuidedText:
-    """A text, and what each guide gives its tokens.
+    """A text, or a word of a sentence, and what each guide gives the tokens.
 
     Attributes:
-        ids: of its tokens, without special ones.
-        label: its class.
-        stream: a number of its own.
+        ids: of the tokens, without special ones.
+        label: the class of the text or of the word.
+        stream: a number of its own; words of a sentence share one.
         weights: by guide, a distribution over the tokens; nothing for `OWN`.
     """
 
@@ -102,6 +102,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
         settings: see `GuidedSettings`.
         folder: of the files.
         kept: the folder in which the parameters are kept as well; None for nowhere.
+        tagger: whether texts are the words of sentences.
     """
 
     training: Sequence[GuidedText]
@@ -111,11 +112,17 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
     settings: GuidedSettings
     folder: Path
     kept: Path | None = None
+    tagger: bool = False
+
+    @property
+    def guides(self) -> tuple[str, ...]:
+        """Where attention comes from, by name."""
+        return self.settings.guides(tagger=self.tagger)
 
     @property
     def jobs(self) -> list[list[Job]]:
         """All models, by guide and seed."""
-        guides, seeds = range(len(self.settings.guides)), range(self.settings.repeats)
+        guides, seeds = range(len(self.guides)), range(self.settings.repeats)
         return [[Job(guide, seed) for seed in seeds] for guide in guides]
 
     def begin(self, job: Job) -> TextClassifier:
@@ -136,7 +143,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
 
     def run(self, job: Job) -> None:
         """Train a model, try it, and write its file."""
-        guide = self.settings.guides[job.guide]
+        guide = self.guides[job.guide]
         task = TrainingTask((self.settings.seed, job.seed))
         with seeded(task.seed):
             model = self.begin(job)
@@ -182,7 +189,7 @@ def given_weights(trainer: GuidedTrainer) -> xarray.Dataset:
         learnt from.
     """
     texts = [*trainer.training, *trainer.held_out]
-    guides = trainer.settings.guides
+    guides = trainer.guides
     longest = max(len(text.ids) for text in texts)
     ids = np.full((len(texts), longest), -1)
     given = np.full((len(guides), *ids.shape), np.nan, dtype=np.float32)

@@ -18,6 +18,7 @@ NAMES = {
     "uniform": "uniform",
     "random": "random",
     "own": "learnt with the rest",
+    "itself": "each word itself",
     "weight": "weight",
     "norm": "norm",
     "effective": "effective",
@@ -26,7 +27,7 @@ NAMES = {
 }
 COLUMNS = {"accuracy": ("right", ".1%"), "f1": ("F1", ".3f"), "nll": ("NLL", ".3f")}
 GUIDE = By("guide", NAMES, "attention")
-ITSELF = "the model that reads whole texts"
+WHOLE = "the model that reads whole texts"
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -46,7 +47,7 @@ def _with_the_model(result: xr.Dataset) -> xr.Dataset:
     """The numbers by guide, and after them those of the model that reads whole texts."""
     names = [f"{name}{end}" for name in COLUMNS for end in ("", "_low", "_high")]
     own = result[[f"own_{name}" for name in names]].rename({f"own_{name}": name for name in names})
-    return xr.concat([result[names], own.expand_dims(guide=[ITSELF])], "guide")
+    return xr.concat([result[names], own.expand_dims(guide=[WHOLE])], "guide")
 
 
 def _guides(result: xr.Dataset) -> Section:
@@ -64,7 +65,8 @@ def _guides(result: xr.Dataset) -> Section:
         "guides",
         "Does attention carry over to a model that sees no context?",
         "A model that looks at every token alone (embedding, affine map, tanh) sums the tokens "
-        "with weights that it is given, and classifies the sum. The weights are frozen: nothing "
+        "with weights that it is given, and classifies the sum; beside a tagger it does so for "
+        "each word, with the row of the word (Yang 2020, Section 6). The weights are frozen: none "
         "of them is trained. If those of a model that reads whole texts are worth more than "
         "uniform and random ones, and as much as those that are learnt, they say something about "
         "the tokens that does not depend on this model. Gradients and predictions of the model may "

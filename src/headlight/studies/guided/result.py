@@ -2,21 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy
+from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, span_f1
 from headlight.reduce.bootstrap import resampled
 from headlight.reduce.intervals import with_interval
+from headlight.reduce.spans import span_score
 from headlight.result import describe
 from headlight.studies.guided.settings import GuidedSettings
 
 MEANINGS = {
     "accuracy": ("share of correct predictions", "1"),
-    "f1": ("F1, mean over classes", "1"),
+    "f1": ("F1, mean over classes; of tags of spans that of spans, strict IOB2", "1"),
     "nll": ("negative log-likelihood of the gold labels", "nats"),
 }
 _BOUNDS = {"": "", "_low": "lower end of the 95% interval of the ", "_high": "upper end of the 95% "
@@ -46,33 +48,67 @@ Probabilities = Float64[np.ndarray, "text label"]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Measures predictions for the held-out texts.
+    """Measures predictions for the held-out texts, or the words of the held-out sentences.
 
     Attributes:
         labels: gold classes.
-        text_ids: a number of its own for each text, from which it is resampled.
+        text_ids: a number of its own for each text, from which it is resampled; words of a sentence
+            follow each other and share one.
         settings: see `GuidedSettings`.
+        guides: where attention comes from, by name.
+        tags: names of the classes, if they are tags of words.
     """
 
-    labels: Int64[np.ndarray, " text"]
-    text_ids: Int64[np.ndarray, " text"]
+    labels: Int64[np.ndarray, " label"]
+    text_ids: Int64[np.ndarray, " label"]
     settings: GuidedSettings
+    guides: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+
+    @cached_property
+    def _starts(self) -> Int64[np.ndarray, " text"]:
+        """Where each text begins."""
+        return np.flatnonzero(np.diff(self.text_ids, prepend=-1))
+
+    @cached_property
+    def _samples(self) -> Float64[np.ndarray, "text sample"]:
+        settings = self.settings
+        taken = resampled(self.text_ids[self._starts], settings.bootstrap, settings.seed)
+        return taken.astype(np.float64)
 
     def numbers(self, probability: Probabilities) -> dict[str, Float64[np.ndarray, " sample"]]:
         """Of the texts as they are, and of every resample."""
-        taken = resampled(self.text_ids, self.settings.bootstrap, self.settings.seed)
-        samples = taken.astype(np.float64)
-        texts, predictions = np.arange(len(self.labels)), probability.argmax(-1)
+        samples, predictions = self._samples, probability.argmax(-1)
         number = probability.shape[-1]
         right = (predictions == self.labels).astype(np.float64)
-        lost = -np.log(np.maximum(probability[texts, self.labels], 1e-300))
-        whole = np.maximum(samples.sum(0), 1)
-        counts = np.eye(number**2)[self.labels * number + predictions]
+        lost = -np.log(np.maximum(probability[np.arange(len(right)), self.labels], 1e-300))
+        whole = np.maximum(self._sums(np.ones(len(right))) @ samples, 1)
+        if any(tag.startswith("B-") for tag in self.tags):
+            f1 = span_f1(samples.T @ self._spans(predictions))
+        else:
+            cells = np.eye(number**2)[self.labels * number + predictions]
+            f1 = macro_f1(samples.T @ self._sums(cells))
         return {
-            "accuracy": right @ samples / whole,
-            "f1": macro_f1(samples.T @ counts),
-            "nll": lost @ samples / whole,
+            "accuracy": self._sums(right) @ samples / whole,
+            "f1": f1,
+            "nll": self._sums(lost) @ samples / whole,
         }
+
+    def _sums(
+        self, values: Float64[np.ndarray, "label *cell"]
+    ) -> Float64[np.ndarray, "text *cell"]:
+        found: Float64[np.ndarray, "text *cell"] = np.add.reduceat(values, self._starts)
+        return found
+
+    def _spans(self, predictions: Int64[np.ndarray, " label"]) -> Float64[np.ndarray, "text count"]:
+        """Spans that are correct, found, and there, by sentence."""
+        rows = []
+        parts = (np.split(each, self._starts[1:]) for each in (self.labels, predictions))
+        for sentence in zip(*parts, strict=True):
+            gold, found = ([self.tags[tag] for tag in tags] for tags in sentence)
+            score = span_score([gold], [found])
+            rows.append([score.correct, score.found, score.gold])
+        return np.array(rows, dtype=np.float64)
 
 
 def dataset(
@@ -107,7 +143,7 @@ def dataset(
     made = xarray.Dataset(
         {name: variables[name] for name in VARIABLES},
         coords={
-            "guide": list(settings.guides),
+            "guide": list(evaluation.guides),
             "seed": list(range(settings.repeats)),
             "epoch": list(range(1, settings.epochs + 1)),
         },

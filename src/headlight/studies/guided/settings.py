@@ -20,7 +20,8 @@ class GuidedSettings(KeepSettings, WordImportanceSettings):
         measures: what of the model is given: of attention ``weight``, ``norm`` and ``effective``;
             ``attribution``, what input tokens contribute to hidden ones, which is slow; and
             ``gradient_input``, the gradient of the probability times the embedding. Uniform and
-            random attention, and one that is learnt, stand beside them.
+            random attention, and one that is learnt, stand beside them; of a tagger, whose words
+            are given a row each, in the place of the last that of each word to itself.
         also: further classifiers with the same tokenizer, whose weights are given: names or
             folders, such as the students that `headlight adversary` has kept.
         held_out: other texts, on which everything is measured; by default a fifth of the source,
@@ -53,10 +54,10 @@ class GuidedSettings(KeepSettings, WordImportanceSettings):
         if not self.bootstrap:
             raise UsageError("bootstrap is 0, and intervals need at least 1 resample.")
 
-    @property
-    def guides(self) -> tuple[str, ...]:
+    def guides(self, *, tagger: bool) -> tuple[str, ...]:
         """Where attention comes from, by name."""
-        return ("uniform", "random", "own", *self.measures, *map(of_model, self.also))
+        control = "itself" if tagger else "own"
+        return ("uniform", "random", control, *self.measures, *map(of_model, self.also))
 
 
 def of_model(name: str) -> str:
@@ -74,6 +75,7 @@ STUDY = Study(
     examples=(
         ("reviews.tsv --model ./my-classifier", ""),
         ("reviews.tsv --model ./my-classifier --also run/models/adversary-0-1.0", ""),
+        ("chunks.txt --model ./my-tagger", "each word by its row of attention"),
     ),
     smallest={"bootstrap": 2, "repeats": 1, "epochs": 1, "processes": 1},
     order=18,

@@ -21,7 +21,7 @@ from headlight.analysis.classifiers.split import digest_of, split_texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.work_folders import prepare_work_folders
-from headlight.capture import CapturedModel
+from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
 from headlight.errors import UsageError
 from headlight.files import Location
@@ -29,6 +29,7 @@ from headlight.studies.guided.guides import guided_texts
 from headlight.studies.guided.models import GuidedTrainer, given_weights
 from headlight.studies.guided.result import Evaluation, Probabilities, dataset
 from headlight.studies.guided.settings import GuidedSettings
+from headlight.studies.guided.words import guided_words
 from headlight.training import begin_folder, run_stages
 
 RUNS = "runs"
@@ -48,7 +49,7 @@ def run(
 
     Args:
         source: see `headlight.analysis.classifiers.plan.LabelledSource`.
-        model: a classifier of texts.
+        model: a classifier of texts, or of words.
         settings: see `GuidedSettings`.
         folder: see `RunFolder`; what is finished of a run on this machine is used again.
         command: how it was asked for, for the record.
@@ -61,8 +62,7 @@ def run(
 
     Raises:
         MissingHeadError: the model is no classifier.
-        UsageError: it is a tagger, a further model reads other tokens, or something else does not
-            fit together.
+        UsageError: a further model reads other tokens, or something else does not fit together.
         CorpusError: the corpus cannot be read, holds too few texts or one class, or a label is
             none of the classes.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
@@ -70,16 +70,17 @@ def run(
         RunError: the run in the folder is of another model, corpus or setting.
 
     Source: Wiegreffe and Pinter (2019), Section 3.4 and Table 3, whose attention was frozen by
-        being read from a file, as it is here.
+        being read from a file, as it is here. For words Yang (2020), Section 6: the state of every
+        token goes through one layer, and each word is classified by the sum of these states,
+        weighed with its row of attention.
     """
     settings = settings or GuidedSettings()
     title = "Attention given to a model of single words"
     plan, classes = plan_classifier_study("guided", title, source, model, settings)
-    if classes.task == "token":
+    if classes.task == "token" and settings.rows != "mean":
         raise UsageError(
-            f"{model.name} predicts a class for every word, and a guided model for a whole text; "
-            "give a "
-            "classifier of texts."
+            f"{model.name} predicts a class for every word, which has a row of its own; leave out "
+            "rows (--rows)."
         )
     training, held_out, read = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)
@@ -93,16 +94,19 @@ def run(
             prepare_work_folders(scratch, [RUNS], overwrite=overwrite)
             alike = replace(plan, settings=settings.replace(bootstrap=1, repeats=1))
             about = alike.signature() | {"texts": digest}
+            tagger = classes.task == "token"
+            guided = guided_words if tagger else guided_texts
             trainer = GuidedTrainer(
-                guided_texts(training, model, plan.sites, settings),
-                guided_texts(held_out, model, plan.sites, settings),
+                guided(training, model, plan.sites, settings),
+                guided(held_out, model, plan.sites, settings),
                 model.transformer.get_input_embeddings().weight.shape[0],
                 len(classes.names),
                 settings,
                 begin_folder(scratch / RUNS, about),
                 kept.folder if kept else None,
+                tagger,
             )
-            found = _trained(trainer, settings, model, held_out, progress)
+            found = _trained(trainer, classes, model, held_out, progress)
             if kept:
                 kept.save("given", given_weights(trainer))
         return found.assign_attrs(corpus_digest=digest, **read)
@@ -115,13 +119,13 @@ def run(
 
 def _trained(
     trainer: GuidedTrainer,
-    settings: GuidedSettings,
+    classes: Classes,
     model: CapturedModel,
     held_out: Sequence[Classified],
     progress: bool,
 ) -> xarray.Dataset:
     """All models, and the one that reads whole texts."""
-    jobs = trainer.jobs
+    jobs, settings = trainer.jobs, trainer.settings
     run_stages(
         trainer, [[job for seeds in jobs for job in seeds]], settings.processes, show=progress
     )
@@ -136,6 +140,8 @@ def _trained(
         np.array([text.label for text in trainer.held_out]),
         np.array([text.stream for text in trainer.held_out], dtype=np.int64),
         settings,
+        trainer.guides,
+        tuple(classes.names) if trainer.tagger else (),
     )
     return dataset(found, _predictions(model, held_out, settings), evaluation)
 
@@ -149,5 +155,5 @@ def _predictions(
         some = [examples[at] for at in chosen]
         positions = LabelPositions(some, model.transformer.device)
         rows = positions.probabilities(model, model.collate(some))
-        found |= dict(zip(chosen, rows, strict=True))
-    return torch.stack([found[at] for at in range(len(examples))]).numpy()
+        found |= {at: rows[positions.owners == place] for place, at in enumerate(chosen)}
+    return torch.cat([found[at] for at in range(len(examples))]).numpy()
