@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,6 +73,8 @@ def test_the_layer_that_is_used_is_told(headlight: Command, data: Path) -> None:
     _, _, complained = headlight("align", data / "test.de-en", "--model", data / "model")
     assert complained.startswith("note: layer ")
     assert "agrees best with what predictions lose" in complained
+    assert "no gold is looked at" in complained
+    assert "AER" not in complained
 
 
 def test_a_layer_of_a_model_without_predictions_is_chosen_by_its_norms() -> None:
@@ -131,10 +134,21 @@ def test_a_page_shows_the_first_pairs(headlight: Command, data: Path, tmp_path: 
     page = tmp_path / "soft.html"
     code, said, _ = headlight(
         "align", data / "test.de", data / "test.en", "--model", data / "model", *SETTINGS,
-        "--html", page, "--gold", data / "gold.talp",
+        "--html", page, "--gold", data / "gold.talp", "--out", tmp_path / "links.txt",
     )  # fmt: skip
-    assert (code, said) == (0, f"written: {page}\n")
+    assert code == 0
+    assert said.startswith(f"written: {page}\n")
     text = page.read_text()
+    scored = headlight("aer", data / "gold.talp", tmp_path / "links.txt", "--json")[1]
+    (score,) = json.loads(scored)["files"]
+    low, high = score["intervals"]["error_rate"]
+    rate = f"{score['error_rate']:.1%} ({low:.1%} to {high:.1%})"
+    number = len(example_data.TRANSLATIONS)
+    assert re.search(rf"AER by the gold links, \w+, {number} pairs: {re.escape(rate)}\n", said)
+    assert re.search(
+        rf"<dt>AER by the gold links, \w+, {number} pairs</dt><dd>{re.escape(rate)}</dd>", text
+    )
+    assert "Pair 1: " in text
     assert text.count("data:image/svg+xml") == len(example_data.TRANSLATIONS)
     assert "The gold links are framed" in text
 

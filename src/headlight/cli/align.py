@@ -1,5 +1,6 @@
 """The command `align`."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,7 +22,7 @@ from headlight.word_alignment.settings import INPUT_MEASURES, AlignerSettings, A
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
     from headlight.corpora import TranslationPair
-    from headlight.links import Links
+    from headlight.links import Gold
     from headlight.word_alignment.aligner import Alignment
     from headlight.word_alignment.choose import Choice
     from headlight.word_alignment.output import LinkFile
@@ -320,7 +321,7 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
     from headlight.views.alignment_page import DrawnAlignment, alignment_page
 
     shown = list(islice(job.pairs, DRAWN))
-    made = _gold(gold, len(shown))
+    golds = _gold(gold, len(shown))
     soft = _measures(job, shown)
     chosen = _measure(job.settings)
     drawn = [
@@ -330,14 +331,33 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
             pair.target.split(),
             {name: own for name, found in soft.items() if (own := found[at].soft) is not None},
             soft[chosen][at].links,
-            None if made is None else made[at],
+            golds[at].possible if golds else None,
         )
         for at, pair in enumerate(shown)
     ]
     note = f"The first {DRAWN} pairs are shown." if len(shown) == DRAWN else ""
-    page = alignment_page(drawn, model=job.model.name, command=command_line(), note=note)
+    rates = _error_rates(golds, soft) if golds else []
+    page = alignment_page(
+        drawn, model=job.model.name, command=command_line(), note=note, facts=rates
+    )
     files.write(path, page.encode())
     say(f"written: {path}")
+    for label, rate in rates:
+        say(f"{label}: {rate}")
+
+
+def _error_rates(golds: "list[Gold]", soft: "dict[str, list[Alignment]]") -> list[tuple[str, str]]:
+    """AER of the pairs that are drawn, by measure, with its interval of 95%."""
+    from headlight.links import score_links
+
+    found = []
+    for name, alignments in soft.items():
+        score = score_links(golds, [each.links for each in alignments])
+        low, high = score.intervals["error_rate"]
+        within = "" if math.isnan(low) else f" ({low:.1%} to {high:.1%})"
+        label = f"AER by the gold links, {name}, {len(golds)} pairs"
+        found.append((label, f"{score.error_rate:.1%}{within}"))
+    return found
 
 
 def _measures(job: Job, shown: "Sequence[TranslationPair]") -> "dict[str, list[Alignment]]":
@@ -357,13 +377,13 @@ def _measure(settings: AlignerSettings) -> AlignmentMeasure:
     return settings.measure
 
 
-def _gold(path: str | None, count: int) -> "list[Links] | None":
-    """The first links of a file."""
+def _gold(path: str | None, count: int) -> "list[Gold]":
+    """The first gold links of a file; none without one."""
     if path is None:
-        return None
+        return []
     from headlight.links import open_links
 
-    found = [each.possible for each in islice(open_links(path), count)]
+    found = list(islice(open_links(path), count))
     if len(found) < count:
         raise UsageError(f"{path} has links of {len(found)} sentences, and {count} are drawn.")
     return found

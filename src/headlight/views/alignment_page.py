@@ -9,10 +9,13 @@ from jaxtyping import Float
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, exhibits_page
 from headlight.views.pictures import HeadMap, head_map, svg_text
 from headlight.views.pictures.theme import Figure
+from headlight.views.words import shortened
 
 Link = tuple[int, int]
 """The number of a source word and that of a target word."""
 
+NAMED = 40
+"""Letters of a sentence that name its pair."""
 MOST_WORDS = 60
 """Of a sentence that is drawn; the words of longer ones could not be read."""
 
@@ -71,7 +74,12 @@ def _limits(
 
 
 def alignment_page(
-    drawn: Sequence[DrawnAlignment], *, model: str, command: str = "", note: str = ""
+    drawn: Sequence[DrawnAlignment],
+    *,
+    model: str,
+    command: str = "",
+    note: str = "",
+    facts: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Soft alignments of some pairs as one self-contained HTML page.
 
@@ -80,6 +88,7 @@ def alignment_page(
         model: What aligned them.
         command: The command that made the page.
         note: What is not shown, if anything.
+        facts: How well the links agree with the gold links, as labels and values.
     """
     framed = "The gold links" if any(d.gold is not None for d in drawn) else "The links"
     return exhibits_page(
@@ -87,6 +96,7 @@ def alignment_page(
             title="Word alignment",
             introduction=f"{model}. {_shown(drawn)} {framed} are framed. {note}".strip(),
             exhibits=[_exhibit(number, each) for number, each in enumerate(drawn, 1)],
+            facts=facts,
             command=command,
             kind="alignment",
         )
@@ -111,7 +121,7 @@ def _exhibit(number: int, drawn: DrawnAlignment) -> Exhibit:
         pictures = [Picture("soft", "", alternative, svg_text(alignment_picture(drawn)))]
     return Exhibit(
         f"pair-{number}",
-        f"Pair {number}",
+        f"Pair {number}: {shortened(source, NAMED)}",
         drawn.name,
         f"{source} → {target}",
         pictures,

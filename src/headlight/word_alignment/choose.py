@@ -113,8 +113,8 @@ def _predicting(
     best = min(rates, key=lambda layer: rates[layer])
     return Choice(
         best,
-        "it agrees best with what predictions lose without a source word "
-        f"(AER {rates[best]:.1%} between the two, over {len(sample)} pairs)",
+        "it agrees best with what predictions lose without a source word (they differ in "
+        f"{rates[best]:.1%} of their links, over {len(sample)} pairs; no gold is looked at)",
     )
 
 
@@ -139,8 +139,8 @@ def _agreeing(
     best = min(rates, key=lambda both: rates[both])
     return Choice(
         best[0],
-        f"with layer {best[1]} of the reverse model it agrees best (AER {rates[best]:.1%} between "
-        "the two)",
+        f"with layer {best[1]} of the reverse model it agrees best (they differ in "
+        f"{rates[best]:.1%} of their links; no gold is looked at)",
         best[1],
     )
 

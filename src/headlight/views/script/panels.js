@@ -7,7 +7,7 @@ import { chosenRows, differs, isolated, namedOf, topOf, units, viewOf } from "./
 import { commonTop } from "./overview.js";
 
 const box = document.getElementById("panels");
-/** Cells below this many pixels have no labels; maps of so many tokens get room for them, side by side or not. */
+/** Cells below this many pixels have no labels; maps of at most this many tokens get room for them, side by side or not. */
 const LABELLED = 7, ROOMY = 9.5, MANY = 42, LONGEST = 100, FAINT = 0x50ffffff;
 const small = document.createElement("canvas");
 /** @type {{measure: string, size: number, left: number, above: number, element: HTMLElement}[]} */
