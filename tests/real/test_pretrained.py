@@ -1,0 +1,132 @@
+"""What holds on trained weights and natural text, which random ones cannot show.
+
+The models are those of ``make models``; HEADLIGHT_MODELS names their folder.
+"""
+
+import os
+import re
+from base64 import b64decode
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import headlight
+from headlight.reading.model import Model
+from headlight.reading.reading import Reading
+
+MODELS = os.environ.get("HEADLIGHT_MODELS")
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(MODELS is None, reason="no HEADLIGHT_MODELS: make models fetches them"),
+]
+TEXT = (
+    "The old bridge over the river was closed in the spring, because the flood had damaged two of "
+    "its arches. People who worked on the other side of the river had to take the train, and the "
+    "train was late nearly every day. When the bridge was opened again in the autumn, the mayor "
+    "said that the town had learned how much it needed the old bridge, and everyone who had "
+    "taken the train agreed with the mayor."
+)
+SMOLLM2, MINILM = "smollm2", "minilm"
+SAMPLED = {SMOLLM2: (0, 1, 12, 18, 29), MINILM: (0, 2, 5)}
+"""Layers that are computed once more, from the definitions."""
+
+
+@pytest.fixture(scope="module", params=[SMOLLM2, MINILM])
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(name: str) -> Model:
+    assert MODELS is not None
+    return headlight.load(Path(MODELS) / name)
+
+
+@pytest.fixture(scope="module")
+def reading(model: Model) -> Reading:
+    return model.read(TEXT)
+
+
+def definitions(model: Model, text: str, layer: int, alpha: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Norms and effective attention of all heads of a layer, from the papers' definitions.
+
+    The values are what the model's own projection puts out; all else is loops in float64.
+    """
+    site = next(each for each in model.sites if each.layer == layer)
+    module = model.transformer.get_submodule(site.name)
+    project = next(getattr(module, each) for each in ("v_proj", "value") if hasattr(module, each))
+    seen: list[torch.Tensor] = []
+    hook = project.register_forward_hook(lambda *call: seen.append(call[-1]))
+    with torch.no_grad():
+        model.transformer(**model.tokenizer(text, return_tensors="pt"))
+    hook.remove()
+    values = seen[0][0].double().numpy().reshape(-1, site.kv_heads, site.head_dim)
+    projection = model.transformer.get_submodule(site.projection.name)
+    output = projection.weight.detach().double().numpy()
+    causal = not np.triu(alpha[0], 1).any()
+    norm, effective = np.zeros_like(alpha), np.zeros_like(alpha)
+    for head in range(site.heads):
+        columns = slice(head * site.head_dim, (head + 1) * site.head_dim)
+        value = values[:, head * site.kv_heads // site.heads]
+        transformed = value @ output[:, columns].T
+        norm[head] = alpha[head] * np.linalg.norm(transformed, axis=1)
+        for query, row in enumerate(alpha[head]):
+            keys = slice(0, query + 1 if causal else None)
+            left, singular, _ = np.linalg.svd(transformed[keys], full_matrices=False)
+            kept = left[:, singular > 1e-5 * singular[0]]
+            effective[head, query, keys] = kept @ (kept.T @ row[keys])
+    return norm, effective
+
+
+def test_the_capture_is_exact(model: Model) -> None:
+    assert max(site.error for site in model.sites) < 1e-4
+
+
+def test_norms_and_effective_attention_are_those_of_the_definitions(
+    name: str, model: Model, reading: Reading
+) -> None:
+    for layer in SAMPLED[name]:
+        alpha = reading.weight.sel(layer=layer).values.astype(np.float64)
+        norm, effective = definitions(model, TEXT, layer, alpha)
+        np.testing.assert_allclose(reading.norm.sel(layer=layer), norm, rtol=2e-3, atol=1e-4)
+        np.testing.assert_allclose(reading.effective.sel(layer=layer), effective, atol=2e-3)
+
+
+def test_the_converted_decoder_still_knows_what_it_learned() -> None:
+    assert MODELS is not None
+    model = headlight.load(Path(MODELS) / SMOLLM2, head="language_model")
+    ids = model.tokenizer("The capital of France is", return_tensors="pt")
+    with torch.no_grad():
+        best = model.transformer(**ids).logits[0, -1].argmax()
+    assert model.tokenizer.decode(best) == " Paris"
+
+
+def test_a_decoder_looks_at_its_first_token_and_takes_little_from_it() -> None:
+    assert MODELS is not None
+    found = headlight.load(Path(MODELS) / SMOLLM2).read(TEXT)
+    later = found.weight[:, :, 1:]
+    norm = found.norm[:, :, 1:]
+    weight_share = float(later[..., 0].mean())
+    norm_share = float((norm[..., 0] / norm.sum(norm.dims[-1])).mean())
+    assert weight_share > 0.35
+    assert norm_share < 0.8 * weight_share
+
+
+def test_its_previous_token_head_is_found() -> None:
+    assert MODELS is not None
+    weight = headlight.load(Path(MODELS) / SMOLLM2).read(TEXT).weight.values
+    previous = np.diagonal(weight, -1, -2, -1).mean(-1)
+    assert np.unravel_index(previous.argmax(), previous.shape) == (16, 0)
+
+
+def test_a_survey_reads_natural_text_to_a_report(model: Model, tmp_path: Path) -> None:
+    sentences = [each.strip() + "." for each in TEXT.split(".") if each.strip()] * 8
+    headlight.survey(sentences, model=model, out=tmp_path / "run", progress=False)
+    page = (tmp_path / "run" / "report.html").read_text()
+    drawn = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", page)
+    page = re.sub(r' title="[^"]*"', "", page)  # where the vocabulary's own writing is told
+    words = page + "".join(b64decode(each).decode() for each in drawn)
+    assert "What stands out" in words
+    assert "Ġ" not in words
