@@ -118,7 +118,7 @@ def _check(source: str | None, settings: StudySettings) -> None:
 def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
     """What a program wants to know of a result."""
     from headlight.findings.what_was_read import what_was_read
-    from headlight.views.result_page import summary
+    from headlight.views.result_page import findings, summary
 
     read = what_was_read(result)
     said = ("stage", "model", "revision", "kind", "corpus", "examples", "tokens")
@@ -127,5 +127,5 @@ def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
         name: value if isinstance(value, str | int | float) else value.item()
         for name, value in attributes.items()
     }
-    first = {"read": read.sentence, "cautions": list(read.cautions)}
+    first = {"read": read.sentence, "cautions": list(read.cautions), "findings": findings(result)}
     return {**first, **numbers, "folder": storable(out), "summary": summary(result)}

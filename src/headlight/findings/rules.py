@@ -4,6 +4,8 @@ The papers give no such rules; these are ours.  What a sentence or a verdict cla
 numbers beside it by one of them, so that two places cannot judge the same numbers differently.
 """
 
+from math import isfinite
+
 MOST = 0.5
 """A head that gives a target more than this share of its weight is a head for it."""
 
@@ -57,6 +59,25 @@ MANY_UNKNOWN = 0.1
 OF_THE_REST = 0.25
 """A classifier is near the most frequent class if it finds less than this share of what that class
 alone leaves wrong."""
+
+
+def decided(value: float, low: float, high: float, other: float) -> str:
+    """Whether a number is ``above`` or ``below`` another, or its interval reaches it.
+
+    Args:
+        value: the number.
+        low: the lower end of the interval.
+        high: the upper end.
+        other: what it is compared with.
+
+    Returns:
+        ``above``, ``below``, or ``not decided``, also where there is no interval.
+    """
+    if not isfinite(low + high):
+        return "not decided"
+    if min(value, low) > other:
+        return "above"
+    return "below" if max(value, high) < other else "not decided"
 
 
 def is_near_majority(accuracy: float, low: float, majority: float) -> bool:

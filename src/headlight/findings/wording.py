@@ -1,6 +1,7 @@
 """Numbers and lists of layers in words."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 
 
 def percent(part: float) -> str:
@@ -33,3 +34,13 @@ def listed(parts: Sequence[str]) -> str:
 def plural(count: int, noun: str) -> str:
     """A number with its noun: ``1 text``, ``1,234 texts``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def number(value: float) -> str:
+    """A number with two digits that count: ``0.31``, ``−0.05``, ``0.0042``, ``12``."""
+    return f"{value:.2g}".replace("-", "\u2212") if abs(value) < 10 else f"{value:,.0f}"
+
+
+def interval(low: float, high: float, written: Callable[[float], str] = percent) -> str:
+    """An interval in brackets, with a blank before it; nothing where there is none."""
+    return f" (95%: {written(low)} to {written(high)})" if isfinite(low + high) else ""

@@ -129,6 +129,7 @@ class Exhibit:
         files: Names relative to the page, e.g. ``figure-2.csv``.
         group: Heads of one name are the same in exhibits of one group.
         html: Elements that are neither picture nor table, under the explanation.
+        definitions: What an explanation would be too long with; folded away.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Exhibit:
     files: Sequence[str] = ()
     group: str = ""
     html: Markup = field(default_factory=Markup)
+    definitions: str = ""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -160,6 +162,7 @@ class ExhibitsPage:
         introduction: A paragraph under it.
         read: How much was read, and why not all.
         cautions: What this cannot carry.
+        findings: What was found, a sentence each.
         terms: What is measured: its name, what a number says, and where it is defined.
         exhibits: In the order of the page.
         facts: Label and value of the few numbers that say what was read.
@@ -182,6 +185,7 @@ class ExhibitsPage:
     kinds: Sequence[str] = ()
     read: str = ""
     cautions: Sequence[str] = ()
+    findings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         names = [exhibit.name for exhibit in self.exhibits]
@@ -206,6 +210,7 @@ def exhibits_page(page: ExhibitsPage) -> str:
         introduction=page.introduction,
         read=page.read,
         cautions=page.cautions,
+        findings=page.findings,
         terms=page.terms,
         facts=page.facts,
         kinds=page.kinds,
@@ -229,6 +234,7 @@ def _shown(exhibit: Exhibit) -> dict[str, Any]:
         "title": exhibit.title,
         "source": exhibit.source,
         "explanation": exhibit.explanation,
+        "definitions": exhibit.definitions,
         "group": exhibit.group,
         "html": exhibit.html,
         "pictures": list(map(_pictured, exhibit.pictures)),

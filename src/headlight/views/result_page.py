@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from headlight.catalogue import find_study
 from headlight.findings import equal_to_weight
+from headlight.findings.answers import answers
 from headlight.findings.what_was_read import counted, what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
@@ -21,12 +22,12 @@ from headlight.views.parts import Drawing, Section, Summary
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.pictures import svg_text
 from headlight.views.reading.page import reading_page
-from headlight.views.words import subject
+from headlight.views.words import lead_and_rest, subject
 from headlight.vocabulary import ATTENTION, measure_table
 
 Named = TypeVar("Named", Drawing, Table)
 
-__all__ = ["pictures", "result_page", "sections", "study_page", "summary", "tables"]
+__all__ = ["findings", "pictures", "result_page", "sections", "study_page", "summary", "tables"]
 
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
@@ -60,6 +61,22 @@ def summary(result: xr.Dataset) -> Summary:
         for part in split_for_display(result)
         for name, value in module.summary(part).items()
     }
+
+
+def findings(result: xr.Dataset) -> list[str]:
+    """What was found, a sentence each; of several kinds of attention with the kind before it.
+
+    A study of another package says it by a function ``findings(result)`` of its page, if it likes.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    answer = getattr(_module(result), "findings", answers)
+    return [
+        f"{ATTENTION[part.attrs['kind']]}: {said}" if MULTI_KIND in part.attrs else said
+        for part in split_for_display(result)
+        for said in answer(part)
+    ]
 
 
 def tables(result: xr.Dataset) -> dict[str, Table]:
@@ -112,6 +129,7 @@ def study_page(
             introduction=_introduced(result),
             read=read.sentence,
             cautions=read.cautions,
+            findings=findings(result),
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             exhibits=[_exhibit(section) for section in shown],
@@ -176,15 +194,17 @@ def _module(result: xr.Dataset) -> Any:
 
 
 def _exhibit(section: Section) -> Exhibit:
+    lead, definitions = lead_and_rest(section.explanation)
     return Exhibit(
         section.name,
         section.title,
         section.source,
-        section.explanation,
+        lead,
         list(_drawn(section.drawings)),
         section.tables,
         group=section.group,
         html=section.html,
+        definitions=definitions,
     )
 
 

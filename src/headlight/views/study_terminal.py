@@ -12,8 +12,8 @@ from headlight.result.kinds import split_for_display
 from headlight.views.exhibits import Table
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import decimal, grouped
-from headlight.views.result_page import summary, tables
-from headlight.views.terminal import terminal_table
+from headlight.views.result_page import findings, summary, tables
+from headlight.views.terminal import bullet, terminal_table
 from headlight.views.words import subject
 from headlight.vocabulary import NUMBERING
 
@@ -32,6 +32,8 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     read = what_was_read(result)
     lines: list[RenderableType] = [Text(printable(read.sentence))] if read.sentence else []
     lines += [Text(printable(caution), style="bold yellow") for caution in read.cautions]
+    if result.attrs.get("stage") != "survey":  # whose own table says it
+        lines += [bullet(each) for each in findings(result)]
     lines += [each for part in parts for each in (Text(), drawn(part))]
     return Group(*(lines if read.sentence else lines[1:]))
 

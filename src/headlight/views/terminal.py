@@ -55,7 +55,7 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     found = highlights(result)
     if found:
         parts += [Text(), Text("What stands out", style="bold")]
-        parts += [_bullet(each.text) for each in found]
+        parts += [bullet(each.text) for each in found]
         parts.append(Text(NUMBERING, style="dim"))
     return Group(*parts)
 
@@ -101,7 +101,8 @@ def _together(shares: Sequence[float]) -> str:
     return MISSING if set(cells) == {MISSING} else "/".join(cells)
 
 
-def _bullet(words: str) -> RenderableType:
+def bullet(words: str) -> RenderableType:
+    """A sentence of a list."""
     table = Table.grid(padding=(0, 1))
     table.add_column()
     table.add_column(overflow="fold")

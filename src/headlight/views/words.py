@@ -1,5 +1,6 @@
 """What is said of a result in its title, and texts from the outside in the room there is."""
 
+import re
 from unicodedata import east_asian_width
 
 import xarray as xr
@@ -18,6 +19,24 @@ def subject(result: xr.Dataset) -> str:
     if MULTI_KIND in attributes or kind == "cross":
         return f"{ATTENTION.get(kind, kind)}: {said}"
     return said
+
+
+LEAD = 2
+"""Sentences above a picture."""
+
+_END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) (?=\S)")
+"""Where a sentence ends, and not an abbreviation."""
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text of ours."""
+    return [each for each in _END.split(text) if each]
+
+
+def lead_and_rest(text: str) -> tuple[str, str]:
+    """The sentences that stand above a picture, and those that are folded away."""
+    said = sentences_of(text)
+    return " ".join(said[:LEAD]), " ".join(said[LEAD:])
 
 
 def shortened(text: str, most: int) -> str:

@@ -123,16 +123,6 @@ def _correlation(frame: pd.DataFrame) -> float:
 
 
 def _heads(result: xr.Dataset) -> Section:
-    frame = _heads_frame(result)
-    most, low, high = frame[["KL", "low", "high"]].to_numpy()[0]
-    harmless = int((frame["loss, low"] <= 0).sum())
-    of_loss = (
-        f" Of {len(frame)} heads, {harmless} can be removed, one at a time, without a loss that is "
-        "certainly higher (the interval reaches 0)."
-        if frame["loss, low"].notna().any()
-        else ""
-    )
-
     draw = maps(
         result,
         Map("head_kl", "KL without the head", unit="nats"),
@@ -141,9 +131,7 @@ def _heads(result: xr.Dataset) -> Section:
     return Section(
         "heads",
         "What the model says without one head",
-        f"{EXPLANATION} {_own(result)} Predictions move most without {_name(frame, 0)}: KL "
-        f"{most:.3g} (95%: {low:.3g} to {high:.3g}); for half of the heads it is at most "
-        f"{frame['KL'].median():.2g}.{of_loss}",
+        f"{EXPLANATION} {_own(result)}",
         MICHEL,
         [Drawing("heads", "", "Divergence and change of the loss without each head.", draw)],
         [*_passages(result), _of_heads(result)],

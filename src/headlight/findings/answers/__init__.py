@@ -1,0 +1,43 @@
+"""What the numbers of a study answer, in a sentence or a few: one function for each study.
+
+They stand first on every page, in the terminal and in JSON. Where a number has an interval, it is
+called different from another only if its interval leaves that out (`headlight.findings.rules`).
+"""
+
+from collections.abc import Callable, Mapping
+
+import xarray as xr
+
+from headlight.findings.answers import classifiers, heads, words
+
+ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
+    "survey": heads.survey,
+    "norms": heads.norms,
+    "distances": heads.distances,
+    "importance": heads.importance,
+    "ablation": heads.ablation,
+    "identifiability": heads.identifiability,
+    "attribution": heads.attribution,
+    "token_identity": heads.token_identity,
+    "dependency": words.dependency,
+    "coreference": words.coreference,
+    "parser_probes": words.parser_probes,
+    "alignment": words.alignment,
+    "permutation": classifiers.permutation,
+    "faithfulness": classifiers.faithfulness,
+    "agreement": classifiers.agreement,
+    "instance_adversary": classifiers.instance_adversary,
+    "adversary": classifiers.adversary,
+    "guided": classifiers.guided,
+}
+"""By the name of the study."""
+
+
+def answers(result: xr.Dataset) -> list[str]:
+    """What was found, a sentence each; none of a study that is not ours.
+
+    Args:
+        result: of any study, of one kind of attention.
+    """
+    answer = ANSWERS.get(str(result.attrs.get("stage", "")))
+    return answer(result) if answer else []

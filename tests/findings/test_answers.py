@@ -1,0 +1,155 @@
+"""Every page says in words what was found, and the words follow from the numbers."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+from rich.console import Console
+
+from headlight.catalogue import studies
+from headlight.findings.answers import ANSWERS, answers
+from headlight.findings.rules import decided
+from headlight.findings.what_was_read import what_was_read
+from headlight.findings.wording import interval, number, percent
+from headlight.views.result_page import findings, sections, study_page, summary
+from headlight.views.study_terminal import study_terminal
+from headlight.views.words import LEAD, lead_and_rest, sentences_of
+from study_runs import StudyRuns
+from views.pages import Page
+
+NUMBER = re.compile(r"\d")
+
+
+def test_every_study_of_ours_has_an_answer() -> None:
+    assert set(ANSWERS) == {name for name, study in studies().items() if study.is_ours}
+    assert answers(xr.Dataset(attrs={"stage": "of another package"})) == []
+
+
+def written(result: xr.Dataset) -> str:
+    return " ".join(findings(result))
+
+
+@pytest.mark.parametrize("name", studies())
+def test_a_page_says_what_was_found_before_it_shows_anything(
+    name: str, study_runs: StudyRuns
+) -> None:
+    result = study_runs.result(name)
+    said = findings(result)
+    assert said
+    assert all(each.endswith(".") for each in said)
+    assert NUMBER.search(said[0])
+    assert "nan" not in written(result).lower().split()
+    page = Page(study_page(result))
+    elements = page.elements
+    texts = [each.text for each in elements]
+    read = texts.index(what_was_read(result).sentence)
+    places = [texts.index(each) for each in said]
+    assert places == sorted(places)
+    first = next(at for at, each in enumerate(elements) if each.tag in ("figure", "table", "svg"))
+    assert read < places[0] <= places[-1] < first
+    leads = [e.text for e in elements if e.attributes.get("class") == "help" and e.tag == "p"
+             and "details" not in e.inside and "section" in e.inside]  # fmt: skip
+    assert leads
+    assert all(len(sentences_of(each)) <= LEAD for each in leads)
+
+
+@pytest.mark.parametrize("name", sorted(set(studies()) - {"survey"}))
+def test_the_terminal_says_it_too(name: str, study_runs: StudyRuns) -> None:
+    result = study_runs.result(name)
+    console = Console(width=2000)
+    with console.capture() as shown:
+        console.print(study_terminal(result))
+    for each in findings(result):
+        assert each in shown.get()
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "form"),
+    [
+        ("norms", "vector_norm_cv", number),
+        ("ablation", "its_kl", number),
+        ("ablation", "most_moving_head", str),
+        ("distances", "weight_within_layer", number),
+        ("attribution", "own_layer_3", percent),
+        ("dependency", "best_offset_accuracy", percent),
+        ("dependency", "norm_best_head", str),
+        ("identifiability", "effective_correlation", number),
+        ("coreference", "rule-based_accuracy", percent),
+        ("parser_probes", "attention/weight", percent),
+        ("agreement", "weight_norm_tau", number),
+        ("instance_adversary", "moved", number),
+        ("adversary", "largest_lambda_jsd", number),
+        ("guided", "own_accuracy", percent),
+    ],
+)
+def test_the_numbers_are_those_of_the_result(
+    name: str, key: str, form: object, study_runs: StudyRuns
+) -> None:
+    result = study_runs.result(name)
+    value = summary(result)[key]
+    assert callable(form)
+    assert form(value) in written(result)
+
+
+@pytest.mark.parametrize("name", studies())
+def test_other_numbers_are_other_words(name: str, study_runs: StudyRuns) -> None:
+    result = study_runs.result(name)
+    halved = result.copy(deep=True)
+    for variable in halved.data_vars.values():
+        if variable.dtype.kind == "f":
+            variable.values = variable.values * 0.5
+    assert written(halved) != written(result)
+
+
+def test_a_verdict_keeps_to_its_interval() -> None:
+    assert decided(0.6, 0.55, 0.65, 0.5) == "above"
+    assert decided(0.4, 0.35, 0.45, 0.5) == "below"
+    assert decided(0.6, 0.45, 0.65, 0.5) == "not decided"
+    assert decided(0.6, float("nan"), float("nan"), 0.5) == "not decided"
+    assert decided(0.5, 0.2, 0.3, 0.4) == "not decided"  # too few resamples to be an interval
+    assert interval(0.1, 0.25) == " (95%: 10% to 25%)"
+    assert interval(float("nan"), 0.25) == ""
+
+
+def test_the_best_head_of_a_treebank_is_judged_by_its_interval(study_runs: StudyRuns) -> None:
+    result = study_runs.result("dependency").copy(deep=True)
+    offset = float(result["offset_accuracy"].sel(relation="all").max())
+    result["accuracy"][:] = offset + 0.05
+    for low, said in ((offset + 0.01, "which is more than"), (offset - 0.01, "not decided")):
+        result["low"][:], result["high"][:] = low, offset + 0.1
+        assert said in findings(result)[0]
+        assert f"the best fixed offset ({percent(offset)})" in findings(result)[0]
+
+
+def test_words_of_a_measure_that_is_no_better_than_chance(study_runs: StudyRuns) -> None:
+    result = study_runs.result("faithfulness").copy(deep=True)
+    low = result["comprehensiveness_low"]
+    low[:] = result["comprehensiveness"] - 1
+    assert "No measure is certainly better than a random order." in findings(result)
+    random = float(result["comprehensiveness"].isel(removal=0).sel(measure="random"))
+    for name in ("", "_low", "_high"):
+        result[f"comprehensiveness{name}"].loc[{"measure": "norm"}] = random + 0.1
+    assert "Certainly better than a random order: norm;" in written(result)
+
+
+def test_a_lead_has_two_sentences_and_the_rest_is_folded() -> None:
+    text = "One, by Clark et al. (2019). Two e.g. This? Three. Four (95%: 1.5 to 2)."
+    assert lead_and_rest(text) == ("One, by Clark et al. (2019). Two e.g. This?",
+                                   "Three. Four (95%: 1.5 to 2).")  # fmt: skip
+    assert lead_and_rest("One.") == ("One.", "")
+
+
+def test_nothing_that_a_section_explains_is_lost(study_runs: StudyRuns) -> None:
+    result = study_runs.result("faithfulness")
+    text = " ".join(e.text for e in Page(study_page(result)).all("p"))
+    for section in sections(result):
+        assert all(each in text for each in sentences_of(section.explanation))
+
+
+def test_settings_that_cannot_be_read_do_not_stop_a_page(study_runs: StudyRuns) -> None:
+    result = study_runs.result("norms").assign_attrs(settings="no JSON")
+    assert findings(result) == findings(study_runs.result("norms"))
+    assert json.loads(json.dumps(findings(result)))
+    assert np.isfinite(len(what_was_read(result).sentence))
