@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from headlight.findings import highlights
 from headlight.result.kinds import concat_kinds
@@ -322,7 +323,7 @@ def test_pointing_shows_and_a_click_keeps(show):
 
 def test_pictures_and_lines_can_be_taken_away(show):
     reading = reading_sample(2, 2)
-    shown = show(reading, "#h=1-1&p=weight,norm")
+    shown = show(reading, "#h=1-1&p=weight,norm,merged_norm,difference")
     shown.page.locator("#export-box").evaluate("each => { each.open = true; }")
     with shown.page.expect_download() as download:
         shown.page.click("#export-svg")
@@ -331,12 +332,24 @@ def test_pictures_and_lines_can_be_taken_away(show):
         float(each.attrib["data-value"])
         for each in picture.iter("{http://www.w3.org/2000/svg}rect")
     ]
-    assert len(cells) == 2 * 36
+    assert len(cells) == 4 * 36
     expected = reading["weight"].sel(layer=1, head=1).values.ravel()
     np.testing.assert_allclose(cells[:36], expected, atol=0.005)
     with shown.page.expect_download() as download:
         shown.page.click("#export-png")
-    assert Path(download.value.path()).read_bytes()[:4] == b"\x89PNG"
+    pixels = Image.open(download.value.path()).convert("RGB")
+    assert pixels.size == (
+        2 * int(picture.getroot().get("width")),
+        2 * int(picture.getroot().get("height")),
+    )
+    for cell in list(picture.iter("{http://www.w3.org/2000/svg}rect"))[::7]:
+        place = [2 * int(cell.get(side)) + 12 for side in ("x", "y")]
+        assert "#{:02x}{:02x}{:02x}".format(*pixels.getpixel(place)) == cell.get("fill")
+    said = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    tops = shown.page.locator("#panels .top").all_inner_texts()
+    assert {"L1H1 weight", "layer 1 merged norm (no head)", "0", "cat"} | {
+        each.replace("± ", "+") for each in tops
+    } <= set(said)
     shown.page.click("#export-python")
     assert shown.page.input_value("#taken").endswith('["weight"].sel(layer=1, head=1)')
     shown.page.click("#export-latex")

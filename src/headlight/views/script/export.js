@@ -1,17 +1,31 @@
 // Export: pictures, numbers, a line of Python, and a link that restores the whole view.
 import { header, host } from "./host.js";
-import { measuresOf, partOf } from "./numbers.js";
-import { baseOf, headName, state, written } from "./state.js";
+import { variable } from "./colours.js";
+import { isPerLayer, measuresOf, partOf } from "./numbers.js";
+import { baseOf, DIFFERENCE, headName, layerNumber, state, written } from "./state.js";
 import { chosenRows, labelOf, namedOf, rowOf, units, viewOf } from "./units.js";
 import { colourOf, panelNames, topFor } from "./panels.js";
-import { isTwoSided, shortOf } from "./measures.js";
+import { isTwoSided, shortOf, shown } from "./measures.js";
 
 const escaped = (text) => text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`).replace(/[\0-\x08\x0b\x0c\x0e-\x1f]/g, "�");
-const CELL = 16, LEFT = 100, ABOVE = 100;
+const CELL = 16, LEFT = 100, ABOVE = 100, BELOW = 36, LONGEST = 16, STEPS = 20, SHARP = 2, MOST = 8000;
+const cut = (text) => escaped(text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
 
-/** The maps that are shown, side by side, as a picture of lines and letters. */
-export function asSvg() {
-  const { rows, columns } = units(), wide = LEFT + CELL * columns.length + 20;
+/** The scale of a map: its colours, and what the ends stand for. */
+function scaleAt(x, y, measure, top) {
+  const twoSided = isTwoSided(measure), wide = 8 * (STEPS + 1);
+  const steps = Array.from({ length: STEPS + 1 }, (_, at) => {
+    const part = twoSided ? (2 * at) / STEPS - 1 : at / STEPS;
+    return `<path d="M${x + 8 * at} ${y}h8v8h-8z" fill="${colourOf(Math.sign(part) * part ** 2 * top, measure, top)}"/>`;
+  });
+  const end = shown(top, measure);
+  const least = twoSided ? shown(-top, measure) : "0";
+  return `${steps.join("")}<text x="${x}" y="${y + 20}">${escaped(least)}</text><text x="${x + wide}" y="${y + 20}" text-anchor="end">${escaped(end)}</text>`;
+}
+
+/** The maps that are shown, side by side with their scales, as a picture of lines and letters; and its size. */
+function drawing() {
+  const { rows, columns } = units(), wide = LEFT + Math.max(CELL * columns.length, 8 * (STEPS + 1)) + 20;
   const parts = panelNames().map((measure, number) => {
     const view = viewOf(measure), top = topFor(measure, view), x = number * wide;
     const cells = rows.flatMap((_, row) => columns.map((_each, column) => {
@@ -20,26 +34,28 @@ export function asSvg() {
       return `<rect x="${x + LEFT + column * CELL}" y="${ABOVE + row * CELL}" width="${CELL - 1}" height="${CELL - 1}" fill="${colourOf(value, measure, top)}" data-value="${Number(value.toPrecision(4))}"/>`;
     }));
     const names = [
-      `<text x="${x + LEFT}" y="14" font-weight="600">${escaped(`${headName()} ${shortOf(measure)}`)}</text>`,
-      ...rows.map((unit, row) => `<text x="${x + LEFT - 5}" y="${ABOVE + row * CELL + 12}" text-anchor="end">${escaped(namedOf(unit))}</text>`),
-      ...columns.map((unit, column) => `<text transform="translate(${x + LEFT + column * CELL + 12} ${ABOVE - 5}) rotate(-90)">${escaped(namedOf(unit))}</text>`),
+      `<text x="${x + LEFT}" y="14" font-weight="600">${escaped(`${measure !== DIFFERENCE && isPerLayer(state.kind, measure) ? `layer ${layerNumber()}` : headName()} ${shortOf(measure)}`)}</text>`,
+      ...rows.map((unit, row) => `<text x="${x + LEFT - 5}" y="${ABOVE + row * CELL + 12}" text-anchor="end">${cut(namedOf(unit))}</text>`),
+      ...columns.map((unit, column) => `<text transform="translate(${x + LEFT + column * CELL + 12} ${ABOVE - 5}) rotate(-90)">${cut(namedOf(unit))}</text>`),
     ];
-    return [...names, ...cells].join("");
+    return [...names, ...cells, scaleAt(x + LEFT, ABOVE + CELL * rows.length + 8, measure, top)].join("");
   });
-  const width = parts.length * wide, height = ABOVE + CELL * rows.length + 4;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="11">${parts.join("")}</svg>`;
+  const width = parts.length * wide, height = ABOVE + CELL * rows.length + BELOW;
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="11" fill="${variable("--ink")}" style="background: ${variable("--page")}">${parts.join("")}</svg>`;
+  return { svg, width, height };
 }
 
-/** The maps as they stand on the page, one beside the other. */
-export function asPng() {
-  const maps = [...document.querySelectorAll("#panels canvas")], whole = document.createElement("canvas");
-  whole.width = maps.reduce((sum, map) => sum + map.width + 12, 0);
-  whole.height = Math.max(...maps.map((map) => map.height));
-  const pen = whole.getContext("2d");
-  pen.fillStyle = getComputedStyle(document.body).backgroundColor;
-  pen.fillRect(0, 0, whole.width, whole.height);
-  let left = 0;
-  for (const map of maps) { pen.drawImage(map, left, 0); left += map.width + 12; }
+export const asSvg = () => drawing().svg;
+
+/** The same picture in pixels, twice as sharp as on paper of that size. */
+export async function asPng() {
+  const { svg, width, height } = drawing(), picture = new Image(), whole = document.createElement("canvas");
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await picture.decode();
+  const by = Math.min(SHARP, MOST / Math.max(width, height));
+  whole.width = Math.round(by * width);
+  whole.height = Math.round(by * height);
+  whole.getContext("2d").drawImage(picture, 0, 0, whole.width, whole.height);
   return new Promise((done) => { whole.toBlob(done, "image/png"); });
 }
 
