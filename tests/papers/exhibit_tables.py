@@ -851,6 +851,24 @@ def _of_sweep(key: str) -> Any:
     ]
 
 
+def _of_rankings(key: str, of: str) -> Any:
+    """By λ; of the last row that of other seeds, beside their base alone."""
+
+    def cells(found: xarray.Dataset, frame: Frame) -> list[object]:
+        rows = found.mean("head").to_dataframe()
+        told: list[object] = []
+        for name in map(str, frame["model"]):
+            other = name == "another seed"
+            weight = np.nan if other else float(name.removeprefix("λ = "))
+            some = rows[rows.of == (name if other else of)]
+            some = some if other else some[some.weight == weight]
+            some = some.iloc[:0] if other and of != "its base" else some
+            told.append(mean_and_half(some[key]) if len(some) else np.nan)
+        return told
+
+    return cells
+
+
 def _lambda_of_paper(found: xarray.Dataset, frame: Frame) -> list[object]:
     length = found.attrs["row_length"]
     names = [str(name) for name in frame["model"]]
@@ -912,6 +930,18 @@ YANG: dict[str, Told] = {
     ),
     "figure-1-models": Told("", {key: _all_runs(key, "sweep", kind="adversary") for key in _SWEPT}),
     "figure-5-models": Told("", {key: _all_runs(key, "sweep", "guided") for key in _PLANE}),
+    "rankings": Told(
+        "rankings",
+        {
+            "model": lambda found, frame: ["λ = 0", "λ = 0.1", "another seed"],
+            "NLL times": SHOWN, "side": SHOWN,
+            **{
+                f"{title}, {of}": _of_rankings(name, of)
+                for of in ("its base", "the λ before")
+                for name, title in (("rho", "ρ"), ("same", "largest the same"))
+            },
+        },
+    ),
 }  # fmt: skip
 
 # ------------------------------------------------------------------------------ jain2019

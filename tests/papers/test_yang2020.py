@@ -6,12 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+import scipy.stats
+import torch
 
 from headlight.papers import find_paper
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
 from headlight.papers.sources import Sources
 from headlight.papers.yang2020 import jobs
+from headlight.papers.yang2020.rankings import rank_agreement
 from headlight.papers.yang2020.results import MODELS
 from headlight.papers.yang2020.tables import shown_weights
 from headlight.reduce.intervals import mean_interval
@@ -195,3 +198,34 @@ def test_an_interval_by_hand():
 def test_zero_stands_below_on_a_logarithmic_axis():
     np.testing.assert_allclose(shown_weights(np.array([0.0, 0.1, 1.0])), [0.1 / 10**0.5, 0.1, 1])
     np.testing.assert_allclose(shown_weights(np.array([0.0])), [1.0])
+
+
+# Rankings
+
+
+def test_rankings_of_words_by_loops():
+    """ρ is that of scipy, of the words alone; equal weights share a rank."""
+    generator = torch.Generator().manual_seed(0)
+    one, other = torch.rand(2, 3, 7, generator=generator, dtype=torch.float64)
+    other[0] = one[0]
+    other[1] = 0.2
+    one[2, 1] = one[2, 3]
+    keys = torch.tensor([True] * 5 + [False] * 2)
+    rho, same = rank_agreement(one, other, keys)
+    assert rho[0] == pytest.approx(1)
+    assert rho[1].isnan()
+    assert rho[2] == pytest.approx(scipy.stats.spearmanr(one[2, :5], other[2, :5]).statistic)
+    expected = [
+        bool(first[:5].argmax() == second[:5].argmax())
+        for first, second in zip(one, other, strict=True)
+    ]
+    assert same.tolist() == expected
+
+
+@pytest.mark.slow
+def test_rankings_are_of_adversaries_beside_base_and_smaller_lambda(out):
+    found = load(out / RESULTS / "rankings.nc", stage="rankings").mean("head").to_dataframe()
+    counts = found.groupby("of").size().to_dict()
+    assert counts == {"its base": 4, "the λ before": 2, "another seed": 2}
+    assert found.rho.between(-1, 1).all()
+    assert found.same.between(0, 1).all()

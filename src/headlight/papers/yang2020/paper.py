@@ -5,6 +5,7 @@ from dataclasses import replace
 from headlight.papers.exhibit import Paper
 from headlight.papers.yang2020.figures import figure_1, figure_5
 from headlight.papers.yang2020.findings import findings
+from headlight.papers.yang2020.rankings import rankings
 from headlight.papers.yang2020.settings import Settings
 from headlight.papers.yang2020.tables import table_1, table_2
 
@@ -20,6 +21,6 @@ PAPER = Paper(
     "that an interrupted reproduction goes on from them.",
     exhibits=tuple(
         replace(each, needs=("tagged",))
-        for each in (findings, table_1, figure_1, figure_5, table_2)
+        for each in (findings, table_1, figure_1, rankings, figure_5, table_2)
     ),
 )

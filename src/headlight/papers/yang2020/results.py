@@ -117,16 +117,24 @@ def _kept(
         more: further rows for each seed.
     """
     shown = [job for stage in stages for job in stage if job.kind in kinds]
+
+    def make(_: Path) -> xarray.Dataset:
+        trainer = trained_models(reproduction, stages)
+        rows = [(vars(job), trainer.measured(job)) for job in shown]
+        for seed in range(reproduction.settings.repeats):
+            rows += more(trainer, seed)
+        return _dataset(rows, trainer.data)
+
+    jobs = [job.name for job in shown]
+    return reproduction.keep(name, name, make, jobs=jobs, **training_key(reproduction))
+
+
+def training_key(reproduction: Reproduction) -> dict[str, Any]:
+    """What all taggers depend on, as JSON."""
     settings, sources = reproduction.settings, reproduction.sources
-    prediction = settings.predictions
-    config = TrainingConfig(
-        settings.epochs,
-        AdversarialObjective(prediction, settings.distance),
-        settings.selection,
-    )
-    about: dict[str, Any] = {
+    return {
         "epochs": settings.epochs,
-        "goal": [prediction, settings.distance],
+        "goal": [settings.predictions, settings.distance],
         "selection": settings.selection,
         "seed": settings.seed,
         "max_sentences": settings.max_sentences,
@@ -134,16 +142,16 @@ def _kept(
         "vectors": source_state(sources.word_vectors) if sources.word_vectors else None,
     }
 
-    def make(_: Path) -> xarray.Dataset:
-        folder = begun_folder(reproduction.folder / RESULTS / MODELS, signature_of(None, about))
-        trainer = TaggerTrainer(read_data(reproduction), config, folder)
-        run_stages(trainer, stages, settings.processes, show=reproduction.progress)
-        rows = [(vars(job), trainer.measured(job)) for job in shown]
-        for seed in range(settings.repeats):
-            rows += more(trainer, seed)
-        return _dataset(rows, trainer.data)
 
-    return reproduction.keep(name, name, make, jobs=[job.name for job in shown], **about)
+def trained_models(reproduction: Reproduction, stages: list[list[Job]]) -> TaggerTrainer:
+    """Taggers, stage after stage; those that are there already are used again."""
+    settings, about = reproduction.settings, training_key(reproduction)
+    folder = begun_folder(reproduction.folder / RESULTS / MODELS, signature_of(None, about))
+    objective = AdversarialObjective(settings.predictions, settings.distance)
+    config = TrainingConfig(settings.epochs, objective, settings.selection)
+    trainer = TaggerTrainer(read_data(reproduction), config, folder)
+    run_stages(trainer, stages, settings.processes, show=reproduction.progress)
+    return trainer
 
 
 def read_data(reproduction: Reproduction) -> TaggingData:
