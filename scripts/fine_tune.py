@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from headlight.capture.loading import quiet
 from headlight.catalogue.models import EMBEDDED
 from headlight.corpora import SentencePair, open_sentence_pairs
 
@@ -39,14 +40,15 @@ def main() -> None:
     if len(labels) < 2:
         raise SystemExit(f"all texts to learn from have the label {labels[0]!r}; shuffle the file.")
     tokenizer = AutoTokenizer.from_pretrained(arguments.model)
-    model = AutoModelForSequenceClassification.from_pretrained(
-        arguments.model,
-        num_labels=len(labels),
-        id2label=dict(enumerate(labels)),
-        label2id={label: number for number, label in enumerate(labels)},
-        dtype=torch.float32,
-        **({} if arguments.dropout is None else {"hidden_dropout_prob": arguments.dropout}),
-    )
+    with quiet():
+        model = AutoModelForSequenceClassification.from_pretrained(
+            arguments.model,
+            num_labels=len(labels),
+            id2label=dict(enumerate(labels)),
+            label2id={label: number for number, label in enumerate(labels)},
+            dtype=torch.float32,
+            **({} if arguments.dropout is None else {"hidden_dropout_prob": arguments.dropout}),
+        )
     optimiser = torch.optim.AdamW(model.parameters(), lr=arguments.learning_rate)
     steps = arguments.epochs * -(-len(training) // arguments.batch)
     schedule = torch.optim.lr_scheduler.LambdaLR(

@@ -119,6 +119,9 @@ def test_the_version(headlight):
         (["survey", "--kind", "sideways"], "sideways"),
         (["survey", "--format", "lines"], "name a corpus"),
         (["survey", "--layers", "x"], "'x' is no number"),
+        (["survey", "--layers", "L3H2"], "L3H2 is head 2 of layer 3, and only layers are named"),
+        (["survey", "--layers", "L9"], "no layer 9"),
+        (["read", "the sea", "--heads", "L3H2"], "only heads are named here; write 2"),
         (["survey", "--layers", "3-1"], "'3-1' is no number"),
         (["survey", "--layers", ""], "'' is no number"),
         (["survey", "--layers", "0-99999999"], "is no number"),
@@ -790,3 +793,17 @@ def test_a_file_of_one_sentence_a_line(headlight, tmp_path, bert):
     said = headlight(*survey, "--overwrite", "--format", "lines")[1]
     assert said.startswith("30 documents, ")
     assert "Each line" not in said
+
+
+def test_a_table_of_one_line_has_a_header_alone(headlight, tmp_path):
+    (tmp_path / "hello.txt").write_text("Hello there.\n")
+    said = headlight.refused("survey", tmp_path / "hello.txt", "--format", "csv")
+    assert "holds no text" in said
+    assert "The first line of a table is taken as its header" in said
+
+
+def test_of_a_part_of_a_result_there_is_no_table(study_runs):
+    result = study_runs.result("survey")
+    assert len(result.sel(layer=[1]).headlight.table())
+    with pytest.raises(UsageError, match=r"one layer was chosen .* sel\(layer=\[...\]\)"):
+        result.sel(layer=1).headlight.table()

@@ -495,6 +495,12 @@ def test_where_the_hub_does_not_answer_nothing_is_tried_again_and_again(
     assert "Did you mean 'headlight-small'?" in str(refusal("headlight-smal"))
 
 
+def test_what_is_no_name_is_called_what_it_is(folder: Path) -> None:
+    assert "model is of the type int; give the name" in str(refusal(3))  # type: ignore[arg-type]
+    loaded: Any = load_model(folder, device="cpu")
+    assert "is loaded already; use it as it is" in str(refusal(loaded, device="auto"))
+
+
 def test_unknown_precisions_and_devices_are_refused_in_a_sentence(folder: Path) -> None:
     refused = refusal(folder, dtype="float23")
     assert isinstance(refused, UnknownNameError)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.errors import UsageError
+from headlight.errors import CorpusError, UsageError
 from headlight.settings import (
     CHOSEN,
     AtLeast0,
@@ -143,7 +143,16 @@ class TextSettings(ModelSettings):
         elif self.format is not None and self.format in OF_TWO_TEXTS:
             next(iter(OF_TWO_TEXTS[self.format](source)))
         else:
-            next(iter(open_corpus(source, format=self.format, column=self.column)))
+            try:
+                next(iter(open_corpus(source, format=self.format, column=self.column)))
+            except CorpusError as error:
+                table = {self.format, source.rpartition(".")[2]} & {"csv", "tsv"}
+                if table and "holds no text" in str(error):
+                    error.args = (
+                        f"{error} The first line of a table is taken as its header; of plain text "
+                        "the format is paragraphs or lines.",
+                    )
+                raise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,6 +108,13 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
                 "with its method `to`, and leave out how to load it."
             )
         return _in_memory(unwrapped(model), tokenizer, head)
+    if isinstance(model, CapturedModel):
+        raise UsageError(f"{model.name} is loaded already; use it as it is.")
+    if not isinstance(model, str | Path | None):
+        raise UsageError(
+            f"model is of the type {type(model).__name__}; give the name of one on the hub, its "
+            "folder, or a model of transformers."
+        )
     place = None if device == BALANCED else _device(device)
     label = EMBEDDED_NAME if model is None else str(model)
     source = place_of(model)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.cli.examples import examples
 from headlight.cli.printing import say, say_json, show
 from headlight.corpora import open_parallel
 from headlight.errors import CorpusError, UsageError
@@ -32,17 +33,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-AER_EXAMPLES = """
-[bold]Examples[/bold]
-
-  headlight aer gold.talp fast_align.links giza.links
-
-  headlight aer gold.naacl theirs.txt --one-based --swap   [dim]4-3: target first, from 1[/dim]
-
-  headlight aer gold.talp forward.links --symmetrize grow-diag-final-and --reverse reverse.links
-
-  headlight aer gold.talp mine.links --text test.de test.en --json
-"""
+AER_EXAMPLES = examples(
+    "headlight aer gold.talp fast_align.links giza.links",
+    ("headlight aer gold.naacl theirs.txt --one-based --swap", "4-3: target first, from 1"),
+    "headlight aer gold.talp forward.links --symmetrize grow-diag-final-and "
+    "--reverse reverse.links",
+    "headlight aer gold.talp mine.links --text test.de test.en --json",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

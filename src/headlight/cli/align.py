@@ -11,6 +11,7 @@ import typer
 
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.cli.arguments import command_line, demand_place, names
+from headlight.cli.examples import examples
 from headlight.cli.options import LOAD, RUN, LoadOptions
 from headlight.cli.printing import complain, say, say_lines
 from headlight.cli.setting_options import takes_settings
@@ -33,23 +34,16 @@ DRAWN = 20
 OUTPUT = "The links"
 WHY = {"empty": "without words on a side", "too long": "longer than the model takes"}
 
-ALIGN_EXAMPLES = """
-[bold]Examples[/bold]
-
-  headlight align                                     [dim]embedded translator, sample pairs[/dim]
-
-  headlight align "das haus ist klein . ||| the house is small ."
-
-  headlight align corpus.de-en > links.txt            [dim]a line for a line, as 0-0 1-1 2-2[/dim]
-
-  headlight align test.de test.en --measure difference --out links.txt
-
-  headlight align corpus.tsv --columns german,english --output-format tsv --scores
-
-  headlight align test.de test.en --html soft.html --gold gold.talp  [dim]as pictures[/dim]
-
-  headlight align pairs.txt -m Helsinki-NLP/opus-mt-de-en --reverse-model Helsinki-NLP/opus-mt-en-de
-"""
+ALIGN_EXAMPLES = examples(
+    ("headlight align", "embedded translator, sample pairs"),
+    'headlight align "das haus ist klein . ||| the house is small ."',
+    ("headlight align corpus.de-en > links.txt", "a line for a line, as 0-0 1-1 2-2"),
+    "headlight align test.de test.en --measure difference --out links.txt",
+    "headlight align corpus.tsv --columns german,english --output-format tsv --scores",
+    ("headlight align test.de test.en --html soft.html --gold gold.talp", "as pictures"),
+    "headlight align pairs.txt -m Helsinki-NLP/opus-mt-de-en "
+    "--reverse-model Helsinki-NLP/opus-mt-en-de",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

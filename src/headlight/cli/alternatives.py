@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headlight.cli.examples import examples
 from headlight.cli.options import LOAD, LoadOptions
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
@@ -16,13 +17,10 @@ if TYPE_CHECKING:
 
     from headlight.reading.alternatives import Alternatives
 
-ALTERNATIVES_EXAMPLES = """
-[bold]Examples[/bold]
-
-  headlight alternatives "$(cat text.txt)" --layer 1 --head 0
-
-  headlight alternatives "$(cat text.txt)" --layer 1 --head 0 --method farthest --queries 0,5
-"""
+ALTERNATIVES_EXAMPLES = examples(
+    'headlight alternatives "$(cat text.txt)" --layer 1 --head 0',
+    'headlight alternatives "$(cat text.txt)" --layer 1 --head 0 --method farthest --queries 0,5',
+)
 
 
 @takes_settings(settings=AlternativeSettings)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.cli.examples import examples
 from headlight.cli.options import Device, LoadOptions, Precision, Revision, Trust
 from headlight.cli.printing import say, show
 from headlight.files import printable
@@ -12,13 +13,10 @@ from headlight.files import printable
 if TYPE_CHECKING:
     from headlight.capture import AttentionSite
 
-CHECK_EXAMPLES = """
-[bold]Examples[/bold]
-
-  headlight check bert-base-uncased
-
-  headlight check ./my-checkpoint --dtype bfloat16
-"""
+CHECK_EXAMPLES = examples(
+    "headlight check bert-base-uncased",
+    "headlight check ./my-checkpoint --dtype bfloat16",
+)
 
 
 def check(

@@ -8,6 +8,7 @@ import typer
 
 from headlight.analysis.folder import RESULT
 from headlight.cli.arguments import command_line, demand_place
+from headlight.cli.examples import examples
 from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
@@ -19,23 +20,15 @@ from headlight.vocabulary import ATTRIBUTION, Kinds, ValueBias, reading_measures
 
 STANDARD_INPUT = "-"
 
-READ_EXAMPLES = """
-[bold]Examples[/bold]
-
-  headlight read "The cat sat on the mat."
-
-  headlight read "The cat sat." "It purred." --measure norm --html cat.html
-
-  headlight read "The cat sat." --model gpt2 --json cat.json
-
-  headlight read "Das Haus." "The house." --model NAME --kind all  [dim]a translator[/dim]
-
-  headlight read "The cat sat." --measure attribution  [dim]what input tokens contribute[/dim]
-
-  headlight read "The cat sat." --compare-text "The dog sat." --html both.html
-
-  echo "The cat sat." | headlight read -
-"""
+READ_EXAMPLES = examples(
+    'headlight read "The cat sat on the mat."',
+    'headlight read "The cat sat." "It purred." --measure norm --html cat.html',
+    'headlight read "The cat sat." --model gpt2 --json cat.json',
+    ('headlight read "Das Haus." "The house." --model NAME --kind all', "a translator"),
+    ('headlight read "The cat sat." --measure attribution', "what input tokens contribute"),
+    'headlight read "The cat sat." --compare-text "The dog sat." --html both.html',
+    'echo "The cat sat." | headlight read -',
+)
 
 
 if TYPE_CHECKING:

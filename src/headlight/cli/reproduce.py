@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from headlight.cli.arguments import command_line, names
 from headlight.cli.config_file import ConfigFile
+from headlight.cli.examples import examples
 from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
@@ -24,17 +25,12 @@ if TYPE_CHECKING:
     from headlight.papers.exhibit import ExhibitSpec, Paper
     from headlight.views.exhibits import Exhibit
 
-REPRODUCE_EXAMPLES = """
-[bold]Examples[/bold]
-
-  headlight reproduce --list                           [dim]the papers[/dim]
-
-  headlight reproduce clark2019 --help                 [dim]the options of one of them[/dim]
-
-  headlight reproduce clark2019 --list                 [dim]the exhibits, and what each needs[/dim]
-
-  headlight reproduce clark2019 --data corpora/        [dim]embedded model; folders by name[/dim]
-"""
+REPRODUCE_EXAMPLES = examples(
+    ("headlight reproduce --list", "the papers"),
+    ("headlight reproduce clark2019 --help", "the options of one of them"),
+    ("headlight reproduce clark2019 --list", "the exhibits, and what each needs"),
+    ("headlight reproduce clark2019 --data corpora/", "embedded model; folders by name"),
+)
 
 EXAMPLES = {
     "clark2019": (
@@ -45,8 +41,8 @@ EXAMPLES = {
     "kobayashi2020": (
         "--model bert-base-uncased --text wiki/",
         "--model Helsinki-NLP/opus-mt-de-en --text wiki/ --kind cross",
-        "--only table-3,figure-7 --translator Helsinki-NLP/opus-mt-de-en\n"
-        "      --translations test.de --translations-target test.en --gold gold.talp",
+        "--only table-3,figure-7 --translator Helsinki-NLP/opus-mt-de-en "
+        "--translations test.de --translations-target test.en --gold gold.talp",
     ),
     "brunner2020": ("--pairs hf:glue:mrpc:validation --compare ./fine-tuned",),
     "yang2020": ("--tagged conll2000/train.txt --word-vectors glove.txt",),
@@ -119,8 +115,8 @@ def papers_app() -> typer.Typer:
     made = typer.Typer(cls=PapersGroup, rich_markup_mode="rich")
     made.callback(invoke_without_command=True)(_papers)
     for name in NAMES:
-        epilog = "[bold]Examples[/bold]\n\n" + "\n\n".join(
-            f"  headlight reproduce {name} {example}" for example in ("--list", *EXAMPLES[name])
+        epilog = examples(
+            *(f"headlight reproduce {name} {words}" for words in ("--list", *EXAMPLES[name]))
         )
         made.command(name, cls=PaperCommand, epilog=epilog)(_paper_command(name))
     return made

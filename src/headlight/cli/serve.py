@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headlight.cli.examples import examples
 from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
 from headlight.cli.printing import say
 from headlight.cli.setting_options import takes_settings
@@ -13,17 +14,12 @@ from headlight.errors import MissingHeadError, UsageError
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
 
-SERVE_EXAMPLES = """
-[bold]Examples[/bold]
-
-  headlight serve --open  [dim]the embedded model[/dim]
-
-  headlight serve --model gpt2 --port 8700  [dim]such as behind ssh -L 8700:localhost:8700[/dim]
-
-  headlight serve --model ./my-model --max-tokens 1024
-
-  headlight serve --model ./my-model --compare-model ./checkpoint-9000
-"""
+SERVE_EXAMPLES = examples(
+    ("headlight serve --open", "the embedded model"),
+    ("headlight serve --model gpt2 --port 8700", "such as behind ssh -L 8700:localhost:8700"),
+    "headlight serve --model ./my-model --max-tokens 1024",
+    "headlight serve --model ./my-model --compare-model ./checkpoint-9000",
+)
 
 
 @takes_settings()

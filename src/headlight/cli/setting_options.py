@@ -18,6 +18,30 @@ from headlight.vocabulary import measure_names
 NUMBERS = re.compile(r"(-?[0-9]{1,4})(?:-([0-9]{1,4}))?")
 """A number, or the first and the last of a range."""
 
+MORE = "More"
+"""The heading of the options that are asked for more rarely."""
+FEW = 8
+"""Settings of a command that are all of the first rank."""
+COMMON = frozenset(
+    {
+        # What is read, and how much of it.
+        "format", "column", "columns", "label_column", "class_names", "pairs", "target", "train",
+        "held_out", "max_length", "max_examples", "max_sentences", "max_documents", "max_pairs",
+        "overlap",
+        # What is looked at.
+        "kind", "layers", "heads", "measures", "by", "rows", "relations", "changes", "removals",
+        "maps", "units", "probes", "candidates", "exact",
+        # What is asked for besides.
+        "gold", "start", "lambdas", "also", "keep", "keep_models", "pages", "word_vectors",
+        "frequency_ranks", "sinks", "bootstrap",
+    }
+)  # fmt: skip
+"""Settings of the first rank, which stand first in the help."""
+
+HEAD = re.compile(r"L(\d{1,4})H(\d{1,4})")
+LETTERS = {"layers": "L", "heads": "H"}
+"""What may stand before the numbers of these, as in the names of heads: L3H2."""
+
 KNOWN_NAMES: Mapping[str, Callable[[], tuple[str, ...]]] = {"measures": measure_names}
 """What a setting takes whose type does not say it."""
 
@@ -48,8 +72,12 @@ class SettingOption:
         """As it is typed."""
         return f"--{self.name.replace('_', '-')}"
 
-    def parameter(self) -> inspect.Parameter:
-        """As typer reads it; None stands for what is not given."""
+    def parameter(self, panel: str | None = None) -> inspect.Parameter:
+        """As typer reads it; None stands for what is not given.
+
+        Args:
+            panel: the heading under which the help has it.
+        """
         flags = [self.flag]
         kind: Any = str
         if bool in _types(self.hint):
@@ -62,13 +90,18 @@ class SettingOption:
         metavar = "LIST" if self.is_list and not self.is_repeated else None
         if self.is_chosen:
             kind, metavar = str, f"{_single(self.hint).__name__.upper()}|{AUTO}"
-        option = typer.Option(*flags, help=self.help, metavar=metavar)
+        option = typer.Option(*flags, help=self.help, metavar=metavar, rich_help_panel=panel)
         return inspect.Parameter(
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[kind | None, option],
         )
+
+    @property
+    def panel(self) -> str:
+        """Where the help has it, if it is not of the first rank: those of one thing together."""
+        return MORE if len(self.path) == 1 else f"{MORE}: {self.path[0]}"
 
     @property
     def is_list(self) -> bool:
@@ -124,8 +157,15 @@ class SettingOption:
         return int(value)
 
     def _numbers(self, value: str, part: str) -> range:
-        match = NUMBERS.fullmatch(part)
+        letter = LETTERS.get(self.path[-1], "")
+        match = NUMBERS.fullmatch(re.sub(rf"{letter}(?=\d)", "", part) if letter else part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if letter and (head := HEAD.fullmatch(part)):
+            layer, number = head.groups()
+            raise UsageError(
+                f"{self.flag} {value!r}: {part} is head {number} of layer {layer}, and only "
+                f"{self.path[-1]} are named here; write {layer if letter == 'L' else number}."
+            )
         if first > last:
             raise UsageError(
                 f"{self.flag} {value!r}: {part!r} is no number; write something like 0,3-5."
@@ -206,7 +246,14 @@ def takes_settings(
                 each.name, [each.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
             )
         ]
-        parameters = [*own, *(option.parameter() for option in every)]
+        ranked = len(every) > FEW
+        first = [each for each in every if not ranked or each.name in COMMON]
+        rest = [each for each in every if each not in first]
+        parameters = [
+            *(each.parameter() for each in first),
+            *own,
+            *(each.parameter(each.panel) for each in rest),
+        ]
         wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
         return wrapped

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.cli.examples import examples
 from headlight.cli.printing import say, say_json
 from headlight.errors import RunError, UsageError
 
@@ -13,20 +14,14 @@ if TYPE_CHECKING:
 
 Run = Annotated[str, typer.Argument(help="Folder of the run, or its address in a store.")]
 
-STATUS_EXAMPLES = """
-[bold]Examples[/bold]
-
-  headlight status run/
-
-  headlight status s3://bucket/run --json
-"""
-MERGE_EXAMPLES = """
-[bold]Examples[/bold]
-
-  headlight merge run/
-
-  headlight merge /shared/run
-"""
+STATUS_EXAMPLES = examples(
+    "headlight status run/",
+    "headlight status s3://bucket/run --json",
+)
+MERGE_EXAMPLES = examples(
+    "headlight merge run/",
+    "headlight merge /shared/run",
+)
 
 
 def status(

@@ -8,6 +8,7 @@ import typer
 from headlight.catalogue import Study, find_study, refused
 from headlight.cli.arguments import command_line
 from headlight.cli.config_file import ConfigFile
+from headlight.cli.examples import examples
 from headlight.cli.options import LOAD, LoadOptions, RunOptions
 from headlight.cli.printing import say, say_json, show
 from headlight.cli.setting_options import takes_settings
@@ -41,13 +42,9 @@ def add_refusal(program: typer.Typer, name: str) -> None:
 
 
 def _examples(study: Study) -> str:
-    """As rich shows them: a paragraph for each line."""
-    shown = [
-        f"  {f'headlight {study.command} {words}'.strip():<50} "
-        f"{f'[dim]{note}[/dim]' if note else ''}".rstrip()
-        for words, note in study.examples
-    ]
-    return "\n[bold]Examples[/bold]\n\n" + "\n\n".join(shown) + "\n"
+    return examples(
+        *((f"headlight {study.command} {words}".strip(), note) for words, note in study.examples)
+    )
 
 
 def _command(study: Study) -> Callable[..., None]:

@@ -4,8 +4,9 @@ xarray finds the accessor once this module has been imported, which whatever of 
 a result has done.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import xarray as xr
@@ -14,6 +15,8 @@ from headlight import files
 from headlight.errors import UnknownNameError, UsageError
 from headlight.result.kinds import of_kind
 from headlight.views.result_page import pictures, result_page, summary, tables
+
+T = TypeVar("T")
 
 
 @xr.register_dataset_accessor("headlight")  # type: ignore[no-untyped-call]
@@ -34,16 +37,16 @@ class HeadlightAccessor:
     @property
     def tables(self) -> list[str]:
         """The names of the tables that there are, the main one first."""
-        return list(tables(self._result))
+        return list(self._whole(tables))
 
     @property
     def plots(self) -> list[str]:
         """The names of the pictures that there are, the main one first."""
-        return list(pictures(self._result))
+        return list(self._whole(pictures))
 
     def summary(self) -> dict[str, float | int | str]:
         """The few numbers that say what was found."""
-        return summary(self._result)
+        return self._whole(summary)
 
     def table(self, name: str | None = None) -> pd.DataFrame:
         """A table of the study; without a name the main one.
@@ -51,7 +54,7 @@ class HeadlightAccessor:
         Raises:
             UnknownNameError: there is no such table, or the dataset is the result of no study.
         """
-        known = tables(self._result)
+        known = self._whole(tables)
         return known[_chosen("table", name, list(known))].frame.copy()
 
     def plot(self, name: str | None = None) -> Any:
@@ -60,7 +63,7 @@ class HeadlightAccessor:
         Raises:
             UnknownNameError: there is no such picture, or the dataset is the result of no study.
         """
-        known = pictures(self._result)
+        known = self._whole(pictures)
         return known[_chosen("picture", name, list(known))].draw()
 
     def report(self, path: Path | str) -> Path:
@@ -77,8 +80,25 @@ class HeadlightAccessor:
         path = Path(path)
         if path.suffix != ".html":
             raise UsageError(f"{path}: the name of this file must end in .html.")
-        files.write(path, result_page(self._result).encode())
+        files.write(path, self._whole(result_page).encode())
         return path
+
+    def _whole(self, make: Callable[[xr.Dataset], T]) -> T:
+        """What is made of the result.
+
+        Raises:
+            UsageError: it cannot be made, since only a part of the result is there.
+        """
+        try:
+            return make(self._result)
+        except (ValueError, KeyError, IndexError) as problem:
+            chosen = [name for name, each in self._result.coords.items() if not each.dims]
+            if not chosen:
+                raise
+            raise UsageError(
+                f"one {chosen[0]} was chosen of this result, and tables and pictures are those of "
+                f"all; make them of the whole result, or keep the axis: sel({chosen[0]}=[...])."
+            ) from problem
 
 
 def _chosen(kind: str, name: str | None, known: list[str]) -> str:

@@ -124,8 +124,9 @@ def guess(suffix: str, lines: Lines, columns: tuple[str, ...] | None) -> str:
             return "cola"
         names = ", ".join(PAIR_FORMATS)
         raise CorpusError(
-            f"{place}: the first line fits none of the formats of sentence pairs ({names}); name "
-            "the format and the columns, or leave the file out."
+            f"{place}: the first line fits none of the formats of labelled texts and pairs "
+            f"({names}), whose lines hold a text, or two, and a label; name the format and the "
+            "columns, or leave the file out."
         )
     if "#1 String" in fields:
         return "mrpc"
