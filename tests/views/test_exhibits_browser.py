@@ -1,5 +1,6 @@
 """Pictures of a report in a real browser: the same head is ringed in all, and each is a file."""
 
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -129,16 +130,35 @@ def test_pictures_follow_a_dark_page(tmp_path) -> None:
         assert check_dark_pictures(browser, path) == len(drawn)
 
 
-def test_on_a_phone_one_panel_fits_the_screen(tmp_path) -> None:
-    panels = [LinePanel(name, [Line("a", np.arange(3), np.arange(3))]) for name in "ABC"]
-    drawn = [Picture("three", "", "", svg_text(lines(panels)))]
+def test_on_a_phone_panels_stand_one_below_the_other(tmp_path) -> None:
+    x, names = np.arange(3), ["one line", "another line", "a third line", "and a fourth"]
+    panels = [LinePanel(name, [Line(each, x, x) for each in names]) for name in "ABC"]
+    drawn = [Picture("three", "", "Three.", svg_text(lines(panels)))]
     page = exhibits_page(ExhibitsPage("All", "Ours.", [Exhibit("all", "All", "", "", drawn)]))
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
     with chromium() as browser:
-        phone = browser.new_page(viewport={"width": 390, "height": 800})
-        phone.goto(path.as_uri())
-        wide = phone.locator(".drawing").bounding_box()["width"]
-        room = phone.locator(".paper").evaluate("(each) => each.clientWidth")
-        assert 0.85 * room < wide / 3 <= room
-        assert phone.evaluate("document.documentElement.scrollWidth") == 390
+        for scripts in (True, False):
+            phone = browser.new_context(
+                viewport={"width": 390, "height": 800}, java_script_enabled=scripts
+            ).new_page()
+            phone.goto(path.as_uri())
+            room = phone.locator(".paper").evaluate("(each) => each.clientWidth")
+            columns = [each.bounding_box() for each in phone.locator(".column").all()]
+            if scripts:
+                assert len(columns) == 3
+                assert all(0.85 * room < each["width"] <= room for each in columns)
+                assert all(one["y"] + one["height"] < two["y"] for one, two in pairwise(columns))
+                pictures = phone.locator(".column .drawing").all()
+                for column, shown in zip(columns, pictures, strict=True):
+                    wide = shown.bounding_box()
+                    place = (column["x"] - wide["x"]) / wide["width"]
+                    assert place == pytest.approx(columns.index(column) / 3, abs=0.02)
+                phone.set_viewport_size({"width": 1440, "height": 800})
+                phone.wait_for_selector(".column", state="detached")
+                assert phone.locator(".drawing").is_visible()
+            else:
+                assert not columns
+                wide = phone.locator(".drawing").bounding_box()["width"]
+                assert 0.85 * room < wide / 3 <= room
+                assert phone.evaluate("document.documentElement.scrollWidth") == 390

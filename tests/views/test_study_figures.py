@@ -1,5 +1,7 @@
 """What figures of studies show of results that are known."""
 
+import re
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
@@ -74,10 +76,24 @@ class TestDrawing:
             low, high = map(lightness, mesh.to_rgba(values).reshape(-1, 4))
             assert (low < high) == low_is_good
 
-    def test_a_chart_that_stands_alone_is_as_wide_as_two(self):
+    def test_a_chart_that_stands_alone_is_larger(self):
         panel = LinePanel("A", [Line("a", np.arange(3), np.arange(3))])
         alone, two = (lines([panel] * count).get_size_inches() for count in (1, 2))
-        assert alone[0] == two[0]
+        assert alone[0] > 1.4 * two[0] / 2
+
+    def test_a_legend_stands_over_the_first_column_of_panels(self):
+        names = ["the most important removed", "the most important alone", "random", "uniform"]
+        x = np.arange(3)
+        figure = lines([LinePanel("A", [Line(name, x, x) for name in names])] * 3)
+        wide = figure.legends[0].get_window_extent().x1 / figure.dpi
+        assert wide < figure.get_figwidth() / 3
+        starts = re.search(r'data-columns="([^"]+)"', svg_text(figure))[1].split()
+        assert list(map(float, starts)) == pytest.approx([0, 100 / 3, 200 / 3], abs=2)
+
+    def test_four_panels_are_two_rows_of_two(self):
+        x = np.arange(3)
+        figure = lines([LinePanel(name, [Line("a", x, x)]) for name in "ABCD"])
+        assert 'data-panels="2"' in svg_text(figure)
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from headlight.views.template import render
 
 _ABOUT = {
     "panels": re.compile(r'data-panels="(\d+)"'),
+    "columns": re.compile(r'data-columns="([\d. ]+)"'),
     "wide": re.compile(r' width="([\d.]+)pt"'),
 }
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -250,7 +251,7 @@ def _shown(exhibit: Exhibit) -> dict[str, Any]:
 def _pictured(picture: Picture) -> dict[str, Any]:
     """A picture as the template reads it; its first tag says how wide it is, and its panels."""
     tag = picture.svg[picture.svg.find("<svg") :].split(">", 1)[0]
-    panels, wide = (_ABOUT[name].search(tag) for name in ("panels", "wide"))
+    panels, columns, wide = (found.search(tag) for found in _ABOUT.values())
     return {
         "name": picture.name,
         "caption": picture.caption,
@@ -258,6 +259,7 @@ def _pictured(picture: Picture) -> dict[str, Any]:
         "choice": picture.choice,
         "drawing": b64encode(picture.svg.encode()).decode(),
         "panels": int(panels[1]) if panels else 1,
+        "columns": columns[1] if columns else "",
         "wide": round(float(wide[1]) * 4 / 3) if wide else 480,
     }
 

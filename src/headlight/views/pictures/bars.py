@@ -22,7 +22,7 @@ from headlight.views.pictures.theme import (
 from headlight.views.scale import Number
 from headlight.views.words import shortened
 
-_WIDTH, _BAR, _BETWEEN = 7.6, 0.17, 0.13
+_WIDTH, _BAR, _BETWEEN = 6.0, 0.17, 0.13
 _GREY = "#aab2bb"
 _TICK_STYLES = ("-", (0, (1.2, 1.0)), (0, (3, 1.2)))
 

@@ -42,8 +42,8 @@ class Reference:
 
 
 def panel_size(count: int, size: tuple[float, float]) -> tuple[float, float]:
-    """The size of a panel of curves or boxes in inches: of two where it stands alone."""
-    return (2 * size[0], 1.15 * size[1]) if count == 1 else size
+    """The size of a panel of curves or boxes in inches: larger where it stands alone."""
+    return (1.5 * size[0], 1.15 * size[1]) if count == 1 else size
 
 
 def panels_on(
@@ -60,6 +60,8 @@ def panels_on(
     if count == 0:
         raise UsageError("a picture needs at least one panel; none was given.")
     across = columns or min(count, max(1, int(WIDEST // size[0])))
+    if not columns and count == across + 1:
+        across = math.ceil(count / 2)  # None alone in a row.
     down = math.ceil(count / across)
     layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06, wspace=0.03, hspace=0.04)
     figure = Sheet(figsize=(size[0] * across, size[1] * down), layout=layout)
@@ -67,6 +69,12 @@ def panels_on(
     for unused in axes[count:]:
         unused.remove()
     return figure, axes[:count]
+
+
+def panels_across(figure: Figure) -> int:
+    """How many panels stand side by side."""
+    grids = [each.get_subplotspec() for each in figure.axes[:1]]
+    return max((grid.get_gridspec().ncols for grid in grids if grid is not None), default=1)
 
 
 def blank(width: float, height: float) -> tuple[Figure, Axes]:

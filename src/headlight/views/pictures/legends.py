@@ -1,12 +1,11 @@
 """What says which line is which: words at the ends of lines, or one legend for all panels."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from headlight.views.pictures.canvas import entitle, text_width
+from headlight.views.pictures.canvas import entitle, panels_across, text_width
 from headlight.views.pictures.labels import spread
 from headlight.views.pictures.theme import INK, LARGE, SMALL, Axes, Figure, readable
 from headlight.views.words import shortened
@@ -41,13 +40,12 @@ def name_lines(figure: Figure, title: str, panels: Sequence[tuple[Axes, Sequence
 
 
 def legend_above(figure: Figure, handles: Sequence[Any], title: str = "") -> None:
-    """One legend in rows over all panels, under the title."""
+    """One legend over the first column of panels, which a narrow screen shows first."""
     if len(handles) < 2:
         entitle(figure, title)
         return
     names = [shortened(str(handle.get_label()), _LONGEST) for handle in handles]
-    needed = sum(0.55 + text_width(name, SMALL + 0.5) for name in names)
-    rows = math.ceil(needed / (float(figure.get_figwidth()) - 0.2))
+    widths = [0.55 + text_width(name, SMALL + 0.5) for name in names]
     legend_of(
         figure,
         handles,
@@ -55,9 +53,18 @@ def legend_above(figure: Figure, handles: Sequence[Any], title: str = "") -> Non
         title_fontproperties={"size": LARGE, "weight": "bold"},
         alignment="left",
         loc="outside upper left",
-        ncols=math.ceil(len(handles) / rows),
+        ncols=_across(widths, float(figure.get_figwidth()) / panels_across(figure) - 0.2),
         borderaxespad=0.2,
     )
+
+
+def _across(widths: Sequence[float], room: float) -> int:
+    """How many columns of entries fit, of which the first are filled first."""
+    for count in range(len(widths), 1, -1):
+        columns = np.array_split(np.asarray(widths), count)
+        if sum(float(column.max()) for column in columns) <= room:
+            return count
+    return 1
 
 
 def legend_of(owner: Axes | Figure, handles: Sequence[Any], **settings: Any) -> Any:

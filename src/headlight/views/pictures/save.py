@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headlight.files import write
+from headlight.views.pictures.canvas import panels_across
 from headlight.views.pictures.theme import FONT, Figure, styled
 
 DOTS_PER_INCH = 150
@@ -34,20 +35,24 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
         figure: what to write.
         crop: the part of it in inches, matplotlib's ``Bbox``; all that is drawn when None.
     """
-    buffer = BytesIO()
+    buffer, crop = BytesIO(), crop or _crop(figure)
     # No date, no version of matplotlib: nothing that changes from one day to the next.
     metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    figure.savefig(buffer, format="svg", metadata=metadata, bbox_inches=crop or _crop(figure))
+    figure.savefig(buffer, format="svg", metadata=metadata, bbox_inches=crop)
     text = _ALIKE.sub(_hoisted, _TAG.sub(_tidied, buffer.getvalue().decode("utf-8")))
     names: dict[str, str] = {}
     text = _NAME.sub(lambda name: names.setdefault(name.group(), f"m{len(names)}"), text)
-    return text.replace("<svg ", f'<svg data-panels="{_panels(figure)}" ', 1)
+    columns = " ".join(f"{start:.2f}" for start in _columns(figure, crop.width))
+    about = f'data-panels="{panels_across(figure)}" data-columns="{columns}"'
+    return text.replace("<svg ", f"<svg {about} ", 1)
 
 
-def _panels(figure: Figure) -> int:
-    """How many panels stand side by side, by which a page knows how wide one is."""
-    grids = [each.get_subplotspec() for each in figure.axes[:1]]
-    return max((grid.get_gridspec().ncols for grid in grids if grid is not None), default=1)
+def _columns(figure: Figure, width: float) -> list[float]:
+    """Where each column of panels begins, in percent of the width of the file in inches."""
+    grid = [(axes.get_subplotspec(), axes.get_position().x0) for axes in figure.axes]
+    starts = {spec.colspan.start: left for spec, left in reversed(grid) if spec is not None}
+    first, scale = starts.get(0, 0.0), 100 * float(figure.get_figwidth()) / width
+    return [scale * (starts[at] - first) for at in sorted(starts)]
 
 
 @styled

@@ -73,6 +73,32 @@ function ring(head, group) {
   });
 }
 
+// On a narrow screen columns of panels stand one below the other: each is the whole picture, of
+// which the other columns are out of sight.
+const narrow = matchMedia("(max-width: 700px)");
+function stack() {
+  figures.forEach((figure) => {
+    const drawing = figure.querySelector(".drawing");
+    const starts = drawing.dataset.columns.split(" ").map((percent) => percent / 100);
+    figure.querySelectorAll(".column").forEach((column) => column.remove());
+    drawing.hidden = narrow.matches && starts.length > 1;
+    if (!drawing.hidden) return;
+    drawing.parentElement.append(...starts.map((start, index) => {
+      const share = (starts[index + 1] ?? 1) - start;
+      const column = document.createElement("div"), shown = drawing.cloneNode();
+      column.className = "column";
+      shown.hidden = false;
+      if (index) shown.alt = "";
+      shown.style.width = `${100 / share}%`;
+      shown.style.marginLeft = `${(-100 * start) / share}%`;
+      column.append(shown);
+      return column;
+    }));
+  });
+}
+narrow.addEventListener("change", stack);
+stack();
+
 document.addEventListener("headpointed", ({ detail }) => ring(detail.head, detail.group));
 function pointAt(head, group) {
   document.dispatchEvent(new CustomEvent("headpointed", { detail: { head, group } }));
