@@ -195,3 +195,18 @@ def test_of_several_devices_each_worker_has_another(monkeypatch: pytest.MonkeyPa
     devices = [device_of(torch.device("cuda", 0), number) for number in range(4)]
     assert devices == ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]
     assert device_of(torch.device("cpu"), 1) == "cpu"
+
+
+def test_a_run_with_workers_is_seen_before_it_has_a_plan(tmp_path: Path) -> None:
+    """By one without, which is refused, until it has ended; and the other way round."""
+    shared, alone_ = RunFolder(path=tmp_path, workers=1), RunFolder(path=tmp_path)
+    with shared.opened() as mine, RunFolder(path=tmp_path, workers="join").opened():
+        with pytest.raises(UsageError, match="holds a run already"), alone_.opened():
+            pass
+        mine.tidy()
+    with alone_.opened():
+        with pytest.raises(RunError, match="in use by a run without workers"), shared.opened():
+            pass
+        assert {path.name for path in tmp_path.iterdir()} == {".lock"}
+    with alone_.opened():
+        pass

@@ -117,6 +117,7 @@ def test_it_says_what_it_was_made_from(result, made):
     unknown = np.mean([word not in WORDS[:20] for each in TEST for word in each.words])
     assert json.loads(about["unknown_words"])[1] == pytest.approx(unknown)
     assert json.loads(about["settings"])["training"]["learning_rate"] == 0.02
+    assert "seconds" not in about, "two runs have the same bits"
 
 
 def test_it_is_saved_and_read_and_made_a_table(result, tmp_path):
@@ -126,7 +127,6 @@ def test_it_is_saved_and_read_and_made_a_table(result, tmp_path):
     frame = probe_table(again)
     assert list(frame["probe"]) == list(result.probe.values)
     np.testing.assert_allclose(frame["UAS"], 100 * result.score.sel(metric="uas"))
-    assert (frame["seconds"] >= 0).all()
     assert set(frame) >= {"UAS", "UAS, best tree", "UUAS", "low", "high", "parameters", "epochs"}
 
 

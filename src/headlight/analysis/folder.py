@@ -7,8 +7,15 @@ from pathlib import Path
 
 from headlight.analysis.work_folders import MARK, remove_work_folder
 from headlight.errors import HeadlightError, RunError, UsageError
-from headlight.files import Location, is_link, location, reason
-from headlight.run.blocks import PLAN, plans, remove_partials, remove_passes, workers_at
+from headlight.files import Location, is_link, location, make_folder, reason, write_new
+from headlight.run.blocks import (
+    PLAN,
+    SHARED,
+    plans,
+    remove_partials,
+    remove_passes,
+    workers_at,
+)
 from headlight.run.checkpoint import FILE as CHECKPOINT, check_unlocked, locked
 from headlight.run.processes import Mode, usable_cores
 
@@ -44,7 +51,7 @@ class RunFolder:
     resume: bool = False
     overwrite: bool = False
     workers: int | str | None = None
-    holds: tuple[str, ...] = (CHECKPOINT, PLAN, RESULT, REPORT)
+    holds: tuple[str, ...] = (CHECKPOINT, PLAN, SHARED, RESULT, REPORT)
     mine: bool = False
 
     def __post_init__(self) -> None:
@@ -143,7 +150,8 @@ class RunFolder:
         self.check_free()
         folder = location(self.path, error=RunError)
         if self.shared and not self.overwrite:
-            check_unlocked(folder)
+            with _marked_as_shared(folder):
+                check_unlocked(folder)
             yield replace(self, mine=True)
             return
         with locked(folder):
@@ -169,6 +177,26 @@ class RunFolder:
         if self.place is not None:
             with suppress(Exception):  # the result is there, and this does no harm
                 remove_passes(self.place)
+                (self.place / SHARED).unlink(missing_ok=True)
+
+
+@contextmanager
+def _marked_as_shared(folder: Location) -> Iterator[None]:
+    """Let a run without workers see that there is one with workers, before there is a plan.
+
+    One of the two sees the other: this one marks the folder and then looks for the lock, and that
+    one takes the lock and then looks for the mark.
+    """
+    try:
+        is_first = write_new(make_folder(folder, error=RunError) / SHARED, b"", error=RunError)
+    except HeadlightError:
+        is_first = False
+    try:
+        yield
+    except HeadlightError:
+        if is_first:
+            (folder / SHARED).unlink(missing_ok=True)
+        raise
 
 
 def _check_writable(folder: Location) -> None:

@@ -26,6 +26,8 @@ from headlight.run.checkpoint import (
     save_state,
 )
 
+SHARED = ".shared"
+"""An empty file in the folder of a run that workers share, from before its plan to its end."""
 PLAN = "plan.json"
 BLOCKS = "blocks"
 CLAIMS = "claims"

@@ -51,7 +51,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         ],
         tables=[
             writer.table(
-                table.drop(columns="seconds"),
+                table,
                 "All probes, in percent; the interval is that of UAS",
                 formats={**dict.fromkeys(numbers, ".1f"), "epochs": ".0f", "parameters": ","},
             )

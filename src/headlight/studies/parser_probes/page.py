@@ -1,8 +1,5 @@
 """The study of probes: parsers that are trained on the attention of all heads together."""
 
-import json
-
-import numpy as np
 import xarray as xr
 
 from headlight.views.parts import (
@@ -31,13 +28,9 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """The scores of all probes."""
-    seconds = json.loads(str(result.attrs.get("seconds", "{}")))
     names = [str(name).replace("_", " ") for name in result["probe"].values]
-    spent = [seconds.get(str(row)) for row in result["row"].values]
     ends = {end: result[end].sel(metric="uas", drop=True) for end in ("low", "high")}
-    found = result.assign(ends).assign_coords(
-        probe=("row", names), seconds=("row", np.array(spent, dtype=np.float64))
-    )
+    found = result.assign(ends).assign_coords(probe=("row", names))
     table = columns(
         "probes",
         "Probes",
@@ -50,7 +43,6 @@ def sections(result: xr.Dataset) -> list[Section]:
         Columns("high", ".1%", "high"),
         Columns("parameters", ",d", "parameters"),
         Columns("epochs", ".3g", "epochs"),
-        Columns("seconds", label="seconds"),
     )
 
     def draw() -> Figure:
@@ -80,7 +72,7 @@ def sections(result: xr.Dataset) -> list[Section]:
         "same, whichever way an edge points. Low and high: the 95% interval of UAS, by a "
         "bootstrap over sentences. The first probes see no attention; random attention is that of "
         "a model whose weights are random but for its embeddings. Parameters are those that are "
-        "trained, epochs the mean over seeds, seconds the time of training.",
+        "trained, epochs the mean over seeds.",
         "Clark et al. (2019), Table 3",
         [Drawing("uas", "", "UAS of each probe.", draw)],
         [table],

@@ -1,6 +1,5 @@
 """The result of probes: one row for each probe and measure."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +35,6 @@ class Row:
     parameters: int = 0
     counts: list[Counts] = field(default_factory=list)
     histories: list[TrainingHistory] = field(default_factory=list)
-    seconds: float = 0.0
 
     @property
     def label(self) -> str:
@@ -62,10 +60,7 @@ class Row:
 def dataset(
     rows: Sequence[Row], seeds: Sequence[int], attributes: Mapping[str, Any]
 ) -> xarray.Dataset:
-    """Named arrays of what the probes achieved.
-
-    How long training took is an attribute, and so no part of whether two results are equal.
-    """
+    """Named arrays of what the probes achieved."""
     scores = np.array([row.scores() for row in rows])
     result = xarray.Dataset(
         {
@@ -86,13 +81,11 @@ def dataset(
             "seed": list(seeds),
         },
     )
-    seconds = {row.label: round(row.seconds, 3) for row in rows}
-    return describe(result, VARIABLES).assign_attrs({**attributes, "seconds": json.dumps(seconds)})
+    return describe(result, VARIABLES).assign_attrs(attributes)
 
 
 def probe_table(result: xarray.Dataset) -> pandas.DataFrame:
     """One line for each probe and measure, shares in percent; `low` and `high` are of UAS."""
-    seconds = json.loads(result.attrs["seconds"])
     percent = {
         COLUMNS[metric]: 100 * result["score"].sel(metric=metric).values for metric in METRICS
     }
@@ -105,7 +98,6 @@ def probe_table(result: xarray.Dataset) -> pandas.DataFrame:
             "high": 100 * result["high"].sel(metric="uas").values,
             "parameters": result["parameters"].values,
             "epochs": result["epochs"].mean("seed").values,
-            "seconds": [seconds[label] for label in result["row"].values],
         }
     )
 

@@ -1,6 +1,5 @@
 """Training the rows of a table of probes, each kept when it is finished."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -97,12 +96,10 @@ class ProbeTrainer(ModelStore[ProbeJob]):
         for seed in self.settings.seeds:
             model = build(kind, options, seed).to(learning.device)
             row.parameters = model.size
-            began = time.perf_counter()
             untrained = TrainingHistory((), 0)
             row.histories.append(
                 train(model, learning, self.settings.training, seed) if model.size else untrained
             )
-            row.seconds += time.perf_counter() - began
             row.counts.append(evaluate(model, testing, symmetry=self.settings.symmetry))
             if model.size:
                 notes = {**self.notes, "row": row.label, "seed": seed}
@@ -123,7 +120,6 @@ class ProbeTrainer(ModelStore[ProbeJob]):
                 for seed in self.settings.seeds
             ],
             [TrainingHistory(tuple(losses), best) for losses, best in measured["histories"]],
-            measured["seconds"],
         )
 
     def _weights(self, job: ProbeJob, seed: int) -> Path:
@@ -136,7 +132,7 @@ class ProbeTrainer(ModelStore[ProbeJob]):
             for each in fields(Counts)
         }
         histories = [(history.losses, history.best) for history in row.histories]
-        measured = {"parameters": row.parameters, "histories": histories, "seconds": row.seconds}
+        measured = {"parameters": row.parameters, "histories": histories}
         self.save(job, counts, measured)
 
     def _options(self, job: ProbeJob, data: ParserData) -> tuple[str, dict[str, Any]]:
