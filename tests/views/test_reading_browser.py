@@ -436,8 +436,19 @@ def test_two_readings_differ_where_tokens_agree(show):
     assert shown.page.locator("#panels b").all_inner_texts() == [
         *("weight", "weight, second", "weight, difference")
     ]
-    shown.page.keyboard.press("4")
+    assert shown.page.locator(".controls fieldset:visible legend").all_inner_texts() == [
+        *("Measure", "Of")
+    ]
+    assert shown.page.locator(".controls fieldset:visible label").count() == 4 + 3
+    shown.page.keyboard.press("2")
     assert "norm, difference" in shown.page.locator("#panels").inner_text()
+    assert shown.page.locator('input[name="measure"]:checked').input_value() == "norm-difference"
+    shown.page.locator("label", has_text="the second").click()
+    assert shown.page.locator('input[name="measure"]:checked').input_value() == "norm-second"
+    shown.page.locator("label:visible", has_text="weight").click()
+    assert shown.page.locator('input[name="measure"]:checked').input_value() == "weight-second"
+    shown.page.keyboard.press("d")
+    shown.page.keyboard.press("2")
     assert shown.page.locator('input[name="measure"]:checked').input_value() == "norm-difference"
     shown.page.locator(".panel .map").last.focus()
     shown.page.keyboard.press("ArrowRight")

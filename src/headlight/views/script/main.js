@@ -1,7 +1,7 @@
 // One state, and everything that is drawn of it. Pointing shows, a click keeps, Escape lets go.
 import { header, host } from "./host.js";
 import { isPerLayer, loadKind, measuresOf, need, needAround, partOf } from "./numbers.js";
-import { beginWith, DIFFERENCE, firstPanels, headName, mapName, readAddress, state, step, written } from "./state.js";
+import { baseOf, beginWith, DIFFERENCE, endOf, firstPanels, headName, mapName, readAddress, state, step, written } from "./state.js";
 import { explanationOf, isTwoSided, scaleOf, shortOf, shown } from "./measures.js";
 import { byCell, drawOverview, forgetRoom, likeThis, moveFrame, placeOf, prepare, rankBy, sayHovered, statisticsOf } from "./overview.js";
 import { cellAt, cellNumbers, drawPanels, forgetRooms, moveCursor } from "./panels.js";
@@ -129,13 +129,20 @@ function drawControls() {
     input.disabled = !(input.value in measuresOf(state.kind));
     input.checked = input.value === state.measure;
   });
+  for (const [name, measureOf] of [["base", (value) => `${value}${endOf(state.measure)}`], ["which", (value) => `${baseOf(state.measure)}${value}`]]) {
+    document.querySelectorAll(`input[name="${name}"]`).forEach((input) => {
+      input.checked = measureOf(input.value) === state.measure;
+      input.disabled = !(measureOf(input.value) in measuresOf(state.kind));
+    });
+  }
   for (const name of ["unit", "special", "scale", "direction"]) byId(name).value = state[name];
   byId("special-of").textContent = state.kind === "decoder" ? "First and special tokens" : "Special tokens";
   byId("least").value = Math.sqrt(state.least);
   const below = isTwoSided(state.measure) ? " The second less the first: orange where it is more, blue where it is less." : measuresOf(state.kind)[state.measure].code === "signed" ? " Cells below zero have no colour." : "";
   byId("explanation").textContent = `${explanationOf(state.measure)}${below}`;
   const { equal } = partOf(state.kind);
-  if (byId("equal")) { byId("equal").hidden = !equal; byId("equal").textContent = `Effective attention is ${equal?.said}.`; }
+  byId("equal").hidden = !equal;
+  byId("equal").textContent = `Effective attention is ${equal?.said}.`;
   document.querySelectorAll('input[name="panel"]').forEach((input) => {
     input.disabled = input.value === DIFFERENCE ? !differs() : !(input.value in measuresOf(state.kind));
     input.checked = state.panels.includes(input.value);
@@ -215,6 +222,8 @@ byId("kind")?.addEventListener("change", (event) => {
 document.querySelectorAll('input[name="measure"]').forEach((input) => input.addEventListener("change", () => {
   chooseMeasure(input.value);
 }));
+document.querySelectorAll('input[name="base"]').forEach((input) => input.addEventListener("change", () => chooseMeasure(`${input.value}${endOf(state.measure)}`)));
+document.querySelectorAll('input[name="which"]').forEach((input) => input.addEventListener("change", () => chooseMeasure(`${baseOf(state.measure)}${input.value}`)));
 document.querySelectorAll('input[name="panel"]').forEach((input) => input.addEventListener("change", () => {
   const panels = input.checked ? [...state.panels, input.value] : state.panels.filter((name) => name !== input.value);
   change({ panels: panels.length ? panels : firstPanels() });
@@ -322,12 +331,17 @@ const takes = {
 for (const [id, take] of Object.entries(takes)) byId(`export-${id}`).addEventListener("click", take);
 
 // Keys -----------------------------------------------------------------------------------------
-const measureNames = () => [...document.querySelectorAll('input[name="measure"]:enabled')].map((input) => input.value);
+const enabled = (name) => [...document.querySelectorAll(`input[name="${name}"]:enabled`)].map((input) => input.value);
+/** Of two readings the measures of the one, or the difference, that is looked at. */
+const measureNames = () => (header.second ? enabled("base").map((base) => `${base}${endOf(state.measure)}`) : enabled("measure"));
 const next = (list, value) => list[(list.indexOf(value) + 1) % list.length];
 const headKeys = { "[": [-1, 0], "]": [1, 0], ",": [0, -1], ".": [0, 1] };
 const toggle = (id) => { byId(id).open = !byId(id).open; byId(id).scrollIntoView({ block: "nearest" }); };
 const keys = {
-  d: () => differs() && change({ panels: state.panels.includes(DIFFERENCE) ? state.panels.filter((each) => each !== DIFFERENCE) : [...state.panels, DIFFERENCE] }),
+  d: () => {
+    if (header.second) chooseMeasure(`${baseOf(state.measure)}${next(enabled("which"), endOf(state.measure))}`);
+    else if (differs()) change({ panels: state.panels.includes(DIFFERENCE) ? state.panels.filter((each) => each !== DIFFERENCE) : [...state.panels, DIFFERENCE] });
+  },
   w: () => change({ unit: next(["pieces", "words"], state.unit) }),
   x: () => change({ special: next(["shown", "faint", "out"], state.special) }),
   t: () => units().same && change({ direction: next(["from", "to"], state.direction) }),

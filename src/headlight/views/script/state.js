@@ -8,6 +8,7 @@ export const DIFFERENCE = "difference";
 const SECOND = /-(second|difference)$/;
 /** Without what says which of two readings it is of. */
 export const baseOf = (measure) => measure.replace(SECOND, "");
+export const endOf = (measure) => measure.slice(baseOf(measure).length);
 /** Of one reading the first measure, of two their difference. */
 const firstMeasure = (kind) => {
   const names = Object.keys(measuresOf(kind));
