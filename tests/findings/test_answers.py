@@ -9,13 +9,14 @@ import xarray as xr
 from rich.console import Console
 
 from headlight.catalogue import studies
+from headlight.findings import category_label
 from headlight.findings.answers import ANSWERS, answers
 from headlight.findings.rules import decided
 from headlight.findings.what_was_read import what_was_read
 from headlight.findings.wording import interval, number, percent
-from headlight.views.result_page import findings, sections, study_page, summary
+from headlight.views.result_page import findings, sections, study_page, summary, tables
 from headlight.views.study_terminal import study_terminal
-from headlight.views.words import LEAD, lead_and_rest, sentences_of
+from headlight.views.words import LEAD, base_name, lead_and_rest, sentences_of
 from study_runs import StudyRuns
 from views.pages import Page
 
@@ -153,3 +154,48 @@ def test_settings_that_cannot_be_read_do_not_stop_a_page(study_runs: StudyRuns) 
     assert findings(result) == findings(study_runs.result("norms"))
     assert json.loads(json.dumps(findings(result)))
     assert np.isfinite(len(what_was_read(result).sentence))
+
+
+def test_pooled_and_within_heads_are_both_in_the_table(study_runs: StudyRuns) -> None:
+    result = study_runs.result("norms")
+    frame = tables(result)["correlations"].frame
+    within = result["weight_norm_spearman_by_head"].mean(["layer", "head"])
+    for name, row in zip(frame["category"], frame.to_dict("records"), strict=True):
+        category = next(
+            each for each in map(str, result["key_category"].values)
+            if category_label(result, each) == name
+        )  # fmt: skip
+        assert row["all heads pooled"] == pytest.approx(
+            float(result["weight_norm_spearman"].sel(key_category=category))
+        )
+        assert row["within a head, mean"] == pytest.approx(float(within.sel(key_category=category)))
+    assert "pooled" in written(result)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("/home/me/models/my-bert/", "my-bert"),
+        ("/data/wiki/*.txt", "wiki/*.txt"),
+        ("../corpus.txt", "corpus.txt"),
+        ("~/corpus.txt", "corpus.txt"),
+        (r"C:\models\my-bert", "my-bert"),
+        ("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"),
+        ("hf:imdb::train", "hf:imdb::train"),
+        ("s3://bucket/wiki", "s3://bucket/wiki"),
+        ("the sample corpus", "the sample corpus"),
+        ("/", "/"),
+    ],
+)
+def test_titles_have_names_and_no_paths(name: str, shown: str) -> None:
+    assert base_name(name) == shown
+
+
+def test_paths_are_in_the_provenance_alone(study_runs: StudyRuns) -> None:
+    result = study_runs.result("norms")
+    path = str(result.attrs["corpus"])
+    assert path.startswith("/")
+    before, _, after = study_page(result).partition('id="provenance"')
+    assert path not in before
+    assert path in after
+    assert f"<bdi>{base_name(path)}</bdi>" in before

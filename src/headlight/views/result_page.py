@@ -22,7 +22,7 @@ from headlight.views.parts import Drawing, Section, Summary
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.pictures import svg_text
 from headlight.views.reading.page import reading_page
-from headlight.views.words import lead_and_rest, subject
+from headlight.views.words import base_name, lead_and_rest, subject
 from headlight.vocabulary import ATTENTION, measure_table
 
 Named = TypeVar("Named", Drawing, Table)
@@ -143,7 +143,8 @@ def study_page(
 
 def _introduced(result: xr.Dataset) -> Markup:
     """Which model read what; names from the outside have a direction of their own."""
-    model, corpus = str(result.attrs.get("model", "a model")), result.attrs.get("corpus")
+    model, corpus = base_name(result.attrs.get("model", "a model")), result.attrs.get("corpus")
+    corpus = None if corpus is None else base_name(corpus)
     plain = model if corpus is None else f"{model} reading {corpus}"
     name = Markup("<bdi>{}</bdi>").format
     read = "" if corpus is None else Markup(" reading {}").format(name(corpus))

@@ -9,12 +9,28 @@ from headlight.files import printable
 from headlight.result.kinds import MULTI_KIND
 from headlight.vocabulary import ATTENTION
 
+_LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]")
+"""How a path begins that is no name of a hub."""
+
+
+def base_name(name: object) -> str:
+    """What a model or a corpus is called in a title: of a local path the end, other names whole.
+
+    The end is the last part, or of a pattern the last folder with it; the whole path is in the
+    provenance.
+    """
+    text = str(name)
+    parts = [part for part in re.split(r"[\\/]+", text) if part]
+    if not _LOCAL.match(text) or not parts:
+        return text
+    return "/".join(parts[-2:] if "*" in parts[-1] else parts[-1:])
+
 
 def subject(result: xr.Dataset) -> str:
     """Which model read what, and by which attention if there is more to tell than one text."""
     attributes = result.attrs
-    read = f" reading {attributes['corpus']}" if "corpus" in attributes else ""
-    said = f"{attributes.get('model', 'a model')}{read}"
+    read = f" reading {base_name(attributes['corpus'])}" if "corpus" in attributes else ""
+    said = f"{base_name(attributes.get('model', 'a model'))}{read}"
     kind = str(attributes.get("kind", ""))
     if MULTI_KIND in attributes or kind == "cross":
         return f"{ATTENTION.get(kind, kind)}: {said}"

@@ -104,8 +104,8 @@ def open_corpus(
 def holds_a_text_a_line(source: object) -> bool:
     """Whether a source is one plain file of many lines, each of which is a text of its own.
 
-    `headlight.corpora.text.plain.is_a_text_a_line` is the rule. What cannot be read is not: whoever
-    reads it will say why.
+    `headlight.corpora.text.plain.is_a_text_a_line` is the rule. What cannot be read is not: the
+    reader will say why.
 
     Args:
         source: See `open_corpus`.

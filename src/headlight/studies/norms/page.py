@@ -94,8 +94,10 @@ def _correlations(result: xr.Dataset) -> Section:
     return Section(
         "correlations",
         "Do weights and lengths go together?",
-        "Spearman's ρ of α and ‖f(x)‖ over all pairs of a query and a key. Below zero, a token "
-        "that gets much weight offers a short vector, so that attention to it moves little.",
+        "Spearman's ρ of α and ‖f(x)‖: in the picture within each head, in the table also over "
+        "the pairs of all heads pooled, where heads of long and of short vectors are mixed. Below "
+        "zero, a token that gets much weight offers a short vector, so that attention to it moves "
+        "little. Where the two differ, it is heads that differ, and not the tokens within one.",
         SOURCE.format("Table 2 and Figure 5"),
         drawings,
         [
@@ -104,7 +106,8 @@ def _correlations(result: xr.Dataset) -> Section:
                 title,
                 found,
                 category,
-                Columns("weight_norm_spearman", label="Spearman's ρ"),
+                Columns("weight_norm_spearman", label="all heads pooled"),
+                Columns("weight_norm_spearman_by_head", label="within a head, mean"),
                 Columns("weight_norm_spearman_error_bound", label="error at most"),
                 Columns("weight_norm_spearman_count", ",d", "pairs", whole=True),
             )
