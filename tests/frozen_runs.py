@@ -238,13 +238,13 @@ class Material:
 
     @cached_property
     def tagged(self) -> Path:
-        """Chunked sentences and word vectors."""
-        return self._new("tagged", _write_tagged)
+        """Chunked sentences, word vectors, and the labelled texts of `films`."""
+        return self._new("tagged", lambda to: (_write_tagged(to), write_films(to)))
 
     @cached_property
     def films(self) -> Path:
         """Labelled texts, some of which say the other class' words too."""
-        return self._new("films", _write_films)
+        return self._new("films", write_films)
 
     def reproduction(self, name: str) -> Path:
         """The files and the page of a run of `PAPER_RUNS`, made by the command."""
@@ -309,7 +309,7 @@ def _write_tagged(folder: Path) -> None:
     (folder / "glove" / "vectors.txt").write_text("".join(vectors), encoding="utf-8")
 
 
-def _write_films(folder: Path) -> None:
+def write_films(folder: Path) -> None:
     chosen = np.random.default_rng(0)
     (folder / "sst").mkdir()
     for part, count in (("train", 80), ("dev", 20)):

@@ -851,6 +851,24 @@ def _of_sweep(key: str) -> Any:
     ]
 
 
+def _of_tasks(key: str) -> Any:
+    """Of the tagger and of classifiers, by task and model."""
+    kinds = {"base": "base", "other seed": "seed", "uniform": "uniform"}
+
+    def cells(results: Results, frame: Frame) -> list[object]:
+        told: list[object] = []
+        tagger, classifiers = _runs(results["sweep"]), results["classifiers-sst"].to_dataframe()
+        for task, model in zip(frame["task"], map(str, frame["model"]), strict=True):
+            rows = tagger if task == "tagging" else classifiers
+            some = rows[rows.kind == kinds.get(model, "adversary")]
+            if model.startswith("λ"):
+                some = some[some.weight == float(model.removeprefix("λ = "))]
+            told.append(mean_and_half(some[key]))
+        return told
+
+    return cells
+
+
 def _of_rankings(key: str, of: str) -> Any:
     """By λ; of the last row that of other seeds, beside their base alone."""
 
@@ -930,6 +948,19 @@ YANG: dict[str, Told] = {
     ),
     "figure-1-models": Told("", {key: _all_runs(key, "sweep", kind="adversary") for key in _SWEPT}),
     "figure-5-models": Told("", {key: _all_runs(key, "sweep", "guided") for key in _PLANE}),
+    "exclusivity": Told(
+        "",
+        {
+            "task": SHOWN, "model": SHOWN,
+            **{
+                name: _of_tasks(key)
+                for name, key in (
+                    ("TVD", "tvd"), ("JSD", "jsd"), ("KL row", "kl"), ("agreement", "agreement"),
+                    ("right", "accuracy"),
+                )
+            },
+        },
+    ),
     "rankings": Told(
         "rankings",
         {

@@ -113,11 +113,19 @@ def yang() -> pandas.DataFrame:
                 "kl": kl + noise,
                 "nll": nll + noise,
                 "jsd": jsd + noise,
+                "tvd": 0.05 + noise,
+                "accuracy": 0.9 + noise,
             }
             for kind, weight, f1, kl, nll, jsd in models
             for seed, noise in enumerate((-0.001, 0.0, 0.001))
         ]
     )
+
+
+def yang_classifiers() -> dict[str, pandas.DataFrame]:
+    """Whose attention is moved as far as it can be at little cost, unlike that of the tagger."""
+    rows = yang()
+    return {"SST": rows.assign(jsd=rows.jsd * 1.2)}
 
 
 def yang_guided() -> pandas.DataFrame:
@@ -435,6 +443,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "yang2020.safe_point": lambda: (yang(),),
     "yang2020.guides_as_well": lambda: (yang(), yang_guided(), 0.104, LENGTH),
     "yang2020.carries_over": lambda: (yang(), yang_guided()),
+    "yang2020.more_exclusive": lambda: (yang(), yang_classifiers()),
     "yang2020.beyond_seeds": lambda: (yang(), 6.92e-3, LENGTH),
 }  # fmt: skip
 """Of every rule, what it is given, of which it holds."""
@@ -619,6 +628,14 @@ def test_attention_that_guides_worse_does_not_guide_as_well():
     guided.loc[guided.guide == "adversary", "f1"] -= 0.1
     found = verdict("yang2020", "guides_as_well", yang(), guided, 0.104, LENGTH)
     assert found == "does not hold"
+
+
+def test_tagging_that_is_moved_as_far_is_not_more_exclusive():
+    assert verdict("yang2020", "more_exclusive", yang(), {"SST": yang()}) == "not decided"
+    further = yang().assign(jsd=yang().jsd * 1.2)
+    assert verdict("yang2020", "more_exclusive", further, {"SST": yang()}) == "does not hold"
+    lost = yang().assign(tvd=0.3)
+    assert verdict("yang2020", "more_exclusive", yang(), {"SST": lost}) == "not decided"
 
 
 def test_models_that_have_not_learnt_say_nothing():

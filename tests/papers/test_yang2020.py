@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 import torch
 
+from frozen_runs import write_films
 from headlight.papers import find_paper
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
@@ -48,6 +49,7 @@ def data(tmp_path_factory) -> Path:
     (folder / "glove").mkdir()
     vectors = "\n".join(f"{word} {place}.0 1.0" for place, (word, _, _) in enumerate(ROWS))
     (folder / "glove" / "vectors.txt").write_text(vectors + "\n")
+    write_films(folder)
     return folder
 
 
@@ -65,7 +67,7 @@ def test_exhibits_are_listed(headlight):
     code, said, _ = headlight("reproduce", "yang2020", "--list")
     assert code == 0
     assert [line.split()[0] for line in said.splitlines()] == [spec.name for spec in EXHIBITS]
-    assert said.count("(needs tagged)") == len(EXHIBITS)
+    assert said.count("(needs tagged") == len(EXHIBITS)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,14 @@ def test_without_tagged_sentences_the_page_says_so(headlight, tmp_path):
     assert code == 0
     assert complained.count("left out") == len(EXHIBITS)
     assert NEEDS["tagged"].missing in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_without_labelled_texts_classifiers_are_left_out(headlight, data, tmp_path):
+    tagged = ("--tagged", data / "conll2000" / "train.txt", "--only", "exclusivity")
+    code, _, complained = headlight("reproduce", "yang2020", *tagged, "--out", tmp_path / "out")
+    assert code == 0
+    assert "left out" in complained
+    assert NEEDS["labelled"].missing in (tmp_path / "out" / "index.html").read_text()
 
 
 def test_the_training_file_of_the_folder_is_read(data):

@@ -1,5 +1,6 @@
 """The rules by which the paper's conclusions hold."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from math import inf, log
 
@@ -19,6 +20,11 @@ BREAKS_DOWN = 1.5
 """A likelihood breaks down where its negative grows by this factor from one λ to the next."""
 SATURATED = 0.9
 """Of the largest KL of the sweep: beyond it, KL has no room to grow."""
+SAME = 0.1
+"""TVD to the base up to which predictions count as kept, of taggers and of classifiers."""
+CLASSIFIES = 0.6
+"""Accuracy from which on a classifier of two classes has learnt."""
+TAGGER = "tagging"
 LEARNT = 0.5
 """F1 from which on a base has learnt to tag; one that has not says nothing about attention."""
 NEAR = 1.1
@@ -140,6 +146,38 @@ def beyond_seeds(rows: pandas.DataFrame, small: float, length: float) -> Claim:
             lies(found, above=0),
         ),
     )
+
+
+def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.DataFrame]) -> Claim:
+    """Section 1: whether attention of tagging is more exclusive than that of classification."""
+    reached = _reached(tagger)
+    answers, said = [], [f"{TAGGER} {mean_of(reached):.3f}"]
+    for title, rows in classifiers.items():
+        other = _reached(rows)
+        bases = rows[rows.kind == "base"].accuracy
+        control = rows[(rows.kind == "adversary") & (rows.weight == 0)].tvd
+        fair = every(
+            learnt(tagger),
+            lies(mean_of(bases), least=CLASSIFIES),
+            lies(mean_of(control), most=SAME),
+        )
+        answers.append(given(fair, lies(difference(reached, other), below=0)))
+        said.append(f"{title} {mean_of(other):.3f}")
+    return Claim(
+        "7. Attention of tagging is more exclusive (its question)",
+        f"with a TVD of at most {SAME}, adversaries (λ > 0) of the tagger reach a smaller JSD than "
+        "those of the classifiers of every set; a set counts if its bases have learnt, and the "
+        "control (λ = 0) has such a TVD",
+        "asked, not answered (Section 1)",
+        ", ".join(said),
+        every(*answers),
+    )
+
+
+def _reached(rows: pandas.DataFrame) -> "pandas.Series[float]":
+    """Of each seed the largest JSD of an adversary that predicts nearly as its base does."""
+    taught = rows[(rows.kind == "adversary") & (rows.weight > 0) & (rows.tvd <= SAME)]
+    return taught.groupby("seed").jsd.max()
 
 
 def learnt(rows: pandas.DataFrame) -> Answer:

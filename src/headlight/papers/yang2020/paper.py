@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from headlight.papers.exhibit import Paper
+from headlight.papers.yang2020.exclusivity import exclusivity
 from headlight.papers.yang2020.figures import figure_1, figure_5
 from headlight.papers.yang2020.findings import findings
 from headlight.papers.yang2020.rankings import rankings
@@ -20,7 +21,7 @@ PAPER = Paper(
     "compared, and not digits. The models are trained here; those that are finished are kept, so "
     "that an interrupted reproduction goes on from them.",
     exhibits=tuple(
-        replace(each, needs=("tagged",))
-        for each in (findings, table_1, figure_1, rankings, figure_5, table_2)
+        replace(each, needs=("tagged", *each.needs))
+        for each in (findings, table_1, figure_1, rankings, figure_5, table_2, exclusivity)
     ),
 )

@@ -1,0 +1,169 @@
+"""The tagger beside classifiers of texts: whose attention can be moved further at the same cost."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.folder import RESULTS
+from headlight.papers.labelled_sets import named_sets
+from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
+from headlight.papers.text_classifiers.data import data_key, open_data
+from headlight.papers.text_classifiers.evaluation import difference, quality
+from headlight.papers.text_classifiers.jobs import PATIENCE, ClassifierJob, ClassifierTrainer
+from headlight.papers.writer import ExhibitWriter
+from headlight.papers.yang2020 import claims
+from headlight.papers.yang2020.results import frame_of, lambdas_of, load_sweep
+from headlight.papers.yang2020.tables import SOURCE, lambda_name, notes_of
+from headlight.reduce.intervals import mean_interval
+from headlight.result import describe
+from headlight.training import run_stages
+from headlight.training.adversarial import AdversarialObjective
+from headlight.training.outputs import outputs_of
+from headlight.training.teacher import TrainingConfig
+from headlight.training.text_classifier import Encoder, uniform_attention
+from headlight.views.pictures import Line, LinePanel, Reference, lines
+
+ENCODER: Encoder = "transformer"
+"""Of the classifiers: a layer of self-attention, as the tagger has."""
+FOLDER = "classifiers"
+"""Of the trained classifiers, among the results."""
+VARIABLES = {
+    "f1": ("F1 of the second class", "1"),
+    "accuracy": ("share of correct predictions", "1"),
+    "tvd": ("total variation between predictions and the base's", "1"),
+    "agreement": ("share of texts with the base's class", "1"),
+    "kl": ("KL(attention ‖ the base's) of a text", "nats"),
+    "jsd": ("JSD of attention and the base's, of a text", "nats"),
+}
+
+
+def load_classifiers(reproduction: Reproduction, title: str) -> xarray.Dataset:
+    """Classifiers of one set on its test part: the same models as of the tagger, alike trained."""
+    settings = reproduction.settings
+    source = named_sets(reproduction.sources.labelled)[title]
+    name = f"classifiers-{re.sub(r'[^a-z0-9]+', '_', title.lower())}"
+    trained: dict[str, Any] = {
+        **data_key(reproduction, source),
+        "epochs": settings.epochs,
+        "goal": [settings.predictions, settings.distance],
+        "selection": settings.selection,
+    }
+    seeds = range(settings.repeats)
+    bases = [ClassifierJob("base", ENCODER, seed) for seed in seeds]
+    adversaries = [
+        ClassifierJob("adversary", ENCODER, seed, one)
+        for seed in seeds
+        for one in lambdas_of(reproduction)
+    ]
+
+    def make(_: Path) -> xarray.Dataset:
+        signature = signature_of(None, trained)
+        folder = begun_folder(reproduction.folder / RESULTS / FOLDER / name, signature)
+        objective = AdversarialObjective(settings.predictions, settings.distance)
+        config = TrainingConfig(settings.epochs, objective, settings.selection, PATIENCE)
+        trainer = ClassifierTrainer(open_data(reproduction, source), config, folder)
+        run_stages(trainer, [bases, adversaries], settings.processes, show=reproduction.progress)
+        rows = [(vars(job), trainer.measured(job)["test"]) for job in (*bases, *adversaries)]
+        rows += [row for job in bases for row in _references(trainer, job)]
+        columns = {
+            name: ("run", np.array([of.get(name, np.nan) for _, of in rows])) for name in VARIABLES
+        }
+        weights = [np.nan if job["weight"] is None else job["weight"] for job, _ in rows]
+        about = {name: ("run", [job[name] for job, _ in rows]) for name in ("kind", "seed")}
+        coords = {**about, "weight": ("run", weights)}
+        return describe(xarray.Dataset(columns, coords=coords), VARIABLES)
+
+    jobs = [job.name for job in (*bases, *adversaries)]
+    return reproduction.keep(name, "classifiers", make, jobs=jobs, **trained)
+
+
+def _references(
+    trainer: ClassifierTrainer, job: ClassifierJob
+) -> Iterator[tuple[dict[str, Any], dict[str, float]]]:
+    """Beside a base that of another seed, and itself with uniform attention."""
+    batches = trainer.data.test
+    base = trainer.outputs(job, ("test",))["test"]
+    other = ClassifierJob("base", ENCODER, job.seed - 1 if job.seed else 1)
+    even = [uniform_attention(each) for each in batches]
+    found = {"uniform": outputs_of(trainer.model(job), batches, even)}
+    if trainer.is_done(other):
+        found["seed"] = trainer.outputs(other, ("test",))["test"]
+    for kind, outputs in found.items():
+        numbers = quality(batches, outputs) | difference(batches, outputs, base)
+        yield {**vars(job), "kind": kind}, numbers
+
+
+@exhibit(
+    "exclusivity",
+    "Is attention of tagging more exclusive than that of classification?",
+    f"{SOURCE}, Section 1, which asks it",
+    ("labelled",),
+)
+def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """JSD against TVD by λ, of the tagger and of classifiers of each set."""
+    tasks = {claims.TAGGER: frame_of(load_sweep(reproduction))}
+    for title in named_sets(reproduction.sources.labelled):
+        found = load_classifiers(reproduction, title)
+        tasks[title] = found.to_dataframe().reset_index(drop=True)
+    table = [row for task, rows in tasks.items() for row in _models(task, rows)]
+    tagger, *others = tasks.items()
+    claim = claims.more_exclusive(tagger[1], dict(others))
+    bound = Reference(float(np.log(2)), "ln 2")
+    picture = writer.picture(
+        lines([_plane(task, rows, bound) for task, rows in tasks.items()], columns=2),
+        "How far attention and predictions are from the base's: a dot for each model; the line "
+        "goes through the means of the adversaries, from λ = 0 on.",
+        f"At a TVD of at most {claims.SAME:g} adversaries move attention by {claim.ours}.",
+    )
+    return Content(
+        "Attention is the more exclusive, the less it can be moved while predictions stay as they "
+        "are. Classifiers are a Transformer layer under one attention over the text, trained as "
+        "the tagger is: other seeds, adversaries of the same λ with the same loss, and uniform "
+        "attention put in. JSD is that of a row of attention, of which a text has one and a word "
+        "of a sentence one for each head; TVD is ½ Σ |Δp|, of a text or of a word. A word has "
+        "more classes than a text, so that the same TVD is more of what a text has to lose.",
+        pictures=[picture],
+        tables=[writer.table(pandas.DataFrame(table), "Means over seeds on the test part")],
+        comparisons=[claim.comparison],
+        notes=[
+            *notes_of(reproduction),
+            f"Labelled texts: of each part at most {reproduction.settings.max_texts} were drawn, "
+            f"and texts of more than {reproduction.settings.max_words} words left out.",
+        ],
+    )
+
+
+SHOWN = {"tvd": "TVD", "jsd": "JSD", "kl": "KL row", "agreement": "agreement", "accuracy": "right"}
+
+
+def _models(task: str, rows: pandas.DataFrame) -> Iterator[dict[str, str]]:
+    groups = {"base": rows[rows.kind == "base"], "other seed": rows[rows.kind == "seed"]}
+    taught = rows[rows.kind == "adversary"]
+    groups |= {f"λ = {lambda_name(float(one))}": taught[taught.weight == one]
+               for one in sorted(taught.weight.unique())}  # fmt: skip
+    groups["uniform"] = rows[rows.kind == "uniform"]
+    for name, some in groups.items():
+        if len(some):
+            numbers = {title: str(mean_interval(some[key])) for key, title in SHOWN.items()}
+            yield {"task": task, "model": name} | {
+                title: "–" if text.startswith("nan") else text for title, text in numbers.items()
+            }
+
+
+def _plane(task: str, rows: pandas.DataFrame, bound: Reference) -> LinePanel:
+    names = {"adversary": "adversaries", "seed": "other seed", "uniform": "uniform, put in"}
+    drawn = [
+        Line(name, some.tvd.to_numpy(), some.jsd.to_numpy(), marked=True, joined=False)
+        for kind, name in names.items()
+        if len(some := rows[rows.kind == kind])
+    ]
+    means = rows[rows.kind == "adversary"].groupby("weight")[["tvd", "jsd"]].mean()
+    line = Line("mean of a λ", means.tvd.to_numpy(), means.jsd.to_numpy())
+    x, y = "TVD to the base's predictions", "JSD to the base's attention"
+    return LinePanel(task, [*drawn[:1], line, *drawn[1:]], x, y, references=[bound])
