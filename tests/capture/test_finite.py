@@ -88,6 +88,15 @@ def test_weights_that_are_not_finite_are_named(number: float) -> None:
         _ = found.sites
 
 
+def test_weights_that_are_too_large_are_not_blamed_on_the_architecture() -> None:
+    """Attention is finite, and what is made of it is not."""
+    found = model("bert")
+    with torch.no_grad():
+        found.transformer.encoder.layer[1].attention.self.value.weight[0, 0] = 1e38
+    with pytest.raises(CaptureError, match="comes out of the last layer is not finite"):
+        _ = found.sites
+
+
 def test_a_position_that_sees_nothing_may_be_anything() -> None:
     """Some models fill the rows of padding with what they like."""
     weight, value, context = torch.rand(2, 1, 3, 3), torch.rand(2, 1, 3, 4), torch.rand(2, 3, 1, 4)

@@ -5,6 +5,7 @@ from rich.console import Console
 
 from headlight.findings import highlights
 from headlight.views import terminal_table
+from headlight.views.study_terminal import study_terminal
 from views.sample_results import survey_sample
 
 
@@ -24,6 +25,21 @@ def test_eighty_columns_are_enough(layers, heads, special):
     rows = [line for line in text.splitlines() if line[:5].strip().isdigit() and "/" in line]
     assert len(rows) == layers
     assert ("[SEP]" in text.splitlines()[1]) == special
+
+
+@pytest.mark.parametrize("study", ["guided", "agreement", "ablation"])
+def test_tables_of_studies_leave_columns_out_rather_than_shorten(study_runs, study):
+    result = study_runs.result(study)
+    lines = printed(study_terminal(result)).splitlines()
+    main = next(iter(result.headlight.tables))
+    frame = result.headlight.table(main)
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    first = [str(each) for each in frame[frame.columns[0]]]
+    if study != "ablation":  # whose last column is a text, which goes over several lines
+        assert all(any(line.startswith(each) for line in lines) for each in first)
+        assert any("more columns in the files" in line for line in lines)
+    assert all(word in " ".join(lines) for name in frame.columns[:3] for word in name.split())
 
 
 def test_cells_are_means_over_heads():

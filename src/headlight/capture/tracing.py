@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attention import eager_function, unreplaced
-from headlight.capture.finite import require_finite_attention
+from headlight.capture.finite import require_finite, require_finite_attention
 from headlight.capture.hooks import hooked
 from headlight.capture.query_blocks import can_be_blocked
 from headlight.capture.record import AttentionSite, Projection
@@ -169,6 +169,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     with hooked(hooks), torch.no_grad(), interface_hook(model, tracer):
         output = model(**inputs)[0]
     _check_finite(tracer.calls)
+    require_finite("what comes out of the last layer", output)
     names = {module: name for name, module in model.named_modules()}
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     sites = []

@@ -1,7 +1,11 @@
 """The result of a study for the terminal: what was read, its main table and its few numbers."""
 
+from itertools import accumulate
+from textwrap import wrap
+
 import xarray as xr
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -19,6 +23,10 @@ from headlight.vocabulary import NUMBERING
 
 ROWS = 24
 """Of a table, at most; the rest is in the files."""
+LONGEST = 40
+"""Characters of a cell that stand in one line."""
+BETWEEN = 2
+"""Blanks between columns."""
 
 
 def study_terminal(result: xr.Dataset) -> RenderableType:
@@ -43,7 +51,7 @@ def _short(result: xr.Dataset) -> RenderableType:
     parts: list[RenderableType] = [Text(printable(subject(result)), style="bold")]
     main = next(iter(tables(result).values()), None)
     if main is not None:
-        parts.append(_table(main))
+        parts.append(_Fitting(main))
         if equal := equal_to_weight(result):
             parts.append(Text(f"Effective attention is {equal}.", style="dim"))
         parts += [Text(NUMBERING, style="dim")] * ("head" in main.frame)
@@ -53,17 +61,52 @@ def _short(result: xr.Dataset) -> RenderableType:
     return Group(*parts, Text(), numbers)
 
 
-def _table(table: Table) -> RenderableType:
-    shown = table.frame.head(ROWS)
-    cells = frame_cells(shown, table.formats)
-    drawn = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name, number in zip(shown.columns, numeric_columns(cells, len(shown.columns)), strict=True):
-        drawn.add_column(Text(printable(str(name))), justify="right" if number else "left")
-    for row in cells:
-        drawn.add_row(*(Text(printable(cell.text)) for cell in row))
-    left = len(table.frame) - len(shown)
-    caption = f"{table.caption}; {left} more rows in the files" if left else table.caption
-    return Group(drawn, Text(printable(caption), style="dim"))
+class _Fitting:
+    """A table with the columns, from the first on, that the terminal has room for.
+
+    Nothing in them is shortened: headings are broken between words, and what is longer than
+    `LONGEST` anywhere.
+
+    Args:
+        table: which.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._shown = table.frame.head(ROWS)
+        self._rows = [
+            [printable(cell.text) for cell in row]
+            for row in frame_cells(self._shown, table.formats)
+        ]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table, and what is left out of it."""
+        names = [printable(str(name)) for name in self._shown.columns]
+        widths = [self._width(name, at) for at, name in enumerate(names)]
+        ends = list(accumulate(width + BETWEEN for width in widths))
+        number = max(1, sum(end - BETWEEN <= options.max_width for end in ends))
+        numeric = numeric_columns(frame_cells(self._shown, self._table.formats), len(names))
+        drawn = RichTable(box=None, padding=(0, BETWEEN, 0, 0), pad_edge=False, header_style="bold")
+        for name, width, right in zip(names[:number], widths, numeric, strict=False):
+            heading = Text("\n".join(wrap(name, width)))
+            drawn.add_column(
+                heading, justify="right" if right else "left", min_width=width, overflow="fold"
+            )
+        for row in self._rows:
+            drawn.add_row(*map(Text, row[:number]))
+        yield drawn
+        yield Text(printable(self._caption(len(names) - number)), style="dim")
+
+    def _width(self, name: str, at: int) -> int:
+        words = max(map(cell_len, name.split()), default=0)
+        return max(words, min(LONGEST, max((cell_len(row[at]) for row in self._rows), default=0)))
+
+    def _caption(self, columns: int) -> str:
+        rows = len(self._table.frame) - len(self._shown)
+        left = [f"{rows} more rows"] * bool(rows) + [f"{columns} more columns"] * bool(columns)
+        return "; ".join(
+            [self._table.caption, *([f"{' and '.join(left)} in the files"] * bool(left))]
+        )
 
 
 def _number(value: float | int | str) -> str:
