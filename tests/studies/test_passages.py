@@ -67,6 +67,13 @@ def _is_of(passage, reading, does, layer, head) -> bool:
     assert max(each.weight for each in kept) == pytest.approx(weight.max(), abs=1e-5)
     rows = means(reading, does, layer, head)[1]
     others = reading["query_category"].values == "other"
+    if offset := {"previous": -1, "next": 1}.get(does, 0):
+        places = np.arange(len(others)) + offset
+        inside = (places >= 0) & (places < len(others))
+        beside = inside & others[places.clip(0, len(others) - 1)]
+        if (others & beside).any():
+            others = others & beside
+            assert others[passage.place]
     return bool(rows[passage.place] >= np.nanmax(rows[others]) - 2e-3)
 
 

@@ -119,6 +119,7 @@ def test_passages_of_byte_level_vocabularies_are_text():
     drawn = drawn_passage(passage, own=True)
     assert re.sub("<[^>]*>", "", drawn) == "Mary drank↵"
     assert 'title="raw0 25' in drawn
+    assert drawn.count('class="q10') == 4  # half of 20 steps: the root of 25%, of one scale for all
     assert strongest(passage).startswith("dr → Mary")
 
 

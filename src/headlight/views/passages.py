@@ -1,5 +1,6 @@
 """A passage of the corpus as a line of text, coloured by what each token gets."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -26,6 +27,8 @@ _SOMETHING = 0.05
 def drawn_passage(passage: Passage, *, own: bool) -> Markup:
     """The line: each token with its weight as colour and tip, gaps as dots, the query in a frame.
 
+    Colours follow the root of the weight, up to 1 in all passages, so that they can be compared.
+
     Args:
         passage: Of a survey.
         own: Whether the attending token is one of the attended text, as in self-attention.
@@ -43,7 +46,8 @@ def drawn_passage(passage: Passage, *, own: bool) -> Markup:
             element(
                 "span",
                 printable(token.shown.text),
-                class_=f"q{level(token.weight, 0.0, high)}" + (" asking" if asking else ""),
+                class_=f"q{level(math.sqrt(max(token.weight, 0.0)), 0.0, 1.0)}"
+                + (" asking" if asking else ""),
                 title=f"{printable(token.piece)} {percent_text(token.weight)}",
             )
         )

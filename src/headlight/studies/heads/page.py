@@ -118,7 +118,7 @@ def _highlights(result: xr.Dataset, pages: PassagePages) -> Section:
     passages = (
         " Where a head does something of its own, a row of the text of the corpus shows it in "
         "which it does that most: the framed token attends, and the stronger the colour of a "
-        "token, the more weight it gets."
+        "token, the more weight it gets, on one scale for all heads."
         if any(passage for _, passage in found)
         else ""
     )

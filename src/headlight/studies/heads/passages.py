@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.positions import array, stacked
@@ -78,7 +78,8 @@ class PassageSeeker:
         words = self._category[0] == CATEGORIES.index("other")
         # What special tokens look at says least of a text; of a text without others it is all.
         there = self._category[0] >= 0
-        self._askable = torch.where(words.any(1, keepdim=True), words, there)
+        askable = torch.where(words.any(1, keepdim=True), words, there)
+        self._askable = torch.stack([_beside_words(askable, words, name) for name in STATISTICS])
         self._found: dict[int, Row] = {}
         self._best: _Best | None = None
 
@@ -96,7 +97,7 @@ class PassageSeeker:
         """
         block = slice(first, first + weight.shape[2])
         score = _by_row(rows, neighbours, entropies)
-        score = score.masked_fill(~self._askable[:, None, block], torch.nan)
+        score = score.masked_fill(~self._askable[:, :, None, block], torch.nan)
         places = torch.arange(score.shape[-1], device=score.device)
         query = _first_highest(score, places, 3)
         step = _steps(score).gather(3, query[..., None])[..., 0]
@@ -160,6 +161,25 @@ class PassageSeeker:
         values = [_widened(each) for each in values]
         about = [ranks, there.sum(-1), query_places[example, query], query_ids[example, query]]
         return np.concatenate([np.stack(about, -1), *values], axis=-1)
+
+
+def _beside_words(
+    askable: Bool[Tensor, "batch query"], words: Bool[Tensor, "batch query"], name: str
+) -> Bool[Tensor, "batch query"]:
+    """Rows that show best what a head does: of neighbours those whose neighbour is a word.
+
+    A token that attends to the special one before it looks like any that attends to special tokens.
+    """
+    offset = NEIGHBOURS.get(name, 0)
+    if offset == 0:
+        return askable
+    beside = torch.zeros_like(words)
+    if offset < 0:
+        beside[:, -offset:] = words[:, :offset]
+    else:
+        beside[:, :-offset] = words[:, offset:]
+    inside = askable & beside
+    return torch.where(inside.any(1, keepdim=True), inside, askable)
 
 
 def _sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
