@@ -199,3 +199,10 @@ def test_paths_are_in_the_provenance_alone(study_runs: StudyRuns) -> None:
     assert path not in before
     assert path in after
     assert f"<bdi>{base_name(path)}</bdi>" in before
+
+
+def test_what_no_head_has_is_not_spoken_of(study_runs: StudyRuns) -> None:
+    result = study_runs.result("norms").copy(deep=True)
+    result["weight_norm_spearman_by_head"][:] = np.nan
+    (said,) = (each for each in findings(result) if "pooled" in each)
+    assert said.endswith("over the pairs of all heads pooled.")

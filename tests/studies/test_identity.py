@@ -14,7 +14,7 @@ from headlight.studies.token_identity.cases import Case, Lookup, Pairs, Tokens, 
 from headlight.studies.token_identity.fitting import fit
 from headlight.studies.token_identity.losses import gradient_, prepared, value
 from headlight.studies.token_identity.models import Linear, Mlp, first_weights, ridge_maps
-from headlight.studies.token_identity.outcomes import evaluate_maps
+from headlight.studies.token_identity.outcomes import evaluate_maps, outlook
 from headlight.studies.token_identity.result import identity_dataset
 from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
 from headlight.studies.token_identity.training import TrainingData, Validation, train
@@ -346,3 +346,14 @@ def test_what_makes_no_sense_is_refused():
     )
     with pytest.raises(UsageError, match=r"no tokens with a neighbour at \+1"):
         result(short, TokenIdentitySettings(offsets=(1,), folds=1))
+
+
+def test_how_much_work_is_ahead_is_said_before_it() -> None:
+    asked = TokenIdentitySettings(folds=10, losses=("cosine", "l2"))
+    said = outlook(360, asked)
+    assert said.startswith("360 maps, 240 of them trained for up to ")
+    assert all(f"--{name}" in said for name in ("maps", "layers", "losses", "folds"))
+    assert ("--rate-search shared" in said) == (len(asked.training.rates) > 1)
+    assert "--solver ridge" in said
+    ridge = TokenIdentitySettings(maps=("naive", "linear"), solver="ridge")
+    assert outlook(40, ridge) == "40 maps, none of which is trained in epochs"

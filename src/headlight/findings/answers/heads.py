@@ -36,11 +36,12 @@ def norms(result: xr.Dataset) -> list[str]:
         ).item()
         label = category_label(result, names[at])
         same = abs(pooled[at] - heads) < APART
+        within = "" if np.isnan(heads) else f", and {number(heads)} within a head on average"
+        differ = ": the difference is one between heads, whose lengths differ"
         said.append(
-            f"Weight and length go together most for {label}: Spearman's ρ of α and "
-            f"‖f(x)‖ is {number(pooled[at])} over the pairs of all heads pooled, and "
-            f"{number(heads)} within a head on average"
-            + ("." if same else ": the difference is one between heads, whose lengths differ.")
+            f"Weight and length go together most for {label}: Spearman's ρ of α and ‖f(x)‖ is "
+            f"{number(pooled[at])} over the pairs of all heads pooled{within}"
+            f"{'' if same or not within else differ}."
         )
     cv = float(average(observed(result, "vector_norm_cv")))
     said.append(f"Within a head, lengths ‖f(x)‖ have a CV of {number(cv)} on average.")

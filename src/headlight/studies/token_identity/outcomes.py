@@ -87,6 +87,8 @@ def evaluate_maps(
     outcomes: list[Outcome] = []
     choices = (settings.maps, settings.losses, settings.offsets, settings.fractions, tokens.layers)
     total = math.prod(map(len, choices)) * settings.folds
+    if progress:
+        sys.stderr.write(f"{outlook(total, settings)}\n")
     shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
     with matrix_precision(settings.training.precision), _workers(device) as pool, shown as bar:
         for kind, loss in product(settings.maps, settings.losses):
@@ -102,8 +104,34 @@ def evaluate_maps(
     return outcomes
 
 
+def outlook(maps: int, settings: TokenIdentitySettings) -> str:
+    """How much work is ahead, and what makes it less.
+
+    Args:
+        maps: of all kinds, distances, layers and splits.
+        settings: see `TokenIdentitySettings`.
+    """
+    kinds = [kind for kind in settings.maps if _is_trained(kind, settings)]
+    training = settings.training
+    rates = len(training.rates) if settings.rate_search == "each" else 1
+    if not kinds:
+        return f"{maps:,} maps, none of which is trained in epochs"
+    less = ["fewer --maps, --layers, --losses or --folds", "a smaller --training-epochs"]
+    less += ["--rate-search shared"] * (rates > 1)
+    less += ["--solver ridge"] * ("linear" in kinds)
+    each = f", with each of {rates} learning rates" if rates > 1 else ""
+    return (
+        f"{maps:,} maps, {maps * len(kinds) // len(settings.maps):,} of them trained for up to "
+        f"{training.epochs:,} epochs{each}; it is less work with {', '.join(less)}"
+    )
+
+
+def _is_trained(kind: MapKind, settings: TokenIdentitySettings) -> bool:
+    return kind == "mlp" or (kind == "linear" and settings.solver == "adam")
+
+
 def _searches_rate(settings: TokenIdentitySettings, kind: MapKind) -> bool:
-    trained = kind == "mlp" or (kind == "linear" and settings.solver == "adam")
+    trained = _is_trained(kind, settings)
     return trained and settings.rate_search == "shared" and len(settings.training.rates) > 1
 
 
