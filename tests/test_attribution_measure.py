@@ -218,6 +218,7 @@ def test_heads_have_no_distance_by_contributions():
         distances.run(["the sea"], subject("bert"), DistanceSettings(measures=(ATTRIBUTION,)))
 
 
+@pytest.mark.slow
 def test_on_the_command_line(monkeypatch, capsys, tmp_path):
     headlight = Command(monkeypatch, capsys)
     model = saved("bert", tmp_path / "model")

@@ -70,6 +70,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 def test_a_type_checker_knows_every_setting(tmp_path: Path) -> None:
     """With the file for editors alone, beside nothing that it imports."""
     pytest.importorskip("mypy")

@@ -302,6 +302,7 @@ def test_texts_longer_than_the_model_takes(headlight, tmp_path, bert):
     assert "2 documents were longer than the limit of tokens" in said
 
 
+@pytest.mark.slow
 def test_pairs_of_documents_of_one_paragraph(headlight, tmp_path, bert):
     corpus, out = tmp_path / "prose.txt", tmp_path / "out"
     corpus.write_text("the sea is full\n\nthe mill is old\n\nthe town is near\n")
@@ -316,6 +317,7 @@ def test_pairs_of_documents_of_one_paragraph(headlight, tmp_path, bert):
     assert "cut at the limit" not in said  # that is how pairs are made
 
 
+@pytest.mark.slow
 def test_text_that_the_tokenizer_does_not_know(headlight, tmp_path, bert):
     corpus, out = tmp_path / "corpus.txt", tmp_path / "out"
     corpus.write_text("שלום עולם the sea\n\nпривет\n")
@@ -362,6 +364,7 @@ def test_cheap_mistakes_are_told_before_weights_are_loaded(
     assert said in complained
 
 
+@pytest.mark.slow
 def test_a_corpus_too_short_for_pairs_leaves_nothing_to_go_on_from(headlight, tmp_path, bert):
     corpus, out = tmp_path / "short.txt", tmp_path / "out"
     corpus.write_text("the sea\n")
@@ -442,6 +445,7 @@ def test_what_is_there_is_not_replaced_unasked(again, left):
     assert (again.out / left).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_finished_survey_is_resumed_without_measuring(again, monkeypatch):
     before = (again.out / "result.nc").read_bytes()
     (again.out / "report.html").unlink()
@@ -451,6 +455,7 @@ def test_a_finished_survey_is_resumed_without_measuring(again, monkeypatch):
     assert (again.out / "result.nc").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_survey_that_died_before_its_result_was_written(died, monkeypatch):
     monkeypatch.setattr("headlight.analysis.batch_runner.BatchRunner.__call__", not_again)
     died.survey("--resume")
@@ -482,6 +487,7 @@ def test_resuming_on_another_corpus_is_refused(folder, request):
         kept.corpus.write_text(corpus)
 
 
+@pytest.mark.slow
 def test_overwriting_begins_anew_and_leaves_other_files(again):
     (again.out / "notes.txt").write_text("mine")
     again.survey("--overwrite", "--max-examples", "2")
@@ -563,6 +569,7 @@ def test_a_run_is_repeated_by_its_configuration(finished, headlight, tmp_path, b
     assert again.attrs["settings"] == first.attrs["settings"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -762,6 +769,7 @@ def test_lists_as_people_write_them():
             parsed(wrong, hint)
 
 
+@pytest.mark.slow
 def test_a_tokenizer_is_named_for_a_model_without_one(headlight, bert, corpus, tmp_path):
     bare = tmp_path / "bare"
     shutil.copytree(bert, bare)

@@ -69,6 +69,7 @@ def test_distances_of_a_plane_are_kept():
     assert float((points.sel(axis="x") * points.sel(axis="y")).sum()) == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_map_and_another_nearly():
     square = on_the_plane()
     first, again, other = (embedding(distances(square), seed) for seed in (0, 0, 3))

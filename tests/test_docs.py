@@ -190,6 +190,7 @@ def test_the_tables_of_variables_are_what_results_hold(study_runs: StudyRuns) ->
     assert filled(page, study_runs.results()) == page, "run scripts/results_page.py"
 
 
+@pytest.mark.slow
 def test_results_says_all_that_a_survey_holds(study_runs: StudyRuns) -> None:
     page = (DOCS / "results.md").read_text(encoding="utf-8")
     result = study_runs.result("survey")

@@ -119,6 +119,7 @@ def test_gradients_are_reached_by_name_and_by_a_model_with_its_head(folder):
         headlight.survey(corpus, model=headlight.load(), **settings)
 
 
+@pytest.mark.slow
 def test_what_a_result_can_do(folder, tmp_path):
     result = headlight.survey(texts(4), model=folder, progress=False)
     layers, heads = (result.headlight.table(name) for name in (None, "heads"))
@@ -184,6 +185,7 @@ def test_packages_are_there_without_being_imported():
             getattr(headlight, name)
 
 
+@pytest.mark.slow
 def test_a_tokenizer_beside_a_model_without_one(tmp_path):
     """Named in the configuration as well, so that a run can be repeated from it."""
     whole, bare = saved("bert", tmp_path / "whole"), saved("bert", tmp_path / "bare")

@@ -234,6 +234,7 @@ def test_tokens_may_take_the_place_of_numbers(reading):
     assert head.to_pandas().loc["mill", "sea"] == expected
 
 
+@pytest.mark.slow
 def test_a_page_shows_what_a_run_says_and_links_to_its_report(tmp_path):
     found = model("bert")
     run, page = tmp_path / "some run", tmp_path / "pages" / "text.html"

@@ -16,6 +16,7 @@ from views.pages import Page
 WORDS = {"encoder": (SOURCE, SOURCE), "decoder": (TARGET, TARGET), "cross": (TARGET, SOURCE)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_kinds_are_those_of_three_readings(family):
     """To what rounding changes: a reading of one kind leaves the others their fused attention."""
@@ -37,6 +38,7 @@ def test_all_kinds_are_those_of_three_readings(family):
             assert set(special) <= {"cls", "sep"}
 
 
+@pytest.mark.slow
 def test_all_kinds_are_kept_and_shown(tmp_path):
     reading = read(FAMILIES["m2m_100"].model(), SOURCE, TARGET, kind="all")
     opened = headlight.open(reading.save(tmp_path / "reading.nc"))

@@ -59,6 +59,7 @@ def test_contributions_are_cut_alike(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_layers_of_several_kinds_keep_their_own_heads():
     whole, part = (
         read(model("bart"), TEXT, PAIR, kind="all", heads=asked) for asked in (None, [1])

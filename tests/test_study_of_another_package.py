@@ -69,6 +69,7 @@ def headlight(place: Path, *arguments: str) -> str:
 RUN = ("diagonal", "corpus.txt", "--model", "model", "--max-length", "24")
 
 
+@pytest.mark.slow
 def test_it_is_a_function_with_its_settings(place: Path) -> None:
     done = called(place, "-c", "import headlight, inspect\n"
         "assert 'diagonal' in headlight.__all__ and 'diagonal' in dir(headlight)\n"
@@ -129,6 +130,7 @@ def test_workers_share_it(place: Path) -> None:
     assert shared.equals(alone)
 
 
+@pytest.mark.slow
 def test_a_package_that_cannot_be_loaded_breaks_no_other_command(
     place: Path, tmp_path: Path
 ) -> None:

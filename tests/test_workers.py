@@ -69,6 +69,7 @@ def test_what_one_began_others_go_on_with(later: dict, tmp_path: Path) -> None:
     assert found.drop_attrs().identical(whole.drop_attrs())
 
 
+@pytest.mark.slow
 def test_other_processes_of_this_machine_work_as_well(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("\n\n".join(f"Line {place} is short." for place in range(600)))
@@ -139,6 +140,7 @@ def test_workers_trust_code_if_the_user_does(
     assert ["--trust-remote-code" in command for command in commands] == [trust, trust]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_shards")
 def test_status_and_merge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     corpus = tmp_path / "corpus.txt"

@@ -98,6 +98,7 @@ def stop(*_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_no_part_of_a_run_is_measured_with_other_settings(case: Case, tmp_path: Path) -> None:
     """Whoever resumes it or joins it with another value of a setting is refused.

@@ -345,6 +345,7 @@ def effective_as_defined(scores: Scores, number: int, real: Tensor, one: Sequenc
         assert ranks[:, query].tolist() == rank(one.value, one.output, keys).tolist()
 
 
+@pytest.mark.slow
 @every_architecture
 def test_the_value_bias_can_be_left_out(architecture: Architecture) -> None:
     """Where values have a linear map of their own, its bias is b^V, and A⊥ that of v(x) - b^V."""

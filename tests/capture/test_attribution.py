@@ -176,6 +176,7 @@ def contributions_to_sums(derivative: Tensor) -> Tensor:
 # Against them
 
 
+@pytest.mark.slow
 @every_case
 def test_every_contribution_is_that_of_its_definition(case: Case) -> None:
     model, batch = known(case.name), batch_of(case.name)
@@ -422,6 +423,7 @@ def state(model: CapturedModel) -> tuple[Any, ...]:
     return hooks, wanted, grads, config._attn_implementation, config._experts_implementation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("embeddings", ["sum", "output"])
 @pytest.mark.parametrize("name", ["BERT", "T5", "Mixtral"])
 def test_the_model_is_left_as_it_was(name: str, embeddings: Any) -> None:

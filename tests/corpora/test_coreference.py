@@ -624,6 +624,7 @@ def check_that_only_our_errors_escape(path, format, invalid):
             assert mention.chain
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     content=junk,

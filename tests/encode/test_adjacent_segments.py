@@ -98,6 +98,7 @@ def is_run(part, whole):
     return any(whole[i : i + len(part)] == part for i in range(len(whole) - len(part) + 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.lists(st.integers(1, 14), min_size=1, max_size=8), max_size=5),
@@ -124,6 +125,7 @@ def test_only_true_continuations_that_fit(tokenizers, sizes, length, seed, lone)
     assert counts.documents == len(documents)
 
 
+@pytest.mark.slow
 def test_an_example_does_not_depend_on_what_was_read_before(bert):
     rng = np.random.default_rng(5)
     documents = [

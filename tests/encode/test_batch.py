@@ -61,6 +61,7 @@ def test_a_wrong_side():
 sizes = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40)), max_size=30)
 
 
+@pytest.mark.slow
 @given(sizes, st.integers(1, 200))
 def test_batches_hold_every_example_once_and_keep_the_budget(sizes, budget):
     examples = [example(*size) for size in sizes]

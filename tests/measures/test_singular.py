@@ -46,6 +46,7 @@ NAMES = {row.name: row for row in ARCHITECTURES}
 TRIED = ["BERT", "GPT-2", "GPT-NeoX", "Llama", "ALBERT", "BART", "T5", "ViT", "Phi-3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TRIED if name in NAMES])
 def test_the_values_are_found_in_their_source(name: str) -> None:
     model = CapturedModel(NAMES[name].build(), name=name)

@@ -56,6 +56,7 @@ def test_section_3_has_the_null_spaces_and_a_counterexample(reproduction: Reprod
     assert all((reproduction.folder / name).exists() for name in found.files)
 
 
+@pytest.mark.slow
 def test_the_passage_is_as_long_as_the_model_takes(reproduction: Reproduction) -> None:
     tokens = len(reproduction.tokenizer(*passage(reproduction))["input_ids"])
     assert reproduction.model.longest == 64
@@ -63,6 +64,7 @@ def test_the_passage_is_as_long_as_the_model_takes(reproduction: Reproduction) -
     assert load_alternatives(reproduction)["tokens"].values.max() == tokens
 
 
+@pytest.mark.slow
 def test_figure_1_compares_effective_with_raw_attention(reproduction: Reproduction) -> None:
     found = figure_1.create(reproduction)
     share = load_survey(reproduction)["share"].sel(query_category="all", key_category="sep")
@@ -81,6 +83,7 @@ def test_figure_1_compares_effective_with_raw_attention(reproduction: Reproducti
     assert len(points) == 1 + load_identifiability(reproduction).attrs["examples"]
 
 
+@pytest.mark.slow
 def test_figure_5_has_separators_and_the_rest(reproduction: Reproduction) -> None:
     found = figure_5.create(reproduction)
     share = load_survey(reproduction)["share"].sel(key_category="sep")

@@ -60,6 +60,7 @@ def contributions(reproduction: Reproduction) -> xarray.Dataset:
     return load_contributions(reproduction, find_pair_set(reproduction))
 
 
+@pytest.mark.slow
 def test_own_contributions_beside_the_published_medians(reproduction):
     exhibit, compared = created(reproduction, figure_3)
     found = contributions(reproduction)
@@ -90,6 +91,7 @@ def test_layers_at_the_same_depth():
     assert shown_layers(of(4)) == [0, 1, 3]
 
 
+@pytest.mark.slow
 def test_neighbours(reproduction):
     exhibit, compared = created(reproduction, figure_4)
     found = contributions(reproduction)
@@ -105,6 +107,7 @@ def test_neighbours(reproduction):
     assert len(exhibit.pictures) == 2
 
 
+@pytest.mark.slow
 def test_the_class_token(reproduction):
     created(reproduction, figure_18)
     places = pandas.read_csv(reproduction.folder / "figure-18-b.csv")
@@ -132,6 +135,7 @@ def test_tokens_are_tracked_exactly(reproduction):
     assert tracked_places(reading.dataset, TRACKED_WORDS) == places  # not one of them is there
 
 
+@pytest.mark.slow
 def test_parts_of_speech_by_the_last_layer(reproduction):
     exhibit, compared = created(reproduction, figure_26)
     found = load_contributions_by_tags(reproduction)

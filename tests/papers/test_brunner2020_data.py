@@ -114,6 +114,7 @@ def test_a_second_model_has_the_vocabulary_of_the_first(model, tmp_path):
         open_reproduction(model, Sources(), settings, tmp_path, compared=tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_maps_of_the_same_layer_are_not_trained_again_for_all_layers(reproduction, monkeypatch):
     monkeypatch.setitem(EPOCHS, "linear", 2)
     reproduction.settings = reproduction.settings.replace(folds=2)

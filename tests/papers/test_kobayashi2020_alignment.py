@@ -188,6 +188,7 @@ def test_released_links_have_their_published_error_rates(tmp_path):
     assert len(found) == 12
 
 
+@pytest.mark.slow
 def test_aligners_that_are_not_installed_are_named(tmp_path, translations, monkeypatch):
     for name in ("thot", "thot.alignment"):
         monkeypatch.setitem(sys.modules, name, None)

@@ -169,6 +169,7 @@ def test_histogram_refuses_edges_that_do_not_increase(edges: list[float]) -> Non
         Histogram(edges)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows=arrays(np.float64, array_shapes(max_dims=3, max_side=6), elements=whole))
 def test_count(rows: np.ndarray) -> None:

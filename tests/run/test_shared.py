@@ -70,6 +70,7 @@ def slowly(batch: Sequence[Encoded]) -> Tally:
     return measure(batch)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="processes are forked here"
 )
@@ -103,6 +104,7 @@ def test_what_is_measured_is_not_encoded_again(tmp_path: Path) -> None:
     assert not encoded
 
 
+@pytest.mark.slow
 def test_what_others_are_at_is_passed_over_without_encoding_it(tmp_path: Path) -> None:
     folder = BlockFolder(tmp_path, {"shard_elements": 4}, {})
     nothing_read = corpus()[0].shards(4).digest

@@ -55,6 +55,7 @@ def health(port):
         return answer.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: 127"])
 def test_300_clients_that_say_nothing_keep_nobody_out(sent):
     with served(600) as (port, complaints), ExitStack() as stack:
@@ -65,6 +66,7 @@ def test_300_clients_that_say_nothing_keep_nobody_out(sent):
     assert complaints == [""]
 
 
+@pytest.mark.slow
 def test_who_sends_no_whole_headers_is_hung_up_on():
     with served(0.5) as (port, complaints):
         silent, slow, second = (socket.create_connection(("127.0.0.1", port), 10) for _ in range(3))

@@ -40,6 +40,7 @@ def pairs():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_only_what_stands_there_is_named(family):
     settings = SurveySettings(kind="cross")

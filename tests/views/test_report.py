@@ -23,6 +23,7 @@ SIZES = [(1, 1), (6, 8), (12, 12)]
 HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layers", "heads"), SIZES)
 @pytest.mark.parametrize("special", [True, False])
 def test_one_file_that_loads_nothing(layers, heads, special):
@@ -42,6 +43,7 @@ def test_a_large_model_fits():
     assert len([e for e in Page(text).all("g") if "cell" in str(e.attributes["class"])]) == 1024
 
 
+@pytest.mark.slow
 def test_hostile_text_stays_text():
     result = survey_sample(3, 4, corpus=HOSTILE)
     names = ("model", "revision", "title", "corpus_digest", "created", "kind")
@@ -84,6 +86,7 @@ def test_differences_are_norm_minus_weight():
     assert view["high"] >= max(abs(expected))
 
 
+@pytest.mark.slow
 def test_what_effective_attention_lacks_is_said_and_shown():
     result = survey_sample(2, 3)
     share = result["share"].sel(query_category="all").sum("key_category")
@@ -99,6 +102,7 @@ def test_what_effective_attention_lacks_is_said_and_shown():
     assert f"head L{layer}H{head} ({100 * lost.max():.0f}%)" in said
 
 
+@pytest.mark.slow
 def test_short_texts_have_effective_attention_that_is_the_weight_and_the_report_says_so():
     result = survey_sample(2, 3)
     said = "equal to the weight here, as in texts with no more tokens than a head has dimensions"
@@ -160,6 +164,7 @@ def test_the_heads_that_stand_out_are_named():
     assert named["Share of the previous token"] == []
 
 
+@pytest.mark.slow
 def test_missing_heads_are_marked_and_not_drawn():
     result = survey_sample(2, 4, pruned=True)
     page = Page(report(result))
@@ -170,6 +175,7 @@ def test_missing_heads_are_marked_and_not_drawn():
         assert "L1H3" not in drawn
 
 
+@pytest.mark.slow
 def test_every_figure_says_how_to_read_it_and_where_it_is_from():
     text = report(survey_sample())
     for source in (
@@ -208,6 +214,7 @@ def test_maps_hold_the_means_of_the_shares():
     np.testing.assert_allclose(axes.collections[0].get_array(), wanted)
 
 
+@pytest.mark.slow
 def test_tables_hold_every_head_with_numbers_to_sort_by():
     result = survey_sample(3, 4)
     page = Page(report(result))
@@ -238,6 +245,7 @@ def test_what_is_known_of_heads_and_layers_beside_shares_has_tables():
     assert row["longest"] == float(result["vector_norm_max"].max())
 
 
+@pytest.mark.slow
 def test_a_finding_leads_to_the_picture_that_shows_it():
     page = Page(report(survey_sample(4, 4)))
     links = [parse_qs(str(e.attributes["href"])[1:]) for e in page.all("a")]
@@ -250,6 +258,7 @@ def test_a_finding_leads_to_the_picture_that_shows_it():
         assert f"{link['question'][0]}.{link.get('measure', [''])[0]}" in views
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", ["cls", "sep", "punctuation"])
 def test_the_grid_begins_with_the_kind_of_token_that_gets_most(most):
     result = survey_sample(3, 4)
@@ -270,6 +279,7 @@ def test_words_from_the_outside_have_their_own_direction():
     assert any(e.text == "שלום.txt" for e in page.all("bdi"))
 
 
+@pytest.mark.slow
 def test_the_foot_holds_command_versions_and_digest():
     result = survey_sample()
     text = report(result)
