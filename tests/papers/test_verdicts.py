@@ -638,6 +638,13 @@ def test_tagging_that_is_moved_as_far_is_not_more_exclusive():
     assert verdict("yang2020", "more_exclusive", yang(), {"SST": lost}) == "not decided"
 
 
+def test_one_document_has_no_interval():
+    """Resamples of it are all the same, so that a head that is always right proves nothing."""
+    found = antecedents()
+    alike = {name: xarray.full_like(found[name], 1.0) for name in ("accuracy", "low", "high")}
+    assert verdict("clark2019", "finds_antecedents", found.assign(alike), "one") == "not decided"
+
+
 def test_models_that_have_not_learnt_say_nothing():
     rows = yang()
     guessing = rows.assign(f1=rows.f1 / 10)

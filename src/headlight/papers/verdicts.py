@@ -52,6 +52,11 @@ class Bounds:
         return cls.around(float(value), 0.0)
 
     @classmethod
+    def resampled(cls, value: float, low: float, high: float) -> "Bounds":
+        """With percentiles; if resamples are all the same, as of one document, there are none."""
+        return cls(value, low, high) if low != high else cls(value, nan, nan)
+
+    @classmethod
     def of(cls, found: MeanInterval, *, equal: bool = False) -> "Bounds":
         """Of a mean.
 

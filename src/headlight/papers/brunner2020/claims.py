@@ -72,7 +72,7 @@ def peak_vanishes(share: xarray.DataArray, error: xarray.DataArray) -> Claim:
         "3. The peak of [SEP] is not effective",
         f"largest mean of a layer at most {FAR_BELOW} times as large in effective attention",
         "it disappears",
-        f"raw {raw * 100:.1f}%, effective {effective * 100:.1f}%",
+        f"raw {raw:.1%}, effective {effective:.1%}",
         lies(effective - raw * FAR_BELOW, most=0),
     )
 
@@ -92,7 +92,7 @@ def keeps_identity(rates: xarray.DataArray) -> Claim:
         "4. Tokens keep their identity",
         f"linear maps find at least {100 * IDENTIFIED:.0f}% in the last layer (cosine)",
         f"{published.LINEAR_COSINE_LAST:g}% (Section 4.1)",
-        f"{last * 100:.1f}%",
+        f"{last:.1%}",
         lies(last, least=IDENTIFIED),
     )
 
@@ -166,7 +166,7 @@ def still_largest(found: xarray.Dataset) -> Claim:
         "8. A token is mostly its largest contributor",
         "in the last layer another one contributes more for less than half of the tokens",
         f"{published.NOT_LARGEST[published.LAYERS]:g}% are not (Figure 3b)",
-        f"{last * 100:.1f}% are not",
+        f"{last:.1%} are not",
         lies(last, below=MOST),
     )
 

@@ -64,7 +64,7 @@ def to_neighbours(survey: xarray.Dataset) -> Claim:
         heads = _numbers(found["neighbour"], found["neighbour_error"], offset=offset)
         best = _largest(heads)
         answers.append(some(*(lies(head, above=MOST) for head in heads)))
-        said.append(f"{name} {best * 100:.1f}%")
+        said.append(f"{name} {best:.1%}")
     return Claim(
         "1. Heads attend to a neighbour",
         "at least one head gives more than half of its weight to the previous token, and one to "
@@ -85,7 +85,7 @@ def to_separators(survey: xarray.Dataset) -> Claim:
         "2. Deep layers attend mostly to [SEP]",
         "in at least one layer of the deeper half more than half of the weight goes to [SEP]",
         "layers 6 to 10 of 12 (Section 3.2)",
-        f"most of any such layer: {_largest(_deeper(layers)) * 100:.1f}%",
+        f"most of any such layer: {_largest(_deeper(layers)):.1%}",
         some(*(lies(layer, above=MOST) for layer in _deeper(layers))),
     )
 
@@ -103,7 +103,7 @@ def no_op(survey: xarray.Dataset) -> Claim:
         "heads that give more than half of their weight to [SEP] give more than "
         f"{published.SEP_TO_SEP}% of that of [SEP] to [SEP]",
         f"more than {published.SEP_TO_SEP}% (Section 3.2)",
-        f"at least {Bounds.exact(100 * least):.1f} percent, in {len(mostly)} heads",
+        f"at least {least:.1%}, in {len(mostly)} heads" if mostly else "no head gives so much",
         every(*(lies(Bounds.exact(100 * one), above=published.SEP_TO_SEP) for one in mostly)),
     )
 
@@ -145,14 +145,14 @@ def finds_relations(result: xarray.Dataset, name: str) -> Claim:
 def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
     """Section 4.2: no single head does well at syntax over all."""
     best = _best(result).query("relation == @ALL")
-    found = [Bounds(*(100 * row[key] for key in ENDS)) for _, row in best.iterrows()]
+    found = [Bounds.resampled(*(row[key] for key in ENDS)) for _, row in best.iterrows()]
     row = published.TABLE_1["all"]
     return Claim(
         f"6. No head finds most governors ({name})",
         f"the best head of all finds less than {100 * MOST:.0f}% of all governors",
         f"{row.accuracy}% (Table 1)",
-        ", ".join(f"{one:.1f}%" for one in found),
-        every(*(lies(one, below=100 * MOST) for one in found)),
+        ", ".join(f"{one:.1%}" for one in found),
+        every(*(lies(one, below=MOST) for one in found)),
     )
 
 
@@ -160,12 +160,12 @@ def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
     """Section 4.3, Table 2: one head finds antecedents better than simple rules do."""
     best = best_resolvers(result, str(result["measure"].values[0]))
     rows = best[best.mention_kind == ALL] if len(best) else best
-    heads = [Bounds(*(100 * row[key] for key in ENDS)) for _, row in rows.iterrows()]
+    heads = [Bounds.resampled(*(100 * row[key] for key in ENDS)) for _, row in rows.iterrows()]
     known = result.sel(mention_kind=ALL)
     answers, said = [], []
     for baseline in [str(one) for one in result["baseline"].values[:2]]:
         cell = known.sel(baseline=baseline)
-        number = Bounds(*(100 * float(cell[f"baseline_{key}"]) for key in ENDS))
+        number = Bounds.resampled(*(100 * float(cell[f"baseline_{key}"]) for key in ENDS))
         said.append(f"{baseline} {number:.1f}")
         answers += [lies(head - number, above=0) for head in heads]
     row = published.TABLE_2
@@ -186,7 +186,7 @@ def knows_syntax(table: pandas.DataFrame) -> Claim:
     }
     wanted = ("attention_and_words", "distances_and_words", "random_attention_and_words")
     missing = [float("nan")] * 3
-    found = {LABELS[name]: Bounds(*ends.get(name, missing)) for name in wanted}
+    found = {LABELS[name]: Bounds.resampled(*ends.get(name, missing)) for name in wanted}
     probe, *others = found.values()
     row = published.TABLE_3
     return Claim(
@@ -249,7 +249,8 @@ def _best(result: xarray.Dataset) -> pandas.DataFrame:
 def _above_baseline(best: pandas.DataFrame) -> list[Bounds]:
     """By how many points the best heads are above the best offsets."""
     return [
-        Bounds(*(100 * (row[key] - row["baseline"]) for key in ENDS)) for _, row in best.iterrows()
+        Bounds.resampled(*(100 * (row[key] - row["baseline"]) for key in ENDS))
+        for _, row in best.iterrows()
     ]
 
 

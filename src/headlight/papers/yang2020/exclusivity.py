@@ -89,10 +89,10 @@ def _references(
     """Beside a base that of another seed, and itself with uniform attention."""
     batches = trainer.data.test
     base = trainer.outputs(job, ("test",))["test"]
-    other = ClassifierJob("base", ENCODER, job.seed - 1 if job.seed else 1)
     even = [uniform_attention(each) for each in batches]
     found = {"uniform": outputs_of(trainer.model(job), batches, even)}
-    if trainer.is_done(other):
+    if job.seed:
+        other = ClassifierJob("base", ENCODER, job.seed - 1)
         found["seed"] = trainer.outputs(other, ("test",))["test"]
     for kind, outputs in found.items():
         numbers = quality(batches, outputs) | difference(batches, outputs, base)

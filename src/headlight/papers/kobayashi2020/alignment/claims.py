@@ -177,7 +177,7 @@ def norms_of_heads(found: xarray.Dataset) -> Claim:
 
 
 def _bounds(rate: Rate) -> Bounds:
-    return Bounds(rate.value, rate.low, rate.high)
+    return Bounds.resampled(rate.value, rate.low, rate.high)
 
 
 def _is_below(one: Rate, other: Rate) -> Answer:
