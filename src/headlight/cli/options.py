@@ -117,8 +117,24 @@ LOAD = LoadOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(Options):
+class FolderOptions(Options):
     """Where a run is kept, and what becomes of one that is there; each field is an option."""
+
+    out: Annotated[
+        str, typer.Option(help="Folder of the run.", metavar="PATH", rich_help_panel=RUN)
+    ]
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=RUN)
+    ] = False
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Remove the run in --out first.", rich_help_panel=RUN),
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(FolderOptions):
+    """The same of a run of a study, which workers may share."""
 
     out: Annotated[
         str,
@@ -128,13 +144,6 @@ class RunOptions(Options):
             rich_help_panel=RUN,
         ),
     ]
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=RUN)
-    ] = False
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Remove the run in --out first.", rich_help_panel=RUN),
-    ] = False
     workers: Annotated[
         str | None,
         typer.Option(

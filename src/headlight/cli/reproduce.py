@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from headlight.cli.arguments import command_line, names
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.examples import examples
-from headlight.cli.options import RUN, Device, ModelName, Precision, Revision, TokenizerName, Trust
+from headlight.cli.options import LOAD, FolderOptions, LoadOptions
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
@@ -49,9 +49,6 @@ EXAMPLES = {
     "jain2019": ("--labelled hf:stanfordnlp/sst2 --labelled hf:stanfordnlp/imdb",),
     "wiegreffe2019": ("--labelled hf:stanfordnlp/imdb --word-vectors glove.txt",),
 }
-
-LOADING = ("revision", "device", "dtype", "trust_remote_code", "tokenizer")
-"""Options of a model that is loaded."""
 
 NO_PAPER = f"no paper is named; name one of {', '.join(NAMES)}."
 
@@ -138,16 +135,14 @@ def _paper_command(name: str) -> Callable[..., None]:
     taken = find_settings(name)
     titled = titled_sources(taken.reads).values()
     kinds = (f"{', '.join(row.patterns)} ({row.title})" for row in titled if row.folders)
-    unused = {*Sources.hints()} - {*taken.reads} | {"model", "compare", "translator"} - {
-        *taken.models
-    }
-    if not taken.models:
-        unused |= {*LOADING}
+    unused = {*Sources.hints()} - {*taken.reads} | {"compare", "translator"} - {*taken.models}
+    unused |= set() if taken.models else {"load"}
+    in_folder = FolderOptions(out=f"headlight-{name}")
 
     @takes_settings(without=unused, sources=Sources, settings=taken)
     def command(
         config: ConfigFile = None,
-        model: ModelName = None,
+        load: LoadOptions = LOAD,
         data: Annotated[
             Path | None,
             typer.Option(
@@ -172,37 +167,19 @@ def _paper_command(name: str) -> Callable[..., None]:
         listed: Annotated[
             bool, typer.Option("--list", help="List the exhibits, and make none.")
         ] = False,
-        out: Annotated[
-            Path,
-            typer.Option(help="Folder to write to.", rich_help_panel=RUN),
-        ] = Path(f"headlight-{name}"),
-        resume: Annotated[
-            bool,
-            typer.Option(
-                "--resume", help="Use the results that are in --out already.", rich_help_panel=RUN
-            ),
-        ] = False,
-        overwrite: Annotated[
-            bool,
-            typer.Option(
-                "--overwrite", help="Remove the results in --out first.", rich_help_panel=RUN
-            ),
-        ] = False,
-        revision: Revision = None,
-        device: Device = "auto",
-        dtype: Precision = "float32",
-        trust_remote_code: Trust = False,
-        tokenizer: TokenizerName = None,
+        run: FolderOptions = in_folder,
         *,
         sources: Sources,
         settings: PaperSettings,
     ) -> None:
-        folder = reproduction_folder(out, resume=resume, overwrite=overwrite)
+        out = Path(run.out)
+        folder = reproduction_folder(out, resume=run.resume, overwrite=run.overwrite)
         if not listed:
             folder.check_free()
+            load.check()
         found = sources
         if data is not None:
-            languages = languages_of(translator or model)
+            languages = languages_of(translator or load.model)
             found = sources.or_else(Sources.found_in(data, languages, taken.reads))
         chosen = find_paper(name)  # which imports torch
         if listed:
@@ -217,18 +194,18 @@ def _paper_command(name: str) -> Callable[..., None]:
         found.check(needs)
         with folder.opened():
             reproduction = chosen.open(
-                model,
+                load.model,
                 found,
                 settings,
                 out,
                 compared=compare,
                 translator=translator,
                 translates="translator" in needs,
-                revision=revision,
-                device=device,
-                dtype=dtype,
-                trust_remote_code=trust_remote_code,
-                tokenizer=tokenizer,
+                revision=load.revision,
+                device=load.device,
+                dtype=load.dtype,
+                trust_remote_code=load.trust_remote_code,
+                tokenizer=load.tokenizer,
             )
             page = reproduce(
                 chosen, reproduction, wanted, command=command_line(), on_exhibit=_tell_exhibit
