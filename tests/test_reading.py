@@ -224,6 +224,8 @@ def test_several_texts_are_no_text(unchecked):
     for given in ((["the sea", "a river"],), ("the sea", ["a river"])):
         with pytest.raises(UsageError, match=r"^a text is one string, not a list; "):
             read(model("bert"), *given)
+    with pytest.raises(UsageError, match=r"^a text is one string, not a NoneType; "):
+        read(model("bert"), None)
 
 
 def test_tokens_may_take_the_place_of_numbers(reading):

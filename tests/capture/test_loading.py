@@ -495,6 +495,12 @@ def test_where_the_hub_does_not_answer_nothing_is_tried_again_and_again(
     assert "Did you mean 'headlight-small'?" in str(refusal("headlight-smal"))
 
 
+def test_who_needs_a_classifier_is_told_where_to_get_one() -> None:
+    said = str(refusal(EMBEDDED_NAME, head="classification"))
+    assert "distilbert-base-uncased-finetuned-sst-2-english of the hub" in said
+    assert "scripts/fine_tune.py" in said
+
+
 def test_what_is_no_name_is_called_what_it_is(folder: Path) -> None:
     assert "model is of the type int; give the name" in str(refusal(3))  # type: ignore[arg-type]
     loaded: Any = load_model(folder, device="cpu")

@@ -239,9 +239,13 @@ def _loader(source: str, config: Any, head: str) -> Any:
     if not loaders:
         held = f"holds a {architectures[0]}" if architectures else "does not say what it holds"
         names = (name for name, place in EMBEDDED_MODELS.items() if str(place) == source)
+        way = (
+            ", such as distilbert/distilbert-base-uncased-finetuned-sst-2-english of the hub, or "
+            "one that scripts/fine_tune.py of the repository makes of the embedded model in minutes"
+        ) * (head == "classification")
         raise MissingHeadError(
             f"{next(names, source)} {held}, and so has no {_HEAD_NAMES[head]}; give a checkpoint "
-            f"that was trained as {_TRAINED_AS[head]}."
+            f"that was trained as {_TRAINED_AS[head]}{way}."
         )
     return loaders[0]
 

@@ -29,8 +29,8 @@ def one_text(
         UsageError: no tokenizer, no text or one that is empty or too long, or no second text where
             one is needed.
     """
-    for given in (text, pair):
-        if not isinstance(given, str | None):
+    for given, allowed in ((text, str), (pair, str | None)):
+        if not isinstance(given, allowed):
             raise UsageError(
                 f"a text is one string, not a {type(given).__name__}; read several one by one, or "
                 "give them to a study, such as headlight.survey."
