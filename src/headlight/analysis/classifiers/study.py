@@ -85,7 +85,12 @@ class ClassifierStudy(CorpusStudy[S]):
         """The result, made of what the observers of all batches saw."""
 
     def with_scores(self, tally: Tally) -> xarray.Dataset:
-        """The result, and beside it how good the model is, and how good a constant would be."""
+        """The result, and beside it how good the model is, and how good a constant would be.
+
+        An observer that counts no scores, of another package say, leaves them out.
+        """
+        if tally.get("classes") is None:
+            return self.dataset(tally)
         accuracy, classes = (tally[name].compute() for name in ("accuracy", "classes"))
         scores = {f"own_accuracy{end}": ((), accuracy[name]) for end, name in BOUNDS.items()}
         scores[MAJORITY] = ((), classes["mean"].max())
