@@ -122,7 +122,7 @@ def test_from_texts_to_a_result_and_files(tmp_path):
     one = found.sel(map="linear", loss="l2", layer=1).squeeze(drop=True)
     assert float(one["rate_mean"]) == pytest.approx(values.mean())
     assert float(one["rate_standard_error"]) == pytest.approx(values.std(ddof=1) / np.sqrt(2))
-    files = sorted((tmp_path / "maps").iterdir())
+    files = sorted((tmp_path / "maps").glob("*.safetensors"))
     assert len(files) == 2 * 2 * 2 * 2
     made = load_map(tmp_path / "maps" / next(f for f in files if "mlp" in f.name))
     assert made.kind == "mlp"
@@ -156,7 +156,7 @@ def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, mon
     assert not set(before) & set(fitted)
     assert resumed.drop_attrs().identical(whole.drop_attrs())
 
-    lost = sorted((tmp_path / "maps").iterdir())[3]
+    lost = sorted((tmp_path / "maps").glob("*.safetensors"))[3]
     lost.unlink()
     fitted.clear()
     assert run(listed(examples()), models.model("bert"), KEPT, **given).equals(whole)
@@ -174,7 +174,7 @@ def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, mon
     (tmp_path / RESULT).unlink()
     fitted.clear()
     run(listed(examples()), models.model("bert"), KEPT, **given)
-    assert len(fitted) == len(list((tmp_path / "maps").iterdir()))
+    assert len(fitted) == len(list((tmp_path / "maps").glob("*.safetensors")))
 
 
 def test_a_run_that_is_overwritten_may_be_of_other_tokens(tmp_path):

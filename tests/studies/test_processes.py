@@ -80,9 +80,9 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     code, said, _ = run("survey", corpus, *options, "--out", out, "--resume")
     assert code == 0
     assert f"report: {out / 'report.html'}" in said
-    code, _, complained = run("survey", corpus, *options, "--out", whole)
+    code, said, _ = run("survey", corpus, *options, "--out", whole)
     assert code == 0
-    assert "examples cut at the limit of tokens" in complained
+    assert "were cut at the limit of tokens" in " ".join(said.split())
     resumed, at_once = (load(folder / "result.nc", stage="survey") for folder in (out, whole))
     assert resumed.attrs["examples"] == 8 * SHARD - 100
     assert_identical(resumed, at_once)

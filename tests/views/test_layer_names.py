@@ -132,8 +132,11 @@ def test_a_reading_names_the_layers_that_it_has(study_runs):
     assert '"layer_numbers":[1,3]' in reading_json(reading)
     assert heads_named(said) == HEADS
     for layer, head in HEADS:
-        values = reading["weight"].sel(layer=layer, head=head)
+        # Links to special tokens are counted, not listed.
+        values = reading["weight"].sel(layer=layer, head=head).values[:, 1:-1]
         line = next(line for line in said.splitlines() if f"L{layer}H{head} " in line)
-        assert float(line.split()[-1]) == pytest.approx(float(values.max()), rel=6e-3)
+        shown = re.search(r"→ \S+ ([\d.]+)", line)
+        assert shown
+        assert float(shown[1]) == pytest.approx(float(values.max()), rel=6e-3)
     merged = printed(reading_terminal(reading, "merged_norm", 1)).splitlines()
     assert [line.split()[0] for line in merged[1:3]] == ["1", "3"]
