@@ -501,6 +501,7 @@ def test_who_needs_a_classifier_is_told_where_to_get_one() -> None:
     assert "scripts/fine_tune.py" in said
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_what_is_no_name_is_called_what_it_is(folder: Path) -> None:
     assert "model is of the type int; give the name" in str(refusal(3))  # type: ignore[arg-type]
     loaded: Any = load_model(folder, device="cpu")

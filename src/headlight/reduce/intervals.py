@@ -108,7 +108,7 @@ def mean_interval(values: ArrayLike) -> MeanInterval:
     return moments_interval(float(found.mean()), float(found.std()), len(found))
 
 
-def moments_interval(mean: float, deviation: float, count: float) -> MeanInterval:
+def moments_interval(mean: float, deviation: float, count: int | float) -> MeanInterval:
     """The same from moments, the standard deviation without Bessel's correction."""
     from scipy.special import stdtrit
 

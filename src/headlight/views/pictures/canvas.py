@@ -113,7 +113,7 @@ def values_up(axes: Axes, *, percent: bool, limits: tuple[Number, Number] | None
         axes.set_ylim(*limits)
 
 
-def name_points(axes: Axes, points: Iterable[tuple[Number, Number, str, float]]) -> None:
+def name_points(axes: Axes, points: Iterable[tuple[Number, Number, str, Number]]) -> None:
     """The names of points where there is room, those that stand out most first.
 
     Args:
@@ -125,7 +125,7 @@ def name_points(axes: Axes, points: Iterable[tuple[Number, Number, str, float]])
     spots = []
     for x, y, name, apart in points:
         across, up = share.transform((x, y))
-        spots.append(LabelPosition(room.right * across, room.bottom * (1 - up), name, apart))
+        spots.append(LabelPosition(room.right * across, room.bottom * (1 - up), name, float(apart)))
     for spot, at in placed_names(spots, room):
         across, up = at.left / room.right, 1 - (at.top + at.bottom) / 2 / room.bottom
         axes.text(
