@@ -42,7 +42,7 @@ class Box:
     def holds(self, other: "Box") -> bool:
         """Whether the other lies inside."""
         across = self.left <= other.left and other.right <= self.right
-        return bool(across and self.top <= other.top and other.bottom <= self.bottom)
+        return across and self.top <= other.top and other.bottom <= self.bottom
 
 
 def placed_names(

@@ -124,7 +124,7 @@ def name_points(axes: Axes, points: Iterable[tuple[Number, Number, str, Number]]
     room, share = _room(axes), axes.transData + axes.transAxes.inverted()
     spots = []
     for x, y, name, apart in points:
-        across, up = share.transform((x, y))
+        across, up = map(float, share.transform((x, y)))
         spots.append(LabelPosition(room.right * across, room.bottom * (1 - up), name, float(apart)))
     for spot, at in placed_names(spots, room):
         across, up = at.left / room.right, 1 - (at.top + at.bottom) / 2 / room.bottom
@@ -137,7 +137,7 @@ def _room(axes: Axes) -> Box:
     """The inside of a panel before its layout, in the units in which names are placed."""
     figure: Any = axes.figure
     spec: Any = axes.get_subplotspec()
-    grid, (wide, high) = spec.get_gridspec(), figure.get_size_inches()
+    grid, (wide, high) = spec.get_gridspec(), map(float, figure.get_size_inches())
     return Box(0, 0, _ACROSS * wide / grid.ncols, _DOWN * high / grid.nrows)
 
 
