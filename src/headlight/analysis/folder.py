@@ -12,6 +12,7 @@ from headlight.run.blocks import (
     PLAN,
     SHARED,
     plans,
+    refuse_link,
     remove_partials,
     remove_passes,
     workers_at,
@@ -116,11 +117,7 @@ class RunFolder:
             if folder.exists() and not folder.is_dir():
                 raise RunError(f"{folder} is a file; choose another folder with --out.")
             found = [name for name in self.holds if (folder / name).exists()]
-            if is_link(folder / TABLES):
-                raise RunError(
-                    f"{folder / TABLES} is a link, where a run writes its tables; remove it, or "
-                    "choose another folder with --out."
-                )
+            refuse_link(folder / TABLES, "writes its tables")
         except HeadlightError:
             raise
         except Exception as problem:  # drivers of stores raise errors of their own

@@ -10,12 +10,15 @@ from shutil import rmtree
 
 from headlight import files
 from headlight.errors import RunError
+from headlight.run.blocks import refuse_link
 
 MARK = ".work"
 """In a folder within that of a run: a run made it, and may remove it."""
 
 
-def prepare_work_folders(run: Path, names: Iterable[str], *, overwrite: bool = False) -> None:
+def prepare_work_folders(
+    run: Path, names: Iterable[str], *, others: Iterable[str] = (), overwrite: bool = False
+) -> None:
     """Make the folders in which a study keeps what it will use again, or take up those there are.
 
     What killed processes left half written in them is cleared away; nobody else may be writing
@@ -24,7 +27,8 @@ def prepare_work_folders(run: Path, names: Iterable[str], *, overwrite: bool = F
     Args:
         run: the folder of the run.
         names: of the folders.
-        overwrite: begin with empty ones.
+        others: of those that a run with other settings may have left there.
+        overwrite: begin with empty ones, and without the others.
 
     Raises:
         RunError: one is a link, holds files though no run made it, or cannot be made.
@@ -32,6 +36,8 @@ def prepare_work_folders(run: Path, names: Iterable[str], *, overwrite: bool = F
     places = [run / name for name in names]
     for place in places:
         _check_own(place)
+    for name in others if overwrite else ():
+        remove_work_folder(run / name)
     for place in places:
         if overwrite:
             remove_work_folder(place)
@@ -63,11 +69,7 @@ def remove_work_folder(place: Path) -> None:
 
 
 def _check_own(place: Path) -> None:
-    if files.is_link(place):
-        raise RunError(
-            f"{place} is a link, where a run keeps files of its own; remove it, or choose another "
-            "folder with --out."
-        )
+    refuse_link(place)
     if place.is_dir() and not (place / MARK).exists() and any(place.iterdir()):
         raise RunError(
             f"{place} holds files that no run of Headlight made, and this run would keep its own "

@@ -100,7 +100,7 @@ class BlockFolder:
         self.folder = folder
         files.make_folder(folder, error=RunError)
         for name in (BLOCKS, CLAIMS, COUNTS):
-            _refuse_link(folder / name)
+            refuse_link(folder / name)
             files.make_folder(folder / name, error=RunError)
         wanted = json.loads(json.dumps({"signature": dict(signature), "hardware": dict(hardware)}))
         content = json.dumps(wanted, indent=1).encode()
@@ -237,7 +237,7 @@ def begin_pass(folder: Location, name: str) -> Location:
         RunError: it is a link, or holds a run of its own.
     """
     place = folder / name
-    _refuse_link(place)
+    refuse_link(place)
     if not (place / PASS).exists():
         if any((place / each).exists() for each in (CHECKPOINT, PLAN)):
             raise RunError(
@@ -329,11 +329,19 @@ def remove_partials(folder: Path, others: Sequence[str] = ()) -> None:
             files.remove_partials(each)
 
 
-def _refuse_link(place: Location) -> None:
+def refuse_link(place: Location, use: str = "keeps files of its own") -> None:
+    """Refuse a link where a run would write, and so write elsewhere.
+
+    Args:
+        place: a file or folder of a run.
+        use: what the run does there.
+
+    Raises:
+        RunError: it is one.
+    """
     if files.is_link(place):
         raise RunError(
-            f"{place} is a link, where a run keeps files of its own; remove it, or choose another "
-            "folder with --out."
+            f"{place} is a link, where a run {use}; remove it, or choose another folder with --out."
         )
 
 

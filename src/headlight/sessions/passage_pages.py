@@ -18,11 +18,12 @@ from headlight.analysis.sentences import rank_of
 from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
-from headlight.errors import ResultError, RunError, UsageError
+from headlight.errors import ResultError, UsageError
 from headlight.files import Location
 from headlight.findings import highlights, passage_of
 from headlight.reading import read_example
 from headlight.result.kinds import split_kinds
+from headlight.run.blocks import refuse_link
 from headlight.views import reading_page
 from headlight.views.passages import PassagePages, Shown
 from headlight.views.reading.in_corpus import InCorpus
@@ -37,11 +38,8 @@ def check_pages(source: TextSource, folder: Location | None) -> None:
         UsageError: the corpus can be read only once.
         RunError: the folder of pages is a link to somewhere else.
     """
-    if folder is not None and files.is_link(folder / PAGES):
-        raise RunError(
-            f"{folder / PAGES} is a link, where a run writes its pages; remove it, or choose "
-            "another folder with --out."
-        )
+    if folder is not None:
+        refuse_link(folder / PAGES, "writes its pages")
     if is_read_once(source):
         raise UsageError(
             "pages of passages need a corpus that can be read again; save it to a file, or leave "

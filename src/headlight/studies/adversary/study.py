@@ -14,7 +14,7 @@ from headlight.analysis.classifiers.split import digest_of, split_texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.work_folders import prepare_work_folders, remove_work_folder
+from headlight.analysis.work_folders import prepare_work_folders
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
 from headlight.files import Location
@@ -89,11 +89,9 @@ def run(
         with ExitStack() as stack:
             local = place if isinstance(place, Path) else None
             scratch = local or Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
-            overwrite = folder is not None and folder.overwrite
-            if overwrite:
-                remove_work_folder(scratch / MODELS)
             names = (RUNS, MODELS) if settings.keep_models else (RUNS,)
-            prepare_work_folders(scratch, names, overwrite=overwrite)
+            overwrite = folder is not None and folder.overwrite
+            prepare_work_folders(scratch, names, others=[MODELS], overwrite=overwrite)
             trainer = StudentTrainer(
                 model,
                 start,

@@ -18,7 +18,7 @@ import xarray
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.text_plan import TextSource, plan_text_study
-from headlight.analysis.work_folders import prepare_work_folders, remove_work_folder
+from headlight.analysis.work_folders import prepare_work_folders
 from headlight.capture import CapturedModel
 from headlight.errors import ResultError, RunError, UsageError
 from headlight.files import Location, make_folder
@@ -94,11 +94,9 @@ def run(
     def compute(place: Location | None) -> xarray.Dataset:
         local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
         if local:
-            overwrite = folder is not None and folder.overwrite
-            if overwrite:
-                remove_work_folder(local / MAPS)
             names = (TOKENS, RATES, MAPS) if settings.keep_maps else (TOKENS, RATES)
-            prepare_work_folders(local, names, overwrite=overwrite)
+            overwrite = folder is not None and folder.overwrite
+            prepare_work_folders(local, names, others=[MAPS], overwrite=overwrite)
         known_rates = cache or place
         depend = {**about, **calculated_with()}
         rates = JsonCache(known_rates / RATES, depend) if known_rates else JsonCache()
