@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import xarray
 
+from deaths import killed, needs_fork
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
@@ -317,6 +318,16 @@ def test_every_study_has_the_same_shape(name: str) -> None:
         "command",
         "progress",
     ]
+
+
+@needs_fork
+@pytest.mark.parametrize("number", range(1, 6))
+def test_a_pass_that_was_killed_as_it_began_leaves_nothing(tmp_path, number):
+    killed(lambda: begin_pass(tmp_path, "inputs"), tmp_path, "any", number)
+    with RunFolder(path=tmp_path, resume=True).opened() as mine:
+        begin_pass(tmp_path, "inputs")
+        mine.tidy()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_empty_folder_is_left_of_a_pass(tmp_path):

@@ -73,7 +73,8 @@ def test_the_kernel_gives_the_layers_that_are_looked_at(address, model):
         page.keyboard.press("Control+Enter")
         view = page.frame_locator(".jp-OutputArea iframe")
         view.locator("html[data-ready]").wait_for()
-        norm = headlight.load(model).read(TEXT).norm
+        reading = headlight.load(model).read(TEXT)
+        keys = [str(token) for token in reading.dataset["key_token"].values]
         for layer in (0, 1):
             view.locator("#layer").select_option(str(layer))
             view.locator("#head").select_option("1")
@@ -81,8 +82,10 @@ def test_the_kernel_gives_the_layers_that_are_looked_at(address, model):
             view.locator("#text button").nth(2).click()
             said = view.locator("#readout").inner_text()
             assert "cat" in said
+            key = re.search("→ \u2068(.+?)\u2069", said).group(1)
             shown = float(re.search(r"norm ([\d.]+)", said).group(1))
-            expected = float(norm.sel(layer=layer, head=1, query=2, key=1))
+            here = {"layer": layer, "head": 1, "query": 2, "key": keys.index(key)}
+            expected = float(reading.norm.sel(here))
             assert shown == pytest.approx(expected, rel=0.05)
         assert view.locator("#trouble").inner_text() == ""
         assert view.locator("#export-link").is_hidden()

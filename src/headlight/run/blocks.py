@@ -244,8 +244,19 @@ def begin_pass(folder: Location, name: str) -> Location:
                 f"{place} holds a run, and this one would keep a part of itself there; choose "
                 "another folder with --out."
             )
-        files.write_new(files.make_folder(place, error=RunError) / PASS, b"", error=RunError)
+        _mark_pass(files.make_folder(place, error=RunError) / PASS)
     return place
+
+
+def _mark_pass(mark: Location) -> None:
+    """Make the mark at once, not under another name first.
+
+    What a killed process left of that name would lie in a folder that is not yet seen as a pass.
+    """
+    try:
+        mark.touch()
+    except Exception as problem:  # drivers of stores raise errors of their own
+        raise RunError(f"{mark} cannot be written: {files.reason(problem)}.") from problem
 
 
 def passes(folder: Location) -> Iterator[Location]:
