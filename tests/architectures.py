@@ -36,6 +36,14 @@ WIDE = {
 GROUPED = {**WIDE, "num_key_value_heads": 2}
 GPT2 = {"vocab_size": VOCABULARY, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
 EXPERTS = {"num_experts_per_tok": 2, "moe_intermediate_size": 16}
+HYBRID = {**GROUPED, **EXPERTS, "head_dim": 8, "num_experts": 4}
+LINEAR = {
+    "layer_types": ["linear_attention", "full_attention"],
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+}
 BART = {
     "vocab_size": VOCABULARY,
     "d_model": 32,
@@ -86,7 +94,7 @@ GROUPED_DECODER = (Expected("decoder", key_value_heads=2),) * 2
 ENCODER_DECODER = ENCODER + (Expected("decoder"), Expected("cross")) * 2
 
 
-def sliding(window: int, **sizes: int) -> Expected:
+def sliding(window: int, **sizes: Any) -> Expected:
     return Expected("decoder", key_value_heads=2, window=window, **sizes)
 
 
@@ -356,6 +364,41 @@ DECODERS = [
         },
     ),
     Architecture(
+        "AFMoE",
+        "afmoe",
+        (sliding(4, gate="element"),) * 2,
+        "a gate for each component of the context; sliding layers",
+        {**HYBRID, "sliding_window": 4},
+    ),
+    Architecture(
+        "Qwen3-Next",
+        "qwen3_next",
+        (Expected("decoder", key_value_heads=2, gate="element"),),
+        "a gate for each component; the first layer is linear attention, only the second attends",
+        {**HYBRID, **LINEAR},
+    ),
+    Architecture(
+        "Qwen 3.5",
+        "qwen3_5_text",
+        (Expected("decoder", key_value_heads=2, gate="element"),),
+        "as Qwen3-Next, without experts",
+        {**GROUPED, **LINEAR, "head_dim": 8},
+    ),
+    Architecture(
+        "Laguna",
+        "laguna",
+        (Expected("decoder", key_value_heads=2, gate="head"),) * 2,
+        "a gate for each head; experts",
+        {**HYBRID, "layer_types": ["full_attention", "full_attention"]},
+    ),
+    Architecture(
+        "LFM3",
+        "lfm3",
+        (Expected("decoder", key_value_heads=2, gate="head"),) * 2,
+        "a gate for each head",
+        {**HYBRID, "layer_types": ["full_attention", "full_attention"]},
+    ),
+    Architecture(
         "CLIP text",
         "clip_text_model",
         DECODER,
@@ -492,7 +535,6 @@ def case(row: Architecture, *more: Any) -> Any:
 
 # Refused
 
-HYBRID = {**GROUPED, **EXPERTS, "head_dim": 8, "num_experts": 4}
 JETMOE = {
     **WIDE,
     "num_key_value_heads": 4,
@@ -601,16 +643,6 @@ REFUSED = [
         {**WIDE, "state_size": 4, "time_step_rank": 2},
     ),
     Refused("BitNet", "bitnet", "changed", "normalises the context before W^O", {**GROUPED}),
-    Refused(
-        "AFMoE", "afmoe", "changed", "gates the context before W^O", {**HYBRID, "sliding_window": 4}
-    ),
-    Refused(
-        "Qwen3-Next",
-        "qwen3_next",
-        "changed",
-        "gates the context before W^O",
-        {**HYBRID, "layer_types": ["full_attention", "full_attention"]},
-    ),
     Refused(
         "JetMoE",
         "jetmoe",

@@ -43,6 +43,37 @@ def reconstruction(weight: Array, value: Array, output: Array, bias: Array | Non
     return result
 
 
+def gated(value: Array, gate: Array) -> Array:
+    """g_i ⊙ v(x_j) of one query, [head, key, head_dim], from its gate [head, head_dim]."""
+    heads = gate.shape[0]
+    result = np.zeros((heads, *value.shape[1:]))
+    for head, key, place in np.ndindex(*result.shape):
+        shared = value[head // (heads // value.shape[0]), key, place]
+        result[head, key, place] = float(gate[head, place]) * float(shared)
+    return result
+
+
+def with_gate(function, weight, value, output, gate, visible=None, axis=1):
+    """A definition whose f depends on the query: f(x_j; i) is f(x_j) of the `gated` values of i.
+
+    The gate is [head, query, head_dim]; None is no gate. The queries of what is defined are along
+    `axis`.
+    """
+    rest = () if visible is None else (visible,)
+    if gate is None:
+        return function(weight, value, output, *rest)
+    rows = [
+        function(
+            weight[:, [query]],
+            gated(value, gate[:, query]),
+            output,
+            *(each[[query]] for each in rest),
+        )
+        for query in range(weight.shape[1])
+    ]
+    return np.concatenate(rows, axis=axis)
+
+
 def vector_norm(value: Array, output: Array) -> Array:
     """‖f(x_j)‖. Shape [head, key]."""
     vectors = transformed(value, output)

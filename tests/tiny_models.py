@@ -121,6 +121,8 @@ class Expected:
     head_dim: int = 8
     window: int | None = None
     """Keys before the query that it may see, itself counted in decoders, not in encoders."""
+    gate: str | None = None
+    """The context of a query is multiplied by a number for each `head`, or for each `element`."""
 
 
 @dataclass(frozen=True, slots=True)

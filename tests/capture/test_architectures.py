@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from definitions import (
     Array,
     Mask,
     entropy,
+    gated,
     input_norm,
     merged_norm,
     null,
@@ -28,6 +29,7 @@ from definitions import (
     reconstruction,
     vector_norm,
     weighted_norm,
+    with_gate,
 )
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.errors import UnsupportedModelError
@@ -249,6 +251,28 @@ def test_capturing_changes_no_output(architecture: Architecture, padding: Paddin
     assert torch.equal(run(case.model, case.inputs)[real], case.output[real])
 
 
+def gate_of(record: LayerRecord, number: int) -> Array | None:
+    """The gate of a sequence, a vector for each head and query."""
+    if record.gate is None:
+        return None
+    gate: Array = record.gate[number].double().numpy()
+    return np.broadcast_to(gate, (*gate.shape[:2], record.site.head_dim))
+
+
+@every_architecture
+def test_gates_are_found_as_configured(architecture: Architecture) -> None:
+    case = observed(architecture.name, "none")
+    for expected, record in zip(architecture.attentions, case.records, strict=True):
+        assert record.site.gate == expected.gate
+        if expected.gate is None:
+            assert record.gate is None
+            continue
+        assert record.gate is not None
+        size = 1 if expected.gate == "head" else expected.head_dim
+        assert record.gate.shape == (*record.weight.shape[:3], size)
+        assert float(record.gate.std()) > 0.01  # it differs, or nothing below would say much
+
+
 @every_case
 def test_heads_add_up_to_the_output(architecture: Architecture, padding: Padding) -> None:
     """Kobayashi et al. (2020), Eq. 3, to the rounding of float32."""
@@ -257,12 +281,14 @@ def test_heads_add_up_to_the_output(architecture: Architecture, padding: Padding
         projection = record.site.projection
         bias = None if projection.bias is None else projection.bias.double().numpy()
         output = projected.reshape(*record.weight.shape[::2], -1).double()
-        for weight, value, wanted in zip(record.weight, record.value, output, strict=True):
-            rebuilt = reconstruction(
-                weight.double().numpy(),
-                value.double().numpy(),
+        for number, wanted in enumerate(output):
+            rebuilt = with_gate(
+                partial(reconstruction, bias=bias),
+                record.weight[number].double().numpy(),
+                record.value[number].double().numpy(),
                 projection.weight.double().numpy(),
-                bias,
+                gate_of(record, number),
+                axis=0,
             )
             error = torch.from_numpy(rebuilt) - wanted
             assert float(error.norm() / wanted.norm()) < 2e-6
@@ -288,6 +314,8 @@ class Sequence:
     value: Array
     output: Array
     visible: Mask
+    gate: Array | None = None
+    """Of each query, where f depends on it; a number for each query and head is in `weight`."""
 
     @property
     def keys(self) -> Mask:
@@ -304,15 +332,20 @@ def sequences(
         may_see = seen(case, expected, record.weight)
         for number in range(BATCH):
             real = may_see[number].any(1)
+            weight, gate = record.weight[number][:, real], gate_of(record, number)
+            gate = gate if gate is None else gate[:, real.numpy()]
+            if record.gate is not None and expected.gate == "head":
+                weight, gate = weight * record.gate[number][:, real], None
             yield (
                 record,
                 number,
                 real,
                 Sequence(
-                    record.weight[number][:, real].double().numpy(),
+                    weight.double().numpy(),
                     record.value[number].double().numpy(),
                     record.site.projection.weight.double().numpy(),
                     may_see[number][real].numpy(),
+                    gate,
                 ),
             )
 
@@ -323,10 +356,11 @@ def test_norms_and_entropy_are_as_defined(architecture: Architecture, padding: P
         scores = Scores(record)
         norms = vector_norm(one.value, one.output)[:, one.keys]
         as_defined(scores.vector_norm[number][:, one.keys], norms, "‖f(x)‖")
-        norms = weighted_norm(one.weight, one.value, one.output)
+        norms = with_gate(weighted_norm, one.weight, one.value, one.output, one.gate)
         as_defined(scores.norm[number][:, real], norms, "‖αf(x)‖")
-        norms = merged_norm(one.weight, one.value, one.output)
+        norms = with_gate(merged_norm, one.weight, one.value, one.output, one.gate, axis=0)
         as_defined(scores.merged_norm[number][real], norms, "‖Σ αf(x)‖")
+        as_defined(scores.weight[number][:, real], one.weight, "α")
         as_defined(scores.entropy[number][:, real], entropy(one.weight), "entropy")
 
 
@@ -337,12 +371,13 @@ def test_effective_attention_is_as_defined(architecture: Architecture, padding: 
 
 
 def effective_as_defined(scores: Scores, number: int, real: Tensor, one: Sequence) -> None:
-    hidden = null(one.weight, one.value, one.output, one.visible)
+    hidden = with_gate(null, one.weight, one.value, one.output, one.gate, one.visible)
     as_defined(scores.effective[number][:, real], one.weight - hidden, "A⊥", scale=1)
     as_defined(scores.null[number][:, real], hidden, "A∥", scale=1)
     ranks = scores.rank[number].expand(-1, len(real))[:, real]
     for query, keys in enumerate(one.visible):
-        assert ranks[:, query].tolist() == rank(one.value, one.output, keys).tolist()
+        value = one.value if one.gate is None else gated(one.value, one.gate[:, query])
+        assert ranks[:, query].tolist() == rank(value, one.output, keys).tolist()
 
 
 @pytest.mark.slow

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from architectures import ARCHITECTURES
-from headlight.capture import CapturedModel, LayerRecord
+from headlight.capture import CapturedModel, LayerRecord, attention_replaced, heads_removed
+from headlight.capture.backward import frozen
 from headlight.errors import UnsupportedModelError, UsageError
 from tiny_models import Inputs, eager_attention
 
@@ -174,6 +175,93 @@ def captured(model: CapturedModel, inputs: Inputs) -> list[LayerRecord]:
         recorder.visit = records.append
         model.transformer(**inputs)
     return records
+
+
+class Openable(Wrapped):
+    """A gate that does not depend on what the heads compute, for each head or each component."""
+
+    def __init__(self, linear: nn.Linear, heads: int | None) -> None:
+        super().__init__(linear)
+        self.heads = heads
+        generator = torch.Generator().manual_seed(3)
+        self.logits = torch.randn(64, heads or linear.in_features, generator=generator)
+
+    def forward(self, context: Tensor) -> Tensor:
+        gate = self.logits[: context.shape[1]].to(context).sigmoid()
+        if self.heads:
+            gate = gate.repeat_interleave(context.shape[-1] // self.heads, dim=-1)
+        found: Tensor = self.inner(context * gate)
+        return found
+
+
+@pytest.mark.parametrize(("heads", "form"), [(4, "head"), (None, "element")])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_a_gate_that_does_not_depend_on_the_context(
+    heads: int | None, form: str, dtype: torch.dtype
+) -> None:
+    """In some layers; it is found, recorded, and changes nothing of what the model computes."""
+    network = model_of("Llama").to(dtype)
+    attention: Any = network.layers[1].self_attn
+    attention.o_proj = Openable(attention.o_proj, heads)
+    model = CapturedModel(network.eval())
+    assert [site.gate for site in model.sites] == [None, form]
+    assert model.sites[1].projection.name == "layers.1.self_attn.o_proj.inner"
+    records = captured(model, IDS)
+    gate = attention.o_proj.logits[:5].to(dtype).sigmoid()
+    wanted = gate[None].unflatten(-1, (4, -1)).transpose(1, 2)
+    assert records[0].gate is None
+    assert records[1].gate is not None
+    assert torch.equal(records[1].gate, wanted)
+    network.set_attn_implementation("eager")
+    with torch.no_grad():
+        plain = network(**IDS).last_hidden_state
+        with model.capture() as recorder:
+            recorder.visit = lambda _: None
+            assert torch.equal(network(**IDS).last_hidden_state, plain)
+            recorder.query_block = 2
+            blocks: list[LayerRecord] = []
+            recorder.visit = blocks.append
+            found = network(**IDS).last_hidden_state
+    torch.testing.assert_close(found, plain)
+    rows = [record.gate for record in blocks if record.site is model.sites[1]]
+    assert torch.equal(torch.cat([row for row in rows if row is not None], 2), wanted)
+
+
+def test_gates_stay_where_heads_are_removed_and_attention_is_replaced() -> None:
+    """Both happen below the gate: what is captured is what the model then works with."""
+    network = model_of("Qwen 3.5")
+    model = CapturedModel(network)
+    (site,) = model.sites
+    with heads_removed(model, [[(site, 1)]]), torch.no_grad():
+        removed = network(**IDS).last_hidden_state
+    with attention_replaced(model, {(0, 1): lambda weight, _: torch.zeros_like(weight)}):
+        (record,) = captured(model, IDS)
+        with torch.no_grad():
+            replaced = network(**IDS).last_hidden_state
+    torch.testing.assert_close(replaced, removed)
+    assert not record.weight[:, 1].any()
+    (plain,) = captured(model, IDS)
+    assert record.gate is not None
+    assert torch.equal(record.gate, plain.gate)
+
+
+def test_gradients_go_through_the_gate() -> None:
+    """∂L/∂α is what autograd says of weights that are put in their place."""
+    network = model_of("Qwen 3.5")
+    model = CapturedModel(network)
+    found: list[LayerRecord] = []
+    with model.capture() as recorder, frozen(network), recorder.taped() as tape:
+        recorder.visit = found.append
+        tape.run(network(**IDS).last_hidden_state.square().sum()[None])
+    (record,) = found
+    assert record.gradient is not None
+    assert record.visible is not None
+    weight = record.weight.clone().requires_grad_()
+    with attention_replaced(model, {0: weight}):
+        network(**IDS).last_hidden_state.square().sum().backward()
+    assert weight.grad is not None
+    wanted = weight.grad.masked_fill(~record.visible[:, None], 0)
+    torch.testing.assert_close(record.gradient, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_a_model_of_other_inputs_is_traced_with_its_owners(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ class Layer:
     output: Tensor
     visible: Tensor | None = None
     value_bias: Tensor | None = None
+    gate: Tensor | None = None
 
     def scores(self, value_bias: ValueBias = "include", given: Tensor | None = None) -> Scores:
         heads, size, width = self.output.shape
@@ -53,8 +54,9 @@ class Layer:
             source=None,
             value_bias=self.value_bias,
             error=0.0,
+            gate=None if self.gate is None else "head" if self.gate.shape[-1] == 1 else "element",
         )
-        record = LayerRecord(site, self.weight, self.value, self.visible, given)
+        record = LayerRecord(site, self.weight, self.value, self.visible, given, gate=self.gate)
         return Scores(record, value_bias)
 
     def to(self, dtype: torch.dtype) -> "Layer":
@@ -63,6 +65,7 @@ class Layer:
             weight=self.weight.to(dtype),
             value=self.value.to(dtype),
             output=self.output.to(dtype),
+            gate=None if self.gate is None else self.gate.to(dtype),
         )
 
     @property

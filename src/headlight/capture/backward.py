@@ -52,6 +52,7 @@ class GradientTape:
             weight=weight.detach(),
             value=record.value.detach(),
             input=None if record.input is None else record.input.detach(),
+            gate=None if record.gate is None else record.gate.detach(),
         )
         if weight.requires_grad:
             weight.register_hook(partial(self._on_gradient, index))  # type: ignore[no-untyped-call]

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from headlight.capture.tensor_parallel import gathered, whole_weight
-from headlight.shapes import Factor, OutputWeight, Overlap, Value, Visible, Weight
+from headlight.shapes import Factor, GateValues, OutputWeight, Overlap, Value, Visible, Weight
 from headlight.vocabulary import Kind
 
 if TYPE_CHECKING:
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 KEPT_WIDTH = 4096
 """Up to this many rows of W^O (64 MB a layer), the overlap of its heads is computed only once."""
+
+Gate = Literal["head", "element"]
+"""What a model multiplies the context by before W^O: a number for each query and head, or a vector
+for each.  It does not depend on what the heads compute."""
+
+
+def as_context(given: Tensor, context: Tensor) -> Tensor:
+    """What a projection is given, in the form of a context: ``batch query head head_dim``."""
+    return given.reshape(context.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +118,8 @@ class AttentionSite:
     """Relative error of Kobayashi's Eq. 3 in the traced pass."""
     blocks: bool = True
     """Whether its attention can be computed for some queries at a time."""
+    gate: Gate | None = None
+    """What the context is multiplied by before it is projected, if anything."""
     processes: "ProcessGroup | None" = None
     """Those that share its heads; None where this one has all."""
 
@@ -145,7 +156,7 @@ class LayerRecord:
 
     Attributes:
         site: where in the model.
-        weight: α as the model used it, in the model's precision.
+        weight: α as the attention function made it, in the model's precision.
         value: v(x) with the value bias.
         visible: which keys each query may attend to; None where every query sees every key.
         input: x, what the values are made from; None where it could not be found.
@@ -153,6 +164,7 @@ class LayerRecord:
         attribution: what the key's input token contributes to the query's hidden token at the
             output of the block; None unless contributions were computed.
         block: which queries these are; None for all.
+        gate: what the context of each query is multiplied by before W^O; None if by nothing.
     """
 
     site: AttentionSite
@@ -163,6 +175,7 @@ class LayerRecord:
     gradient: Weight | None = field(default=None, repr=False)
     attribution: Float[Tensor, "batch query key"] | None = field(default=None, repr=False)
     block: QueryBlock | None = field(default=None, repr=False)
+    gate: GateValues | None = field(default=None, repr=False)
 
     @property
     def first(self) -> int:

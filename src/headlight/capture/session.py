@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -30,9 +32,9 @@ from headlight.capture.query_blocks import (
     mask_rows,
     seen_in,
 )
-from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock
+from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock, as_context
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
-from headlight.shapes import Value, Visible
+from headlight.shapes import GateValues, Value, Visible
 
 
 @contextmanager
@@ -78,6 +80,10 @@ class Recorder:
     Nothing is kept, so memory holds one layer.  Sites that are not wanted are computed by the
     function that the model had before.  When the model is run backward, records are passed on in
     that pass, with gradients, from the last layer to the first.
+
+    Where a gate stands between the attention and its projection, the model is handed ones for the
+    context, so that the projection is given the gate; there the record is passed on, and the input
+    of the projection becomes the context times the gate.
     """
 
     def __init__(
@@ -98,6 +104,7 @@ class Recorder:
         self._function_of = function_of
         self._next = 0
         self._inputs: dict[nn.Module, Tensor] = {}
+        self._gated: _Gated | None = None
         self._tape: GradientTape | None = None
 
     @contextmanager
@@ -108,12 +115,13 @@ class Recorder:
         try:
             yield tape
         finally:
-            self._tape = None
+            self._tape = self._gated = None
             self._inputs.clear()  # after an exception they hang on the graph
 
     def begin(self, *_: Any) -> None:
         """A forward pass starts: count from the first site."""
         self._next = 0
+        self._gated = None
         self._inputs.clear()
 
     def end(self, *_: Any) -> None:
@@ -146,21 +154,63 @@ class Recorder:
             )
         if index not in self._wanted or self.visit is None:
             return self._own[module](module, *arguments, **options)
-        if (size := self._block_size(self._sites[index], arguments)) is not None:
-            return self._attend_by_blocks(self._sites[index], size, arguments, options), None
+        site = self._sites[index]
+        if (size := self._block_size(site, arguments)) is not None:
+            by_blocks = partial(self._attend_by_blocks, site, size, arguments, options)
+            if site.gate is None:
+                return by_blocks(None), None
+            query = arguments[0]
+            ones = query.new_ones(len(query), query.shape[2], query.shape[1], site.head_dim)
+            self._gated = _Gated(site, ones, by_blocks)
+            return ones, None
         if self._tape is not None:
             arguments = self._tape.rooted(arguments)
         context, weight = self._function_of(module)(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
-        record = self._record(self._sites[index], weight, arguments, options)
+        record = self._record(site, weight, arguments, options)
         place = (record.site.kind, record.site.layer)
         seen = record.site.all_heads(context, axis=2)
         require_finite_attention(place, seen, record.weight, record.value, record.visible)
+        if site.gate is None:
+            self._pass_on(index, record)
+            return context, weight
+
+        def finish(gate: GateValues) -> Tensor:
+            require_finite_attention(place, gate, gate, record.value, record.visible)
+            self._pass_on(index, replace(record, gate=gate))
+            return context
+
+        ones = torch.ones_like(context)
+        self._gated = _Gated(site, ones, finish)
+        return ones, weight
+
+    def _pass_on(self, index: int, record: LayerRecord) -> None:
         if self._tape is None:
             self._visit(record)
         else:
             self._tape.watch(index, record)
-        return context, weight
+
+    def open_gate(self, module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """A forward pre-hook of projections: what they are given may be the gate alone.
+
+        Raises:
+            CaptureError: the heads of a layer whose gates were numbers are given vectors.
+        """
+        gated, self._gated = self._gated, None
+        if gated is None:
+            return None
+        site, given = gated.site, inputs[0]
+        whole = as_context(given, gated.context)
+        gate = site.all_heads(whole, axis=2).transpose(1, 2)
+        if site.gate == "head":
+            if not torch.equal(gate, gate[..., :1].expand_as(gate)):
+                raise CaptureError(
+                    f"{site.name}: the gate is another for each component of a head here, where "
+                    "tracing had found one for all; trace the model with inputs of the same form."
+                )
+            gate = gate[..., :1]
+        context = gated.finish(gate)
+        return ((context * whole).reshape(given.shape), *inputs[1:])
 
     def _block_size(self, site: AttentionSite, arguments: tuple[Any, ...]) -> int | None:
         """Gradients and replaced attention are those of all queries."""
@@ -169,7 +219,12 @@ class Recorder:
         return block_size(self.query_block, site.heads, *arguments[:2])
 
     def _attend_by_blocks(
-        self, site: AttentionSite, size: int, arguments: tuple[Any, ...], options: dict[str, Any]
+        self,
+        site: AttentionSite,
+        size: int,
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
+        gate: GateValues | None,
     ) -> Tensor:
         """The context, of which each block is recorded as it is computed."""
         function = self._function_of(site.module)
@@ -187,7 +242,11 @@ class Recorder:
             require_finite_attention(place, all_contexts, weight, part, visible)
             whole = QueryBlock(block.first, query.shape[2], value, real, given)
             seen = None if given is None else given[:, : weight.shape[3]]
-            self._visit(LayerRecord(site, weight, part, visible, seen, block=whole))
+            rows = slice(block.first, block.first + weight.shape[2])
+            of_block = None if gate is None else gate[:, :, rows]
+            if of_block is not None:
+                require_finite_attention(place, of_block, of_block, part, visible)
+            self._visit(LayerRecord(site, weight, part, visible, seen, block=whole, gate=of_block))
             if whole_context is None:
                 whole_context = context.new_empty(len(value), query.shape[2], *context.shape[2:])
             whole_context[:, block.first : block.first + context.shape[1]] = context
@@ -214,6 +273,16 @@ class Recorder:
         visible = visible_keys(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
         return LayerRecord(site, weight, value, visible, given)
+
+
+class _Gated(NamedTuple):
+    """A site whose gate is awaited."""
+
+    site: AttentionSite
+    context: Tensor
+    """In the form in which the model was handed ones."""
+    finish: Callable[[GateValues], Tensor]
+    """Passes the record on, and gives the context."""
 
 
 def recorder_of(model: nn.Module) -> Recorder:
@@ -249,10 +318,12 @@ def recording(
     own = {site.module: own_function(site.module) for site in sites}
     recorder = Recorder(sites, wanted, own, home_of(model), function_of)
     sources = [source for source in {sites[index].source for index in wanted} if source]
+    projections = {sites[index].projection.module for index in wanted if sites[index].gate}
     hooks: list[Registration] = [
         (model.register_forward_pre_hook, recorder.begin),
         (model.register_forward_hook, recorder.end),
         *((source.register_forward_pre_hook, recorder.keep_input) for source in sources),
+        *((each.register_forward_pre_hook, recorder.open_gate) for each in projections),
     ]
     with interface_hook(model, recorder), hooked(hooks):
         yield recorder

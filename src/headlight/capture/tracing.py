@@ -1,13 +1,13 @@
 """Find the attention modules of a model, and where their values come from and their outputs go.
 
 Nothing about architectures is listed here.  One tiny forward pass shows which modules call the
-interface hook, and in which order; the linear map that receives a context unchanged is its output
-projection; the linear map in whose output the values lie is their source.  Whether that is right is
-then checked by Kobayashi's Eq. 3, and a model that breaks it is refused.
+interface hook, and in which order; the linear map that receives a context unchanged, or times a
+gate, is its output projection; the linear map in whose output the values lie is their source.
+Whether that is right is then checked by Kobayashi's Eq. 3, and a model that breaks it is refused.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,7 +18,7 @@ from headlight.capture.attention import eager_function, unreplaced
 from headlight.capture.finite import require_finite, require_finite_attention
 from headlight.capture.hooks import hooked
 from headlight.capture.query_blocks import can_be_blocked
-from headlight.capture.record import AttentionSite, Projection
+from headlight.capture.record import AttentionSite, Gate, Projection, as_context
 from headlight.capture.session import home_of, interface_hook, visible_keys
 from headlight.capture.tensor_parallel import (
     agreed,
@@ -55,6 +55,10 @@ class Call:
     blocks: bool
     projection: nn.Module | None = None
     projected: Tensor | None = None
+    gate: Tensor | None = None
+    """What the context is multiplied by before it is projected; of the heads of this process."""
+    after: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list)
+    """The linear maps that ran next, with input and output, while none was the projection."""
 
 
 class Tracer:
@@ -96,8 +100,10 @@ class Tracer:
         self._outputs.append((module, output))
         if self.calls and self.calls[-1].projection is None and inputs:
             call = self.calls[-1]
+            call.after.append((module, inputs[0], output))
             if _same_numbers(inputs[0], call.context):
                 call.projection, call.projected = module, output
+                call.after.clear()
 
     def _source_of(self, value: Tensor) -> nn.Module | None:
         """The linear map whose output `value` is a view of, or holds the same numbers as."""
@@ -124,26 +130,57 @@ class _Silenced(Tracer):
         return (torch.zeros_like(inputs[0]), *inputs[1:])
 
 
-class _Blanked:
-    """Runs the model with some contexts set to zero, while their projections put out as before."""
+class _Substituted:
+    """Runs the model with other contexts, while their projections put out as before.
 
-    def __init__(self, calls: list[Call], blanked: set[int]) -> None:
+    A projection that is not known yet is looked for: of the linear maps that run next it is the
+    first whose input was the context times what it is now.
+
+    Args:
+        calls: of the traced pass.
+        contexts: what some of them put out instead, by number.
+    """
+
+    def __init__(self, calls: list[Call], contexts: Mapping[int, Tensor]) -> None:
+        self.received: dict[int, Tensor] = {}
+        """What their projections were given."""
         self._calls = calls
-        self._blanked = blanked
+        self._contexts = contexts
         self._next = 0
+        self._place = 0
 
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[Tensor, Tensor | None]:
         call = self._calls[self._next]
-        blank = self._next in self._blanked
+        context = self._contexts.get(self._next, call.context)
         self._next += 1
-        return (torch.zeros_like(call.context) if blank else call.context), call.weight
+        self._place = 0
+        return context, call.weight
 
     def restore(self, module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor | None:
-        """A forward hook of the projections; other runs of such a module stay as they are."""
-        call = self._calls[self._next - 1]
-        return call.projected if self._next and call.projection is module else None
+        """A forward hook of linear maps; other runs of a projection stay as they are."""
+        if not self._next:
+            return None
+        number, call = self._next - 1, self._calls[self._next - 1]
+        if call.projection is None and inputs:
+            self._find(call, module, inputs[0])
+        if call.projection is not module:
+            return None
+        if number not in self.received:
+            self.received[number] = inputs[0]
+        return call.projected
+
+    def _find(self, call: Call, module: nn.Module, given: Tensor) -> None:
+        if self._place >= len(call.after) or call.after[self._place][0] is not module:
+            return
+        _, before, output = call.after[self._place]
+        self._place += 1
+        if given.numel() != call.context.numel() or given.numel() != before.numel():
+            return
+        gate = as_context(given, call.context)
+        if _nearly(call.context * gate, as_context(before, call.context)):
+            call.projection, call.projected, call.gate = module, output, gate
 
 
 def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
@@ -170,6 +207,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         output = model(**inputs)[0]
     _check_finite(tracer.calls)
     require_finite("what comes out of the last layer", output)
+    _find_gates(model, inputs, tracer.calls)
     names = {module: name for name, module in model.named_modules()}
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     sites = []
@@ -207,6 +245,7 @@ def _site(
         kv_heads=call.value.shape[1],
         head_dim=call.value.shape[3],
         projection=projection,
+        gate=_form(call.gate),
         source=call.source,
         value_bias=None,
         error=error,
@@ -221,8 +260,9 @@ def _projection(
     if call.projection is None:
         _check_not_quantised(getattr(call.module, "config", None), name)
         raise UnsupportedModelError(
-            f"{name}: what the heads compute is changed (gated or normalised, say) before it is "
-            "projected, or not projected by a linear map at all, so f(x) does not exist for it."
+            f"{name}: what the heads compute is changed before it is projected, by more than a "
+            "gate that does not depend on it (it is normalised or mixed, say), or not projected by "
+            "a linear map at all, so f(x) does not exist for it."
         )
     place = names[call.projection]
     if place.endswith(".base_layer"):
@@ -263,12 +303,52 @@ def _equation_3(call: Call, projection: Projection) -> float:
     assert call.projected is not None  # noqa: S101 - found together with the projection
     weight, value = call.weight.cpu().double(), call.value.cpu().double()
     value = value.repeat_interleave(weight.shape[1] // value.shape[1], dim=1)
-    blocks = projection.weight.cpu().double()
-    rebuilt = torch.einsum("bhqk,bhkd,hdm->bqm", weight, value, blocks)
+    context = weight @ value
+    if call.gate is not None:
+        gate = gathered(call.gate, call.processes, 2)
+        context = context * gate.cpu().double().transpose(1, 2)
+    rebuilt = torch.einsum("bhqd,hdm->bqm", context, projection.weight.cpu().double())
     if projection.bias is not None:
         rebuilt = rebuilt + projection.bias.cpu().double()
     output = call.projected.cpu().double().reshape(rebuilt.shape)
     return float((rebuilt - output).norm() / output.norm().clamp_min(1e-300))
+
+
+def _find_gates(model: nn.Module, inputs: Mapping[str, Any], calls: list[Call]) -> None:
+    """Look for the projections of contexts that none received unchanged.
+
+    The gate is what the projection is given where the attention puts out ones.  Where it puts out
+    other, larger numbers, the projection must be given the gate times these: the gate does not
+    depend on what the heads compute.
+    """
+    unknown = [number for number, call in enumerate(calls) if call.projection is None]
+    if not unknown:
+        return
+    ones = {number: torch.ones_like(calls[number].context) for number in unknown}
+    _substituted(model, inputs, calls, ones)
+    for call in calls:
+        call.after.clear()
+    found = [number for number in unknown if calls[number].projection is not None]
+    others = {number: 16 * ones[number].cumsum(1) - 4 * ones[number].cumsum(-1) for number in found}
+    received = _substituted(model, inputs, calls, others)[0].received
+    for number, context in others.items():
+        call = calls[number]
+        assert call.gate is not None  # noqa: S101 - found together with the projection
+        if not _nearly(context * call.gate, as_context(received[number], context)):
+            call.projection = None
+
+
+def _form(gate: Tensor | None) -> Gate | None:
+    if gate is None:
+        return None
+    return "head" if torch.equal(gate, gate[..., :1].expand_as(gate)) else "element"
+
+
+def _nearly(found: Tensor, wanted: Tensor) -> bool:
+    """Equal up to rounding, by their lengths."""
+    exact = wanted.cpu().double()
+    error = (found.cpu().double() - exact).norm() / exact.norm().clamp_min(1e-300)
+    return float(error) <= TOLERANCE.get(wanted.dtype, 1e-1) / 10
 
 
 def _check_finite(calls: list[Call]) -> None:
@@ -331,7 +411,7 @@ def _check_nothing_beside(
     sites: list[AttentionSite],
     output: Tensor,
 ) -> None:
-    """Nothing but the projection may read a context: no gate, and no adapter beside it."""
+    """Nothing but the projection may read a context: no gate of it, and no adapter beside it."""
     if not _reads_contexts(model, inputs, calls, set(range(len(calls))), output):
         return
     for index, site in enumerate(sites):
@@ -350,13 +430,24 @@ def _reads_contexts(
     wanted: Tensor,
 ) -> bool:
     """Whether the output changes with the contexts of some calls, their projections apart."""
-    listener = _Blanked(calls, blanked)
-    projections = {call.projection for call in calls if call.projection is not None}
-    hooks = [(projection.register_forward_hook, listener.restore) for projection in projections]
-    with hooked(hooks), torch.no_grad(), interface_hook(model, listener):
-        found = model(**inputs)[0]
+    zeros = {number: torch.zeros_like(calls[number].context) for number in blanked}
+    _, found = _substituted(model, inputs, calls, zeros)
     error = (found - wanted).float().norm() / wanted.float().norm().clamp_min(1e-30)
     return not float(error) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100
+
+
+def _substituted(
+    model: nn.Module,
+    inputs: Mapping[str, Any],
+    calls: list[Call],
+    contexts: Mapping[int, Tensor],
+) -> tuple[_Substituted, Tensor]:
+    """The model run with other contexts, and its output."""
+    listener = _Substituted(calls, contexts)
+    linears = [module for module in model.modules() if isinstance(module, Linear)]
+    hooks = [(module.register_forward_hook, listener.restore) for module in linears]
+    with hooked(hooks), torch.no_grad(), interface_hook(model, listener):
+        return listener, model(**inputs)[0]
 
 
 def _with_value_biases(

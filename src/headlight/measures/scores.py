@@ -1,10 +1,11 @@
 """All measures of one record, computed when first asked for."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headlight.capture import LayerRecord
@@ -12,10 +13,17 @@ from headlight.errors import CaptureError, UnknownNameError
 from headlight.measures import norm as norms
 from headlight.measures.effective import Effective
 from headlight.measures.entropy import entropy
+from headlight.measures.gated import (
+    effective_of_gated,
+    gated_merged_norm,
+    gated_norm,
+    gated_weight,
+    of_their_own,
+)
 from headlight.measures.null_space import NullSpaces, null_spaces_of
-from headlight.measures.precision import single
+from headlight.measures.precision import back_to, single
 from headlight.measures.vectors import Vectors
-from headlight.shapes import Score, Weight
+from headlight.shapes import GateValues, Score, Weight
 from headlight.vocabulary import Measure, ValueBias, add_measure, remove_measure
 
 
@@ -44,23 +52,35 @@ class Scores:
 
     @cached_property
     def weight(self) -> Weight:
-        """α, float32 or better."""
-        return single(self.record.weight)
+        """α, times the gate where it is a number for each query and head; float32 or better."""
+        return gated_weight(self.record.weight, self.record.gate)
+
+    @property
+    def gate_of_components(self) -> GateValues | None:
+        """g, where it is a vector for each query and head: f then depends on the query."""
+        return self.record.gate if self.record.site.gate == "element" else None
 
     @cached_property
     def vector_norm(self) -> Float[Tensor, "batch head key"]:
-        """‖f(x)‖, float64."""
+        """‖f(x)‖ before any gate, float64."""
         return self.vectors.norm[:, :, : self.record.value.shape[2]]
 
     @cached_property
     def norm(self) -> Score:
         """‖α f(x)‖."""
+        record, gate = self.record, self.gate_of_components
+        if gate is not None:
+            factor = record.site.projection.factor
+            return gated_norm(record.weight, record.value, gate, factor, self._precision)
         return norms.weighted_norm(self.weight, self.vector_norm)
 
     @cached_property
     def merged_norm(self) -> Float[Tensor, "batch query key"]:
         """‖Σ_h α f(x)‖."""
-        record = self.record
+        record, gate = self.record, self.gate_of_components
+        if gate is not None:
+            output = record.site.projection.weight
+            return gated_merged_norm(record.weight, record.value, gate, output, self._precision)
         return norms.merged_norm_of(
             self.weight,
             self.vectors.together(self.weight.dtype),
@@ -159,17 +179,47 @@ class Scores:
 
     @cached_property
     def null_spaces(self) -> NullSpaces:
-        """How many dimensions of attention change nothing in the output."""
+        """How many dimensions of attention change nothing in the output.
+
+        Raises:
+            CaptureError: some queries have a T of their own, as a gate of them is zero.
+        """
+        if bool(self._own_spaces.any()):
+            raise CaptureError(
+                f"{self.record.site.name}: a gate is zero, or W^O has a lower rank than heads have "
+                "dimensions, so the null space of T is another for each query; leave this layer "
+                "out, or load the model in a wider precision (--dtype)."
+            )
         spaces = self.vectors.spaces, self.vectors.spaces_with_ones
         known = self.rank if "_effective" in vars(self) else None
         return null_spaces_of(*spaces, self.record.visible, first=self.record.first, rank=known)
 
     @cached_property
     def _effective(self) -> Effective:
-        record = self.record
-        return self.vectors.spaces.effective(
-            record.weight, record.visible, self._precision, record.first
+        record, own = self.record, self._own_spaces
+        weight = record.weight if record.gate is None else self.weight
+        found = self.vectors.spaces.effective(weight, record.visible, self._precision, record.first)
+        if not bool(own.any()):
+            return found
+        value, gate = self.vectors.values[:, :, : weight.shape[3]], record.gate
+        assert gate is not None  # noqa: S101 - without gates all queries share T
+        projection = record.site.projection
+        width = projection.weight.shape[2]
+        attention, rank = effective_of_gated(
+            weight, value, gate, projection.factor, width, record.visible, own
         )
+        found.attention[own] = back_to(attention, weight.device).to(found.attention.dtype)
+        ranks = found.rank.expand(weight.shape[:3]).clone()
+        ranks[own] = rank.to(ranks)
+        return replace(found, rank=ranks)
+
+    @cached_property
+    def _own_spaces(self) -> Bool[Tensor, "batch head query"]:
+        """Queries with a T of their own, because of their gates."""
+        gate = self.gate_of_components
+        if gate is None:
+            return torch.zeros(1, 1, 1, dtype=torch.bool)
+        return of_their_own(gate, self.record.site.projection.factor)
 
 
 _FUNCTIONS: dict[str, Callable[[Scores], Tensor]] = {

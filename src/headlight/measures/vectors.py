@@ -53,7 +53,16 @@ class Vectors:
         """
         if self._value_bias == "include":
             return self.transformed
-        return norms.compressed(self._without_bias(), self._site.projection.factor)
+        return norms.compressed(self.values, self._site.projection.factor)
+
+    @property
+    def values(self) -> Value:
+        """The values that the rows of T are made from.
+
+        Raises:
+            CaptureError: the value bias is not known.
+        """
+        return self._value if self._value_bias == "include" else self._without_bias()
 
     @cached_property
     def spaces(self) -> RowSpaces:

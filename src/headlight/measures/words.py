@@ -111,14 +111,16 @@ def _with_lengths_of_sums(
     members = members[text[..., None], word[:, :, None], piece[:, None]]
     heads, queries = scores.weight.shape[1:3]
     alpha = scores.weight.gather(3, piece[:, None, None].expand(-1, heads, queries, -1))
-    if measure == "norm":
-        vectors = _picked(scores.transformed, piece)
+    if scores.gate_of_components is not None:
+        found = _gated_lengths(alpha, scores, members, piece, merged=measure != "norm")
+    elif measure == "norm":
+        found = _squares(alpha, _picked(scores.transformed, piece), members).clamp_min_(0).sqrt_()
     else:
         vectors = _whole(scores.record, piece).flatten(1, 2)[:, None]
         alpha = alpha.transpose(1, 2).flatten(2)[:, None]
         members = members.repeat(1, 1, heads)
-    squares = _squares(alpha, vectors, members)
-    lengths = back_to(squares.clamp_min_(0).sqrt_(), rows.device).to(rows.dtype)
+        found = _squares(alpha, vectors, members).clamp_min_(0).sqrt_()
+    lengths = back_to(found, rows.device).to(rows.dtype)
     bins = word.where(several[text, word], rows.shape[-1])  # the last is thrown away
     place = bins[:, None, None].expand(-1, rows.shape[1], queries, -1)
     padded = torch.nn.functional.pad(rows, (0, 1))
@@ -137,6 +139,31 @@ def _squares(
     shares = (alpha @ products).mul_(alpha)
     summed: Tensor = shares.flatten(1, 2) @ members.mT
     return summed.view(*alpha.shape[:3], -1)
+
+
+def _gated_lengths(
+    alpha: Float[Tensor, "batch head query piece"],
+    scores: Scores,
+    members: Float[Tensor, "batch some_word piece"],
+    piece: Int64[Tensor, "batch piece"],
+    *,
+    merged: bool,
+) -> Float[Tensor, "batch head_or_one query some_word"]:
+    """‖Σ_j α_ij f(x_j; i)‖ over the pieces of each word where f depends on the query, float64."""
+    record, alpha, members = scores.record, double(alpha), double(members)
+    assert record.gate is not None  # noqa: S101 - the caller has asked
+    gate = double(record.gate)[:, :, :, None]
+    value = _picked(double(per_head(record.value, alpha.shape[1])), piece)
+    blocks = double(record.site.projection.weight)
+    vectors, lengths = torch.zeros((), dtype=torch.float64, device=alpha.device), []
+    for head in range(alpha.shape[1]):
+        summed = torch.einsum("bqp,bwp,bpd->bqwd", alpha[:, head], members, value[:, head])
+        vector = (summed * gate[:, head]) @ blocks[head]
+        if merged:
+            vectors = vectors + vector
+        else:
+            lengths.append(vector.norm(dim=-1))
+    return vectors.norm(dim=-1)[:, None] if merged else torch.stack(lengths, dim=1)
 
 
 def _picked(

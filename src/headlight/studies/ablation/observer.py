@@ -105,6 +105,8 @@ class AblationObserver:
         """How long what each head writes is, and what all of them write together."""
         projection, layer = record.site.projection, record.site.layer
         context = context_of(record.weight, record.value)
+        if record.gate is not None:
+            context = context * record.gate.transpose(1, 2)
         by_head = vector_norm(context.transpose(1, 2), projection.factor)
         together = double(context.flatten(2)) @ double(projection.weight).flatten(0, 1)
         self._lengths[layer, None] = self._mean_over_queries(together.norm(dim=-1))

@@ -19,6 +19,7 @@ from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
+from headlight.measures.gated import gated_weight
 from headlight.reduce import Grouped, Moments, Tally
 from headlight.studies.norms.settings import NormSettings
 from headlight.vocabulary import CATEGORIES
@@ -177,7 +178,7 @@ class SinkObserver:
         """Look at one layer; one number per token and head is kept of it."""
         visible = self._keys[:, None] if record.visible is None else record.visible
         even = visible.sum(-1) * self._queries
-        received = even[:, None, None] @ record.weight.float()
+        received = even[:, None, None] @ gated_weight(record.weight, record.gate).float()
         times = self._queries[:, None] @ visible.expand(-1, self._queries.shape[1], -1).float()
         self._seen[record.site.layer] = received[:, :, 0] / times
 
