@@ -52,6 +52,36 @@ CATEGORIES = tuple(CATEGORY_LABELS)
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 """Where a neighbour is, counted from the attending position."""
 
+BEHAVIOURS = {
+    "first": "the first token",
+    "second": "the second token",
+    "third": "the third token",
+    "fourth": "the fourth token",
+    "duplicate": "earlier places of the same token",
+    "induction": "tokens that followed earlier places of the same token",
+    "subword": "earlier pieces of the same word",
+    "function_words": "function words of English",
+    "copy": "the token that comes next, where it stood before",
+    "copy_far": "the token that comes next, where it stood far before",
+    "missing": "no token",
+}
+"""What a head is known to attend to, and what that is."""
+
+FIRST_TOKENS = tuple(BEHAVIOURS)[:4]
+"""Those of single tokens, by their place."""
+
+SINK = 0.3
+"""A text in which a head gives the first token more than this has a sink (Gu et al. 2024)."""
+
+FAR = 1000
+"""Tokens from which on a copy is far."""
+
+RELATIVE = tuple(range(-8, 9))
+"""Places of keys, counted from the query."""
+
+DISTANCES = (0, *(2**power for power in range(15)))
+"""Where each bin of distances begins; it ends before the next, and the last has no end."""
+
 NUMBERING = "L4H7 is head 7 of layer 4; layers and heads are counted from 0, as in transformers."
 """How heads are named, to be said once wherever they are."""
 

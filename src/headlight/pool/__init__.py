@@ -1,6 +1,7 @@
 """Positions to categories, neighbourhoods and words, on the device where the scores are.
 
-All of it is "multiply by a 0/1 membership matrix": over keys one sums, over queries one averages.
+What is no pair is "multiply by a 0/1 membership matrix": over keys one sums, over queries one
+averages.
 """
 
 from headlight.pool.categories import (
@@ -13,16 +14,23 @@ from headlight.pool.categories import (
     to_neighbours,
     with_all,
 )
+from headlight.pool.offsets import over_offsets
+from headlight.pool.pairs import Groups, Pairs, at_pairs, over_pairs
 from headlight.pool.words import WordPair, Words
 
 __all__ = [
+    "Groups",
     "Membership",
+    "Pairs",
     "WordPair",
     "Words",
+    "at_pairs",
     "mean_to_neighbours",
     "membership",
     "over_keys",
     "over_neighbours",
+    "over_offsets",
+    "over_pairs",
     "over_queries",
     "to_neighbours",
     "with_all",

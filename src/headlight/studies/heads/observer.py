@@ -25,6 +25,7 @@ from headlight.pool import (
 from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Tally
 from headlight.reduce.base import Array
 from headlight.shapes import Score
+from headlight.studies.heads.behaviours import BehaviourCounter
 from headlight.studies.heads.passages import PassageSeeker
 from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
 
@@ -48,11 +49,13 @@ class HeadsObserver:
         value_bias: ValueBias = "include",
         measures: Sequence[str] = MEASURES,
         passages: PassageSeeker | None = None,
+        behaviours: BehaviourCounter | None = None,
     ) -> None:
         self._kind = kind
         self._value_bias = value_bias
         self._measures = measures
         self._passages = passages if "weight" in measures else None
+        self._behaviours = behaviours
         self._keys = keys
         self._key_members = membership(keys.category, len(CATEGORIES))
         self._query_members = _query_members(queries)
@@ -85,6 +88,8 @@ class HeadsObserver:
             found["of_row"] = _of_row(*of_sizes)
         if self._passages is not None:
             found["passages"] = self._passages.tally()
+        if self._behaviours is not None:
+            found |= self._behaviours.members()
         if sums is not None:
             found["correlation_by_head"] = moments(correlation(sums))
             found["correlation"] = self._by_length(correlation(np.nansum(sums, axis=(1, 2))))
@@ -113,7 +118,10 @@ class HeadsObserver:
         """What is kept of each row."""
         found: dict[str, Tensor] = {}
         for name in self._measures:
-            rows = self._by_row(scores.of(name).float(), scores.record, measure(name))
+            score = scores.of(name).float()
+            if self._behaviours is not None:
+                self._behaviours.look(name, score, scores.record)
+            rows = self._by_row(score, scores.record, measure(name))
             found |= {f"{name} {kind}": each for kind, each in rows.items()}
         if self._passages is not None:
             of_weight = [found[f"weight {kind}"] for kind in ("rows", "neighbour", "entropy")]
@@ -150,6 +158,9 @@ class HeadsObserver:
         if self._passages is not None:
             of_weight = looked[self._measures.index("weight")]
             self._passages.choose(scores.record.site.layer, of_weight)
+        if self._behaviours is not None:
+            norm = scores.vectors.norm if "norm" in self._measures else None
+            self._behaviours.finish(scores.record.site.layer, norm, _given(scores.record))
         if "norm" in self._measures:
             seen |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:
@@ -171,12 +182,11 @@ class HeadsObserver:
 
     def _norms(self, scores: Scores, merged: Tensor) -> dict[str, Tensor]:
         """What belongs to the norms alone; of x only where it was found."""
-        record = scores.record
         found = {
             "merged": over_queries(merged, self._query_members)[:, 0],
             "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
         }
-        given = record.input if record.block is None else record.block.input
+        given = _given(scores.record)
         if given is not None:
             found["input_norm"] = self._tokens(input_norm(given))
         return found
@@ -190,6 +200,11 @@ class HeadsObserver:
         lengths = array(self._key_lengths).astype(np.int64)
         grouped.update(lengths // LENGTH_BIN * LENGTH_BIN, correlation)
         return grouped
+
+
+def _given(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
+    """The vectors that values are made from, of all keys, where they were found."""
+    return record.input if record.block is None else record.block.input
 
 
 def _of_row(total: Array, neighbour: Array) -> Ratio:

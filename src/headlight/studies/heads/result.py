@@ -11,9 +11,51 @@ from headlight.reduce import Strongest, Tally
 from headlight.result import describe
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
 from headlight.studies.heads.passages import BEFORE, STATISTICS
-from headlight.vocabulary import CATEGORIES, MEASURES, measure
+from headlight.vocabulary import (
+    BEHAVIOURS,
+    CATEGORIES,
+    DISTANCES,
+    MEASURES,
+    RELATIVE,
+    measure,
+)
 
 GROUP = ("layer", "head", "measure")
+
+
+def _with_errors(name: str, share: str, keys: str) -> dict[str, tuple[str, str]]:
+    """A share, with and without the first token."""
+    said = share.format(keys)
+    return {
+        f"{name}_share": (said, "1"),
+        f"{name}_error": ("its standard error", "1"),
+        f"{name}_rest": (f"{said}, of all that does not go to the first token", "1"),
+        f"{name}_rest_error": ("its standard error", "1"),
+    }
+
+
+OF_BEHAVIOURS = {
+    **_with_errors("behaviour", "share of a row that goes to {}", "what a behaviour looks at"),
+    **_with_errors("relative", "share of a row that goes to {}", "the key at a place"),
+    **_with_errors("distance", "share of a row that goes to {}", "keys at distances of a bin"),
+    "distance_mean": ("mean distance of keys", "tokens"),
+    "distance_mean_error": ("its standard error", "tokens"),
+    "distance_mean_rest": ("the same without the first token", "tokens"),
+    "distance_mean_rest_error": ("its standard error", "tokens"),
+    "distance_std": ("standard deviation of the distance of keys", "tokens"),
+    "distance_std_rest": ("the same without the first token", "tokens"),
+    "sink_rate": ("share of the texts in which the first token gets more than 0.3", "1"),
+    "sink_rate_error": ("its standard error", "1"),
+    "no_op": ("share of the first token by weight less that by norm", "1"),
+    "no_op_error": ("its standard error", "1"),
+    "value_drain": ("‖f(x)‖ of the first token divided by that of the median token", "1"),
+    "value_drain_error": ("its standard error", "1"),
+    "activation_max": ("largest entry, in size, of the vectors that values are made from", ""),
+    "activation_ratio": ("that, divided by the median entry of its vector, in size", "1"),
+    "activation_ratio_error": ("its standard error", "1"),
+    "activation_dimension": ("dimension of the largest of the corpus", "1"),
+    "activation_place": ("place of its token in the text", "1"),
+}
 
 VARIABLES = {
     "total": ("what keys of a category receive from a query", ""),
@@ -41,6 +83,7 @@ VARIABLES = {
     "passage_token": ("its number in the vocabulary", "1"),
     "passage_weight": ("its weight", "1"),
     "token_text": ("tokens that passages hold", "1"),
+    **OF_BEHAVIOURS,
     **describe_dispersion("vector_norm", "‖f(x)‖"),
     **describe_dispersion("input_norm", "‖x‖"),
 }
@@ -84,6 +127,13 @@ def dataset(
     }
     variables |= _errors(found, measures)
     variables |= _of_merged_norms(found) | _of_effective(found)
+    if "behaviour" in found:
+        coordinates |= {
+            "behaviour": list(BEHAVIOURS),
+            "relative": list(RELATIVE),
+            "distance": list(DISTANCES),
+        }
+        variables |= _of_behaviours(found)
     variables |= dispersion("vector_norm", found, ("layer", "head"))
     variables |= dispersion("input_norm", found, ("layer",))
     return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
@@ -143,12 +193,7 @@ def _shared(
 
 def _errors(found: dict[str, Any], measures: Sequence[str]) -> dict[str, Any]:
     """Standard errors over texts: of means, and of shares that are ratios of means."""
-    moments = {name: found[name] for name in ("total", "neighbour", "entropy")}
-    with np.errstate(invalid="ignore", divide="ignore"):
-        total, neighbour, entropy = (
-            each["std"] / np.sqrt(np.where(each["count"] > 1, each["count"] - 1, np.nan))
-            for each in moments.values()
-        )
+    total, neighbour, entropy = (_error(found[name]) for name in ("total", "neighbour", "entropy"))
     share = total[..., 0, :]
     sizes = [at for at, name in enumerate(measures) if not measure(name).share]
     if sizes:
@@ -161,6 +206,51 @@ def _errors(found: dict[str, Any], measures: Sequence[str]) -> dict[str, Any]:
         "entropy_error": xarray.DataArray(entropy[..., 0], dims=GROUP),
     }
     return {name: _measure_first(each) for name, each in errors.items()}
+
+
+def _error(moments: dict[str, Any]) -> Any:
+    """Standard error of a mean over texts; that of one text is NaN."""
+    freedom = np.where(moments["count"] > 1, moments["count"] - 1, np.nan)
+    return moments["std"] / np.sqrt(freedom)
+
+
+def _of_behaviours(found: dict[str, Any]) -> dict[str, Any]:
+    """Shares, with and without the first token, and what is known of that."""
+    share, rest = found["behaviour"], found["behaviour_rest"]
+    variables: dict[str, Any] = {}
+    ends = np.cumsum([len(BEHAVIOURS), len(RELATIVE)])
+    parts = (share["mean"], _error(share), rest["ratio"], rest["error"])
+    for end, values in zip(("share", "error", "rest", "rest_error"), parts, strict=True):
+        for name, each in zip(
+            ("behaviour", "relative", "distance"), np.split(values, ends, axis=-1), strict=True
+        ):
+            dims = ("measure", name, "layer", "head")
+            variables[f"{name}_{end}"] = dims, np.moveaxis(each, (2, 3), (0, 1))
+    by_measure, by_head = ("measure", "layer", "head"), ("layer", "head")
+    distance = {part: np.moveaxis(each, 2, 0) for part, each in found["distance"].items()}
+    for end, at in (("", 0), ("_rest", 2)):
+        mean, squared = distance["ratio"][..., at], distance["ratio"][..., at + 1]
+        variance = squared - mean**2
+        deviation = np.sqrt(np.where(variance >= 0, variance, np.nan))
+        variables[f"distance_mean{end}"] = by_measure, mean
+        variables[f"distance_mean{end}_error"] = by_measure, distance["error"][..., at]
+        variables[f"distance_std{end}"] = by_measure, deviation
+    sink = np.moveaxis(found["sink"]["mean"], 2, 0)
+    variables["sink_rate"] = by_measure, sink
+    variables["sink_rate_error"] = by_measure, np.moveaxis(_error(found["sink"]), 2, 0)
+    for name, part in (("no_op", "no_op"), ("value_drain", "drain")):
+        if part in found:
+            variables[name] = by_head, found[part]["mean"]
+            variables[f"{name}_error"] = by_head, _error(found[part])
+    if "activation" in found:
+        activation, error = found["activation"]["mean"], _error(found["activation"])
+        variables["activation_max"] = "layer", activation[:, 0]
+        variables["activation_ratio"] = "layer", activation[:, 1]
+        variables["activation_ratio_error"] = "layer", error[:, 1]
+        largest = found["largest_activation"]["rows"][0]
+        variables["activation_dimension"] = "layer", largest[:, 0]
+        variables["activation_place"] = "layer", largest[:, 1]
+    return variables
 
 
 def _of_merged_norms(found: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The main job: read a corpus through a model, and say head by head what attention does."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import xarray
 
@@ -10,7 +11,9 @@ from headlight.analysis.text_study import LossStudy
 from headlight.capture import Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.encode.function_words import function_word_ids
 from headlight.reduce import Strongest, Tally
+from headlight.studies.heads.behaviours import BehaviourCounter
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.passages import PassageSeeker
 from headlight.studies.heads.result import dataset, passages
@@ -45,7 +48,15 @@ class SurveyStudy(LossStudy[SurveySettings]):
         queries, keys = Positions.for_kind(batch, plan.kind)
         seeker = PassageSeeker(batch, examples, plan.kind) if self.settings.passages else None
         bias = self.settings.value_bias
-        return HeadsObserver(queries, keys, plan.kind, bias, self.measures, seeker)
+        known, measures = self._function_words, self.measures
+        behaviours = BehaviourCounter(batch, examples, plan.kind, measures, known)
+        return HeadsObserver(queries, keys, plan.kind, bias, measures, seeker, behaviours)
+
+    @cached_property
+    def _function_words(self) -> tuple[int, ...]:
+        """Ids of function words; none where there is no tokenizer."""
+        tokenizer = self.model.tokenizer
+        return () if tokenizer is None else function_word_ids(tokenizer)
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Statistics by head, and passages."""

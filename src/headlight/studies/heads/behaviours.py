@@ -1,0 +1,431 @@
+"""What heads are known to do: sinks, repeated tokens, pieces of words, distances.
+
+Each is a share of a row of a measure that goes to some keys, averaged over the queries of a text.
+What says which keys, such as the earlier places of the same token, is made once for a batch, and
+shared by heads, layers and measures.  Rows of measures that are no shares are divided by what they
+give in all; a row that gives nothing is left out.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from headlight.analysis.positions import Positions, filled, moments, stacked
+from headlight.analysis.sentences import rank_of
+from headlight.capture import LayerRecord
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.measures.precision import double, single
+from headlight.pool import Groups, Pairs, at_pairs, over_offsets, over_pairs
+from headlight.reduce import Accumulator, Ratio, Strongest
+from headlight.reduce.base import Array
+from headlight.shapes import Score
+from headlight.vocabulary import (
+    BEHAVIOURS,
+    CATEGORIES,
+    DISTANCES,
+    FAR,
+    FIRST_TOKENS,
+    RELATIVE,
+    SINK,
+    Kind,
+    measure,
+)
+
+NUMBERS = (*BEHAVIOURS, *RELATIVE, *DISTANCES)
+"""What is counted of each head, in this order along the last axis."""
+
+POWERS = 3
+"""Of the distance, from 0: their sums give its mean and variance."""
+
+Rows = Float[Tensor, "batch head query"]
+Sums = Float[Tensor, "batch head number"]
+
+
+class Parts(NamedTuple):
+    """Sums over the queries of a text, float64; of `NUMBERS`, but for the last.
+
+    Attributes:
+        given: What the keys get.
+        queries: From how many queries; with `given` a mean.
+        given_rest: What they get without the first token.
+        rest: Of the same queries what they do not give to the first token, each having 1.
+        powers: What all keys get times the powers of their distance; then without the first token.
+    """
+
+    given: Sums
+    queries: Sums
+    given_rest: Sums
+    rest: Sums
+    powers: Sums
+
+
+class _Described(NamedTuple):
+    """Which keys some queries of a batch are asked about."""
+
+    duplicate: Pairs
+    subword: Pairs
+    copy: Pairs
+    copy_far: Pairs
+
+
+class _Block(NamedTuple):
+    """A measure of some queries: what all behaviours need of it."""
+
+    score: Score
+    queries: slice
+    factor: Rows
+    counted: Rows
+    first: Rows
+    """What each query gives to the first token; as `factor` has it."""
+
+    @property
+    def rest(self) -> Rows:
+        return self.counted - self.first
+
+    def over(self, rows: Rows, asked: Bool[Tensor, "batch query"]) -> Float[Tensor, "batch head"]:
+        """The sum over the queries that are asked."""
+        return (rows * asked[:, None, self.queries]).sum(2)
+
+
+class BehaviourCounter:
+    """Sees all measures of all layers of one batch; `members` is what it saw.
+
+    Args:
+        batch: of texts.
+        examples: of which it was made.
+        kind: of attention; between two texts only the first tokens are looked at.
+        measures: that are looked at.
+        function_words: ids of tokens that are function words where they are a whole word.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        examples: Sequence[Encoded],
+        kind: Kind,
+        measures: Sequence[str],
+        function_words: Sequence[int] = (),
+    ) -> None:
+        queries, keys = Positions.for_kind(batch, kind)
+        self._measures = measures
+        self._ranks = np.array([rank_of(example, kind) for example in examples])
+        self._own = kind != "cross"
+        self._there = queries.category >= 0
+        self._key_there = keys.category >= 0
+        self._begin = self._key_there.int().argmax(1)
+        self._firsts, self._asked = _first_tokens(queries, keys, own=self._own)
+        if self._own:
+            # Pairs are made on the host, so that it need not ask a device how many there are.
+            ids, word = _text(batch, kind)
+            device, ids, word, category = ids.device, ids.cpu(), word.cpu(), queries.category.cpu()
+            special = [CATEGORIES.index(name) for name in ("cls", "sep")]
+            usual = (category >= 0) & ~torch.isin(category, torch.tensor(special))
+            pieces = (category == CATEGORIES.index("other")) & (word >= 0)
+            self._tokens = Groups.of(ids, usual)
+            self._pieces = Groups.of(word.clamp_min(0), pieces)
+            function = _function_words(ids, word, pieces, function_words)
+            self._function = None if function is None else function.to(device)
+            back = torch.arange(ids.shape[1]) - self._tokens.first
+            self._repeated = (self._tokens.earlier > 0).to(device)
+            self._later = (self._pieces.earlier > 0).to(device)
+            # Of each query the next token: whether it stood before, and whether far before.
+            self._copied, self._copied_far = (
+                torch.nn.functional.pad(there[:, 1:], (0, 1)).to(device)
+                for there in (self._tokens.earlier > 0, back > FAR)
+            )
+            self._basis = _basis(ids.shape[1]).to(double(self._begin).device)
+        self._described: tuple[tuple[int, int], _Described] | None = None
+        self._sums: dict[str, Parts] = {}
+        self._found: dict[int, dict[str, Tensor]] = {}
+
+    def look(self, name: str, score: Score, record: LayerRecord) -> None:
+        """See a measure of some queries of a layer; blocks of queries come in their order."""
+        parts = self._parts(name, score, record)
+        if record.first:
+            parts = Parts(*(one + two for one, two in zip(self._sums[name], parts, strict=True)))
+        self._sums[name] = parts
+
+    def finish(
+        self,
+        layer: int,
+        vector_norm: Float[Tensor, "batch head key"] | None,
+        given: Float[Tensor, "batch key size"] | None,
+    ) -> None:
+        """The whole layer was seen.
+
+        Args:
+            layer: its number.
+            vector_norm: ‖f(x)‖, where norms are looked at.
+            given: what the values were made from, where that is known.
+        """
+        looked = [self._sums.pop(name) for name in self._measures]
+        heads = max(each.given.shape[1] for each in looked)
+        found = {
+            field: torch.stack([filled(each, heads) for each in parts], 2)
+            for field, parts in zip(Parts._fields, zip(*looked, strict=True), strict=True)
+        }
+        if vector_norm is not None:
+            found["drain"] = self._drain(double(vector_norm))
+        if given is not None:
+            found["activation"] = self._activation(single(given))
+        self._found[layer] = found
+
+    def members(self) -> dict[str, Accumulator]:
+        """The statistics of the batch, by name; texts are along their first axis."""
+        layers = [self._found[layer] for layer in sorted(self._found)]
+        names = [name for name in layers[0] if all(name in layer for layer in layers)]
+        seen = {name: stacked([layer[name] for layer in layers]) for name in names}
+        given, queries = seen["given"], seen["queries"]
+        share = np.divide(given, queries, out=np.full_like(given, np.nan), where=queries > 0)
+        first = share[..., 0]
+        sink = np.where(np.isnan(first), np.nan, first > SINK)
+        found: dict[str, Accumulator] = {
+            "behaviour": moments(share),
+            "behaviour_rest": _ratio(seen["given_rest"], seen["rest"]),
+            "distance": _mean_distances(seen["powers"]),
+            "sink": moments(sink),
+        }
+        if {"weight", "norm"} <= set(self._measures):
+            of = (first[..., self._measures.index(name)] for name in ("weight", "norm"))
+            found["no_op"] = moments(np.subtract(*of))
+        if "drain" in seen:
+            found["drain"] = moments(seen["drain"])
+        if "activation" in seen:
+            activation = seen["activation"]
+            found["activation"] = moments(activation[..., :2])
+            largest = Strongest(activation.shape[1:2], width=2)
+            ranks = np.broadcast_to(self._ranks[:, None], activation.shape[:2])
+            largest.update(activation[..., 0], ranks, activation[..., 2:])
+            found["largest_activation"] = largest
+        return found
+
+    def _parts(self, name: str, score: Score, record: LayerRecord) -> Parts:
+        block = self._block(name, score, record)
+        given, queries, given_rest, rest = self._behaviours(block, name)
+        if self._own:
+            sums = double(self._by_offset(block, record))
+            of_first = double(block.first) @ self._basis[self._places_of_first(block)]
+            along = sums @ self._basis
+            without = along - of_first
+            counts = [each.sum(2)[..., None].to(sums) for each in (block.counted, block.rest)]
+        else:
+            size = len(RELATIVE) + len(DISTANCES) + POWERS
+            along = without = given.new_zeros(*given.shape[:2], size)
+            counts = [given.new_zeros(())] * 2
+        powers = torch.cat([along[..., -POWERS:], without[..., -POWERS:]], -1)
+        along, without = along[..., :-POWERS], without[..., :-POWERS]
+        counted, counted_rest = (count.expand_as(along) for count in counts)
+        return Parts(
+            torch.cat([given, along], -1),
+            torch.cat([queries, counted], -1),
+            torch.cat([given_rest, without], -1),
+            torch.cat([rest, counted_rest], -1),
+            powers,
+        )
+
+    def _block(self, name: str, score: Score, record: LayerRecord) -> _Block:
+        """How rows are scaled so that each is a share, and which of them give anything."""
+        queries = slice(record.first, record.first + score.shape[2])
+        there = self._there[:, None, queries]
+        if measure(name).share:
+            factor = there.to(score.dtype).expand(score.shape[:3])
+            counted = factor
+        else:
+            whole = score.sum(3)
+            some = there & (whole > 0)
+            factor = torch.where(some, 1 / whole.where(some, 1), 0)
+            counted = some.to(score.dtype)
+        # Of a text whose padding is before it, a block may end before the first token.
+        begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
+        begin = begin.expand(*score.shape[:3], 1)
+        first = score.gather(3, begin)[..., 0] * factor
+        return _Block(score, queries, factor, counted, first)
+
+    def _behaviours(self, block: _Block, name: str) -> tuple[Sums, Sums, Sums, Sums]:
+        """The first four fields of `Parts`, of `BEHAVIOURS`."""
+        nothing = torch.zeros_like(block.first[..., 0])
+        rows: dict[str, tuple[Tensor, Tensor, Tensor, Tensor]] = {}
+        given = self._to_first_tokens(block)
+        for number, key in enumerate(FIRST_TOKENS):
+            asked = self._asked[..., number]
+            got, queries = given[..., number], block.over(block.counted, asked)
+            rest = block.over(block.rest, asked) if number else nothing
+            rows[key] = got, queries, got if number else nothing, rest
+        if measure(name).share:
+            missing = (block.factor - block.factor * block.score.sum(3)).sum(2)
+            rows["missing"] = missing, block.counted.sum(2), nothing, nothing
+        if self._own:
+            rows |= self._of_text(block)
+        undefined = (nothing,) * 4
+        found = [rows.get(key, undefined) for key in BEHAVIOURS]
+        given, queries, given_rest, rest = (
+            double(torch.stack(parts, -1)) for parts in zip(*found, strict=True)
+        )
+        return given, queries, given_rest, rest
+
+    def _to_first_tokens(self, block: _Block) -> Sums:
+        """What each of the first tokens gets from the queries that stand there or later."""
+        shape = (*block.score.shape[:3], len(FIRST_TOKENS))
+        firsts = self._firsts.clamp_max(block.score.shape[3] - 1)
+        given = block.score.gather(3, firsts[:, None, None].expand(shape))
+        asked = self._asked[:, None, block.queries]
+        return (given * block.factor[..., None] * asked).sum(2)
+
+    def _of_text(self, block: _Block) -> dict[str, tuple[Tensor, Tensor, Tensor, Tensor]]:
+        """What depends on which tokens there are."""
+        described = self._described_pairs(block.queries)
+        found = {}
+        for key, pairs, asked in (
+            ("duplicate", described.duplicate, self._repeated),
+            ("induction", described.duplicate.moved(key=1), self._repeated),
+            ("subword", described.subword, self._later),
+        ):
+            given = at_pairs(block.score, pairs, block.queries.start)
+            given = given * self._of_queries(block.factor, pairs, block)
+            others = given * (pairs.key != self._begin[pairs.text])[:, None]
+            found[key] = (
+                over_pairs(given, pairs, len(block.score)),
+                block.over(block.counted, asked),
+                over_pairs(others, pairs, len(block.score)),
+                block.over(block.rest, asked),
+            )
+        if self._function is not None:
+            column = (block.factor[:, :, None] @ block.score)[:, :, 0]
+            is_function = self._function[:, None, : column.shape[2]].to(column.dtype)
+            given = (column * is_function).sum(2)
+            begin = self._begin.clamp_max(column.shape[2] - 1)
+            at_first = is_function.gather(2, begin[:, None, None])[..., 0]
+            all_given, rest = block.counted.sum(2), block.rest.sum(2)
+            others = given - at_first * block.first.sum(2)
+            found["function_words"] = given, all_given, others, rest
+        nothing = torch.zeros_like(block.first[..., 0])
+        top = block.score.amax(3)
+        for key, pairs, asked in (
+            ("copy", described.copy, self._copied),
+            ("copy_far", described.copy_far, self._copied_far),
+        ):
+            hit = at_pairs(block.score, pairs, block.queries.start)
+            hit = (hit >= self._of_queries(top, pairs, block)).to(top.dtype)
+            texts, heads, queries = top.shape
+            row = pairs.text * queries + pairs.query - block.queries.start
+            hits = top.new_zeros(texts * queries, heads).index_add_(0, row, hit).clamp_max_(1)
+            hits = hits.view(texts, queries, heads).transpose(1, 2) * block.counted
+            count = block.over(block.counted, asked)
+            found[key] = hits.sum(2), count, nothing, nothing
+        return found
+
+    def _of_queries(self, rows: Rows, pairs: Pairs, block: _Block) -> Float[Tensor, "pair head"]:
+        """What the query of each pair has."""
+        return rows[pairs.text, :, pairs.query - block.queries.start]
+
+    def _described_pairs(self, queries: slice) -> _Described:
+        """Of some queries; kept for the other measures and layers."""
+        asked = queries.start, queries.stop
+        if self._described is None or self._described[0] != asked:
+            copy = self._tokens.pairs(asked[0] + 1, asked[1] + 1).moved(query=-1)
+            found = (
+                self._tokens.pairs(*asked),
+                self._pieces.pairs(*asked),
+                copy,
+                copy.where(copy.query - copy.key >= FAR),
+            )
+            described = _Described(*(pairs.on(self._begin.device) for pairs in found))
+            self._described = asked, described
+        return self._described[1]
+
+    def _by_offset(self, block: _Block, record: LayerRecord) -> Tensor:
+        first, keys = block.queries.start, self._there.shape[1]
+        visible, causal = record.visible, False
+        if visible is not None and visible.device.type == "cpu":  # else the host would wait
+            causal = not bool(visible.triu(first + 1).any())
+        return over_offsets(block.score, block.factor, first=first, keys=keys, causal=causal)
+
+    def _places_of_first(self, block: _Block) -> Int64[Tensor, "batch query"]:
+        """Where the offset from each query to the first token stands among all offsets."""
+        size = self._there.shape[1]
+        queries = torch.arange(block.queries.start, block.queries.stop, device=self._begin.device)
+        places = (size - 1 + self._begin[:, None] - queries).clamp_max(2 * size - 2)
+        return places.to(self._basis.device)
+
+    def _drain(self, norm: Float[Tensor, "batch head key"]) -> Float[Tensor, "batch head"]:
+        """The length of the first token's vector beside that of the median token."""
+        there = self._key_there[:, None].to(norm.device)
+        median = norm.masked_fill(~there, torch.nan).nanquantile(0.5, dim=2)
+        begin = self._begin[:, None, None].expand(*norm.shape[:2], 1).to(norm.device)
+        return norm.gather(2, begin)[..., 0] / median
+
+    def _activation(self, given: Float[Tensor, "batch key size"]) -> Float[Tensor, "batch 4"]:
+        """The largest entry: its size, beside the median of its vector; its dimension and place."""
+        size = given.abs().masked_fill(~self._key_there[..., None], 0)
+        highest, dimension = size.max(2)
+        largest, place = highest.max(1)
+        texts = torch.arange(len(size), device=size.device)
+        median = size[texts, place].quantile(0.5, dim=1)
+        found = largest, largest / median, dimension[texts, place], place - self._begin
+        return torch.stack([double(each) for each in found], 1)
+
+
+def _text(batch: Batch, kind: Kind) -> tuple[Tensor, Tensor]:
+    """Ids and words of the text that attends to itself."""
+    if kind == "decoder" and batch.target_ids is not None and batch.target_word is not None:
+        return batch.target_ids, batch.target_word
+    return batch.input_ids, batch.word
+
+
+def _first_tokens(
+    queries: Positions, keys: Positions, *, own: bool
+) -> tuple[Int64[Tensor, "batch first"], Bool[Tensor, "batch query first"]]:
+    """Where the first tokens stand, and who is asked for each: within a text, who is not before."""
+    there, key_there = queries.category >= 0, keys.category >= 0
+    number = torch.arange(len(FIRST_TOKENS), device=there.device)
+    begin = key_there.int().argmax(1)
+    asked = there[..., None] & (number < key_there.sum(1)[:, None, None])
+    if own:
+        asked &= there.cumsum(1)[..., None] > number
+    return begin[:, None] + number, asked
+
+
+def _function_words(
+    ids: Int64[Tensor, "batch token"],
+    word: Int64[Tensor, "batch token"],
+    pieces: Bool[Tensor, "batch token"],
+    known: Sequence[int],
+) -> Bool[Tensor, "batch token"] | None:
+    """Which tokens are a function word; a piece of a longer word is none."""
+    if not known:
+        return None
+    label = word.masked_fill(~pieces, -1)
+    same = (label[:, 1:] == label[:, :-1]) & pieces[:, 1:]
+    pad = torch.nn.functional.pad
+    return torch.isin(ids, ids.new_tensor(known)) & ~pad(same, (1, 0)) & ~pad(same, (0, 1))
+
+
+def _basis(size: int) -> Float[Tensor, "offset number"]:
+    """Of every offset in a text of this size: which of `RELATIVE` and `DISTANCES` it is, powers."""
+    offset = torch.arange(1 - size, size)
+    distance = offset.abs()
+    relative = offset[:, None] == torch.tensor(RELATIVE)
+    edges = torch.tensor(DISTANCES)
+    bins = torch.bucketize(distance, edges, right=True) - 1
+    in_bin = bins[:, None] == torch.arange(len(edges))
+    powers = distance.double()[:, None] ** torch.arange(POWERS)
+    return torch.cat([relative.double(), in_bin.double(), powers], 1)
+
+
+def _ratio(part: Array, whole: Array) -> Ratio:
+    found = Ratio(part.shape[1:])
+    found.update(part, whole)
+    return found
+
+
+def _mean_distances(powers: Array) -> Ratio:
+    """Mean distance and mean squared distance; then the same without the first token."""
+    with_first, without = np.split(powers, 2, axis=-1)
+    parts = np.concatenate([with_first[..., 1:], without[..., 1:]], -1)
+    wholes = [np.repeat(each[..., :1], POWERS - 1, -1) for each in (with_first, without)]
+    return _ratio(parts, np.concatenate(wholes, -1))

@@ -1,0 +1,170 @@
+"""What heads do in one text, as the definitions have it: plain loops over queries and keys."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+OFFSETS = range(-8, 9)
+EDGES = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
+FAR = 1000
+CLS, SEP, PUNCTUATION, OTHER = range(4)
+
+
+def keys_of(
+    ids: Sequence[int], words: Sequence[int], classes: Sequence[int], function: Sequence[int]
+) -> dict[str, list[list[int] | None]]:
+    """For every behaviour, and every query, the keys it means; None where it is not asked."""
+    size = len(ids)
+    special = [c in (CLS, SEP) for c in classes]
+    piece = [c == OTHER and w >= 0 for c, w in zip(classes, words, strict=True)]
+
+    def before(i: int) -> list[int]:
+        return [j for j in range(i) if not special[i] and not special[j] and ids[j] == ids[i]]
+
+    def beside(i: int, j: int) -> bool:
+        return 0 <= j < size and piece[i] and piece[j] and words[i] == words[j]
+
+    functions = [
+        j for j in range(size)
+        if ids[j] in function and not beside(j, j - 1) and not beside(j, j + 1)
+    ]  # fmt: skip
+    found: dict[str, list[list[int] | None]] = {
+        name: [[k] if i >= k else None for i in range(size)]
+        for k, name in enumerate(["first", "second", "third", "fourth"])
+    }
+    found["duplicate"] = [before(i) or None for i in range(size)]
+    found["induction"] = [[j + 1 for j in before(i)] or None for i in range(size)]
+    found["subword"] = [[j for j in range(i) if beside(i, j)] or None for i in range(size)]
+    found["function_words"] = [functions if function else None] * size
+    for offset in OFFSETS:
+        found[f"at {offset}"] = [
+            [i + offset] if 0 <= i + offset < size else [] for i in range(size)
+        ]
+    for edge, end in zip(EDGES, [*EDGES[1:], math.inf], strict=True):
+        found[f"from {edge}"] = [
+            [j for j in range(size) if edge <= abs(i - j) < end] for i in range(size)
+        ]
+    return found
+
+
+def copies(ids: Sequence[int], classes: Sequence[int], far: int) -> list[list[int] | None]:
+    """For every query the earlier places of the token that comes next, so far before it."""
+    found: list[list[int] | None] = []
+    for i in range(len(ids)):
+        there = i + 1 < len(ids) and classes[i + 1] not in (CLS, SEP)
+        same = [
+            j for j in range(i + 1)
+            if there and ids[j] == ids[i + 1] and classes[j] not in (CLS, SEP) and i - j >= far
+        ]  # fmt: skip
+        found.append(same or None)
+    return found
+
+
+def of_text(
+    score: Array,
+    ids: Sequence[int],
+    words: Sequence[int],
+    classes: Sequence[int],
+    function: Sequence[int],
+    *,
+    share: bool,
+) -> dict[str, dict[str, Array]]:
+    """The sums of one text by head: what was given, of how many queries, and without the first.
+
+    Args:
+        score: ``head query key``.
+        ids: Of the tokens.
+        words: Of the tokens.
+        classes: The categories of the tokens.
+        function: Ids of function words.
+        share: Whether rows are shares already.
+    """
+    meant = keys_of(ids, words, classes, function)
+    hits = {"copy": copies(ids, classes, 0), "copy_far": copies(ids, classes, FAR)}
+    heads = [_of_head(matrix, meant, hits, share) for matrix in score]
+    return {
+        part: {name: np.array([head[part][name] for head in heads]) for name in heads[0][part]}
+        for part in heads[0]
+    }
+
+
+def _of_head(matrix, meant, hits, share) -> dict[str, dict[str, float]]:
+    names = [*meant, *hits, "missing"]
+    sums = {part: dict.fromkeys(names, 0.0) for part in ("given", "queries", "given_rest", "rest")}
+    powers = {f"{part} {n}": 0.0 for part in ("with", "without") for n in range(3)}
+    for i, values in enumerate(matrix):
+        whole = math.fsum(values)
+        if not share and not whole > 0:
+            continue
+        row = values if share else values / whole
+        for name in [name for name in meant if meant[name][i] is not None]:
+            keys = meant[name][i]
+            sums["given"][name] += math.fsum(row[j] for j in keys)
+            sums["queries"][name] += 1
+            if name != "first":
+                sums["given_rest"][name] += math.fsum(row[j] for j in keys if j)
+                sums["rest"][name] += 1 - row[0]
+        for name in [name for name in hits if hits[name][i] is not None]:
+            sums["given"][name] += max(row) == max(row[j] for j in hits[name][i])
+            sums["queries"][name] += 1
+        if share:
+            sums["given"]["missing"] += 1 - whole
+            sums["queries"]["missing"] += 1
+        for name in powers:
+            first, power = int(name.startswith("without")), int(name[-1])
+            far = [row[j] * abs(i - j) ** power for j in range(first, len(row))]
+            powers[name] += math.fsum(far)
+    return {**sums, "powers": powers}
+
+
+def joined(texts: list[dict[str, dict[str, Array]]]) -> dict[str, Array]:
+    """Means over texts, ratios of sums, with standard errors, by name and then head."""
+    found: dict[str, Array] = {}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for name in texts[0]["given"]:
+            shares = np.array([text["given"][name] / text["queries"][name] for text in texts])
+            part, whole = (
+                np.array([text[each][name] for text in texts]) for each in ("given_rest", "rest")
+            )
+            found[f"{name} share"], found[f"{name} error"] = mean_and_error(shares)
+            found[f"{name} rest"], found[f"{name} rest_error"] = ratio_and_error(part, whole)
+        sinks = np.array([text["given"]["first"] / text["queries"]["first"] for text in texts])
+        rates = np.where(np.isnan(sinks), np.nan, sinks > 0.3)
+        found["sink"], found["sink error"] = mean_and_error(rates)
+        for part in ("with", "without"):
+            zero, one, two = (
+                np.array([text["powers"][f"{part} {n}"] for text in texts]) for n in range(3)
+            )
+            mean, error = ratio_and_error(one, zero)
+            found[f"distance {part}"], found[f"distance error {part}"] = mean, error
+            squared, _ = ratio_and_error(two, zero)
+            found[f"deviation {part}"] = np.sqrt(squared - mean**2)
+    return found
+
+
+def mean_and_error(rows: Array) -> tuple[Array, Array]:
+    """Over the first axis, without NaN."""
+    mean, error = np.full(rows.shape[1:], np.nan), np.full(rows.shape[1:], np.nan)
+    for at in np.ndindex(mean.shape):
+        seen = [row for row in rows[:, *at] if row == row]
+        if seen:
+            mean[at] = math.fsum(seen) / len(seen)
+        if len(seen) > 1:
+            variance = math.fsum((row - mean[at]) ** 2 for row in seen) / (len(seen) - 1)
+            error[at] = math.sqrt(variance / len(seen))
+    return mean, error
+
+
+def ratio_and_error(part: Array, whole: Array) -> tuple[Array, Array]:
+    """The ratio of means over the first axis (Cochran 1977, Eq. 2.46)."""
+    texts = len(part)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = part.sum(0) / whole.sum(0)
+        if texts < 2:
+            return ratio, np.full_like(ratio, np.nan)
+        left = ((part - ratio * whole) ** 2).sum(0) / (texts - 1)
+        return ratio, np.sqrt(left / texts) / abs(whole.mean(0))

@@ -1,0 +1,271 @@
+"""What heads do, against plain loops."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+
+from headlight.encode import Encoded
+from headlight.encode.batch import collate
+from headlight.encode.function_words import function_word_ids
+from headlight.reduce import Tally
+from headlight.studies.heads import behaviours
+from headlight.studies.heads.behaviours import NUMBERS, BehaviourCounter
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
+from headlight.vocabulary import BEHAVIOURS, DISTANCES, RELATIVE, measure
+from studies import behaviours_naive as naive
+from studies.models import documents, subject, texts
+from studies.naive import layers_of
+from studies.test_numbers import _corpus, examples_of
+
+MEASURES = ("weight", "norm", "effective")
+FUNCTION = (3, 4)
+HEADS = 2
+NAIVE_NAMES = [*BEHAVIOURS, *(f"at {o}" for o in RELATIVE), *(f"from {e}" for e in DISTANCES)]
+
+
+@st.composite
+def examples(draw: st.DrawFn) -> list[Encoded]:
+    """Texts of few tokens, so that they come again, with words of several pieces."""
+    made = []
+    for number in range(draw(st.integers(1, 3))):
+        size = draw(st.integers(1, 14))
+        ids = tuple(draw(st.lists(st.integers(1, 5), min_size=size, max_size=size)))
+        steps = draw(st.lists(st.booleans(), min_size=size, max_size=size))
+        kinds = draw(st.lists(st.sampled_from([3, 3, 3, 3, 0, 1, 2]), min_size=size, max_size=size))
+        words = np.cumsum(steps).tolist()
+        words = [-1 if kind < 2 else word for kind, word in zip(kinds, words, strict=True)]
+        made.append(Encoded(str(number), ids, (0,) * size, tuple(kinds), tuple(words)))
+    return made
+
+
+def random_scores(
+    lengths: list[int], side: str, causal: bool, generator: torch.Generator
+) -> dict[str, torch.Tensor]:
+    """Each measure; padded queries give something too, and some rows of the norm give nothing."""
+    width = max(lengths)
+    weight = torch.rand(len(lengths), HEADS, width, width, generator=generator).double()
+    places = torch.arange(width)
+    for text, length in enumerate(lengths):
+        there = places < length if side == "right" else places >= width - length
+        weight[text] *= there
+    if causal:
+        weight = weight.tril()
+    norm = weight * torch.rand(len(lengths), HEADS, 1, width, generator=generator).double()
+    norm[:, :, 0] = 0
+    whole = weight.sum(3, keepdim=True)
+    weight = weight / whole.where(whole > 0, 1) * 0.9
+    return {"weight": weight, "norm": norm, "effective": weight - 0.1 * (weight > 0.1)}
+
+
+def counted(batch_of, scores, kind: str, block: int) -> dict:
+    """What is made of a batch whose queries come in blocks."""
+    batch, encoded = batch_of
+    counter = BehaviourCounter(batch, encoded, kind, MEASURES, FUNCTION)
+    width = batch.input_ids.shape[1]
+    for first in range(0, width, block):
+        stop = min(first + block, width)
+        keys = stop if kind == "decoder" else width
+        for name, score in scores.items():
+            visible = None
+            if kind == "decoder":
+                visible = torch.ones(len(score), width, width, dtype=bool).tril()[:, first:stop]
+                visible = visible[..., :keys]
+            record = SimpleNamespace(first=first, visible=visible)
+            counter.look(name, score[:, :, first:stop, :keys].contiguous(), record)
+    counter.finish(0, None, None)
+    return {name: each.compute() for name, each in counter.members().items()}
+
+
+def assert_as_defined(found: dict, expected: dict[str, np.ndarray], at: tuple, tolerance: float):
+    """Everything that is known of a measure of a layer, by head."""
+
+    def same(values, name):
+        np.testing.assert_allclose(
+            values[at], expected[name], rtol=tolerance, atol=tolerance, err_msg=name
+        )
+
+    for number, name in enumerate(NAIVE_NAMES):
+        same(found["behaviour"]["mean"][..., number], f"{name} share")
+        same(found["behaviour_rest"]["ratio"][..., number], f"{name} rest")
+    same(found["sink"]["mean"], "sink")
+    same(found["distance"]["ratio"][..., 0], "distance with")
+    same(found["distance"]["ratio"][..., 2], "distance without")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    encoded=examples(),
+    seed=st.integers(0, 1000),
+    side=st.sampled_from(["left", "right"]),
+    kind=st.sampled_from(["encoder", "decoder"]),
+    block=st.integers(1, 15),
+    far=st.integers(1, 6),
+)
+def test_every_number_is_that_of_the_definition(encoded, seed, side, kind, block, far):
+    assert len(NAIVE_NAMES) == len(NUMBERS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(behaviours, "FAR", far)
+        patch.setattr(naive, "FAR", far)
+        batch = collate(encoded, 0, side)
+        lengths = [len(each.ids) for each in encoded]
+        generator = torch.Generator().manual_seed(seed)
+        scores = random_scores(lengths, side, kind == "decoder", generator)
+        found = counted((batch, encoded), scores, kind, block)
+        for number, (name, score) in enumerate(scores.items()):
+            alone = []
+            for text, example in enumerate(encoded):
+                size = len(example.ids)
+                own = slice(size) if side == "right" else slice(-size, None)
+                sums = naive.of_text(
+                    score[text, :, own, own].numpy(), example.ids, example.words,
+                    example.categories, FUNCTION, share=measure(name).share,
+                )  # fmt: skip
+                alone.append(sums)
+            assert_as_defined(found, naive.joined(alone), (0, slice(None), number), 1e-9)
+
+
+def test_the_length_of_a_text_is_no_matter_of_memory():
+    """A token that is everywhere has pairs for some queries at a time; groups hold none."""
+    size = 5000
+    ids = (7,) * size
+    example = Encoded("long", ids, (0,) * size, (3,) * size, tuple(range(size)))
+    counter = BehaviourCounter(collate([example], 0), [example], "decoder", ("weight",))
+    score = torch.zeros(1, 1, 4, size)
+    score[..., 0] = 1
+    record = SimpleNamespace(first=size - 4, visible=None)
+    counter._sums["weight"] = counter._parts("weight", score, record)
+    found = counter._sums["weight"]
+    assert found.given[0, 0, BEHAVIOURS_AT["duplicate"]] == 4
+    assert found.given[0, 0, BEHAVIOURS_AT["copy_far"]] == 3  # the last has no next token
+    assert counter._described is not None
+    assert len(counter._described[1].duplicate.key) == sum(range(size - 4, size))
+
+
+BEHAVIOURS_AT = {name: number for number, name in enumerate(BEHAVIOURS)}
+
+
+@pytest.mark.parametrize(("family", "kind"), [("bert", "encoder"), ("llama", "decoder")])
+def test_a_survey_has_these_numbers(family, kind):
+    found, corpus = subject(family), texts(4, longest=14, seed=1)
+    result = survey(corpus, found, progress=False)
+    encoded = examples_of(found, corpus)
+    known = function_word_ids(found.tokenizer)
+    assert known
+    seen = [layers_of(found.transformer, family, kind, each, (0, 1)) for each in encoded]
+    for layer in (0, 1):
+        scores = [text[layer].scores("include") for text in seen]
+        for name in MEASURES:
+            alone = [
+                naive.of_text(
+                    score[name], each.ids, each.words, each.categories, known,
+                    share=measure(name).share,
+                )
+                for score, each in zip(scores, encoded, strict=True)
+            ]  # fmt: skip
+            expected = naive.joined(alone)
+            here = result.sel(layer=layer, measure=name)
+            _assert_result(here, expected)
+        drain = [
+            [norms[0] / np.median(norms) for norms in _vector_norms(text[layer])] for text in seen
+        ]
+        np.testing.assert_allclose(
+            result["value_drain"].sel(layer=layer), np.mean(drain, 0), rtol=1e-4
+        )
+        inputs = [np.abs(text[layer].input) for text in seen]
+        largest = max(inputs, key=np.max)
+        place = np.unravel_index(largest.argmax(), largest.shape)
+        assert result["activation_place"].values[layer] == place[0]
+        assert result["activation_dimension"].values[layer] == place[1]
+        ratios = [each.max() / np.median(each[each.max(1).argmax()]) for each in inputs]
+        np.testing.assert_allclose(
+            result["activation_ratio"].values[layer], np.mean(ratios), rtol=1e-4
+        )
+    shares = result["behaviour_share"].sel(behaviour="first")
+    np.testing.assert_allclose(
+        result["no_op"], shares.sel(measure="weight") - shares.sel(measure="norm"), atol=1e-6
+    )
+
+
+def _vector_norms(layer) -> np.ndarray:
+    heads = layer.output.shape[0]
+    value = np.repeat(layer.value, heads // layer.value.shape[0], axis=0)
+    return np.linalg.norm(value @ layer.output, axis=-1)
+
+
+def _assert_result(here, expected):
+    """The variables of one measure of one layer."""
+    close = {"rtol": 1e-4, "atol": 1e-5}
+    for dim, labels in (
+        ("behaviour", {name: name for name in BEHAVIOURS}),
+        ("relative", {offset: f"at {offset}" for offset in RELATIVE}),
+        ("distance", {edge: f"from {edge}" for edge in DISTANCES}),
+    ):
+        for label, name in labels.items():
+            for end in ("share", "error", "rest", "rest_error"):
+                values = here[f"{dim}_{end}"].sel({dim: label})
+                np.testing.assert_allclose(
+                    values, expected[f"{name} {end}"], err_msg=f"{name} {end}", **close
+                )
+    for name, wanted in {
+        "distance_mean": "distance with",
+        "distance_mean_error": "distance error with",
+        "distance_std": "deviation with",
+        "distance_mean_rest": "distance without",
+        "distance_std_rest": "deviation without",
+        "sink_rate": "sink",
+        "sink_rate_error": "sink error",
+    }.items():
+        np.testing.assert_allclose(here[name], expected[wanted], err_msg=name, **close)
+
+
+def test_between_two_texts_only_the_first_tokens_are_known():
+    found, corpus = subject("bart"), documents(3)
+    result = survey(
+        _corpus(corpus), found, SurveySettings(pairs=True, kind="cross", max_length=32),
+        progress=False,
+    )  # fmt: skip
+    known = result["behaviour_share"].notnull().all(("layer", "head")).sel(measure="weight")
+    assert known["behaviour"][known].values.tolist() == [
+        "first", "second", "third", "fourth", "missing"
+    ]  # fmt: skip
+    for name in ("relative_share", "distance_share", "distance_mean"):
+        assert result[name].isnull().all()
+    first = result["total"].sel(measure="weight", query_category="all", key_category="cls")
+    shares = result["behaviour_share"].sel(measure="weight", behaviour="first")
+    np.testing.assert_allclose(shares, first, rtol=1e-5)
+
+
+def test_blocks_of_queries_change_nothing():
+    found, corpus = subject("llama"), texts(4, longest=30, seed=3)
+    whole, parts = (
+        survey(corpus, found, SurveySettings(query_block=block), progress=False) for block in (0, 7)
+    )
+    for name in whole.data_vars:
+        if str(name).startswith(("behaviour", "relative", "distance", "sink", "no_op")):
+            np.testing.assert_allclose(
+                whole[name], parts[name], rtol=1e-5, atol=1e-6, err_msg=str(name)
+            )
+
+
+def test_words_of_a_vocabulary_that_are_function_words():
+    tokenizer = subject("bert").tokenizer
+    known = set(tokenizer.convert_ids_to_tokens(list(function_word_ids(tokenizer))))
+    assert known == {"the", "a", "is", "was", "has", "down", "near"}
+
+
+def test_what_was_counted_can_be_kept(tmp_path):
+    encoded = [Encoded("one", (1, 2, 1), (0,) * 3, (3,) * 3, (0, 1, 2))]
+    counter = BehaviourCounter(collate(encoded, 0), encoded, "decoder", ("weight",))
+    score = torch.rand(1, 2, 3, 3).tril()
+    counter.look("weight", score, SimpleNamespace(first=0, visible=None))
+    counter.finish(0, torch.rand(1, 2, 3), torch.rand(1, 3, 5))
+    tally = Tally(counter.members())
+    tally.save(tmp_path / "tally")
+    again, _ = Tally.load(tmp_path / "tally")
+    for name, member in tally.items():
+        for part, values in member.compute().items():
+            np.testing.assert_array_equal(values, again[name].compute()[part])
