@@ -56,6 +56,13 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
     assert all(len(sentences_of(each)) <= LEAD for each in leads)
 
 
+@pytest.mark.parametrize("name", studies())
+def test_a_page_says_each_finding_once(name: str, study_runs: StudyRuns) -> None:
+    result = study_runs.result(name)
+    texts = [each.text for each in Page(study_page(result)).elements]
+    assert [texts.count(each) for each in findings(result)] == [1] * len(findings(result))
+
+
 @pytest.mark.parametrize("name", sorted(set(studies()) - {"survey"}))
 def test_the_terminal_says_it_too(name: str, study_runs: StudyRuns) -> None:
     result = study_runs.result(name)

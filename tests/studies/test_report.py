@@ -8,12 +8,16 @@ import xarray
 
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.text_plan import plan_text_study
+from headlight.catalogue import find_study
 from headlight.corpora import SAMPLE_TEXT
 from headlight.sessions.reports import write_report
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
+from headlight.views import result_page
+from headlight.views.passages import NO_PAGES
 from studies.models import model
 from views.pages import Page
+from views.sample_results import survey_sample
 
 NAME = '<b>bold & "quoted"\' \u05e9\u05dc\u05d5\u05dd.txt'
 HOSTILE = """<script>alert(1)</script> the sea </script>
@@ -40,6 +44,35 @@ def folder(tmp_path_factory) -> Path:
     )
     write_report(result, place / "out", {"study": "survey"})
     return place
+
+
+def test_sections_are_made_once_for_tables_and_page(tmp_path, monkeypatch) -> None:
+    made = []
+    page = find_study("survey").page
+    sections = page.sections
+
+    def counted(result, pages=NO_PAGES):
+        made.append(result)
+        return sections(result, pages)
+
+    monkeypatch.setattr(page, "sections", counted)
+    write_report(survey_sample(2, 3), tmp_path, {"study": "survey"})
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_any_study_whose_page_shows_passages_gets_the_pages_of_texts(takes, monkeypatch) -> None:
+    given = {("encoder", 0): "texts/0.html"}
+    seen = []
+    page = find_study("norms").page
+
+    def with_pages(result, pages=NO_PAGES):
+        seen.append(pages)
+        return []
+
+    monkeypatch.setattr(page, "sections", with_pages if takes else lambda result: [])
+    assert result_page.sections(xarray.Dataset(attrs={"stage": "norms"}), given) == []
+    assert seen == [given] * takes
 
 
 def test_text_of_the_corpus_and_its_name_stay_text(folder):

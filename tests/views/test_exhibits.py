@@ -124,6 +124,12 @@ class TestPage:
         assert [e.attributes.get("class") for e in page.all("td") if e.text == "7-9"] == ["words"]
         assert page.by_id("table-table-1.0").attributes["class"] == "sortable"
 
+    def test_a_wide_table_of_one_row_stands(self):
+        row = pd.DataFrame({name: [at + 0.25] for at, name in enumerate("abcde")})
+        page = Page(page_of(Exhibit("t", "T", "S", "E", tables=[Table("one", "One", row)])))
+        shown = [each.text for each in page.elements if each.tag in ("td", "th")]
+        assert shown[2:] == ["a", "0.250", "b", "1.25", "c", "2.25", "d", "3.25", "e", "4.25"]
+
     def test_long_tables_are_folded_away(self):
         long = Table("all", "All heads", pd.DataFrame({"head": range(144), "UAS": np.ones(144)}))
         page = Page(page_of(Exhibit("t", "T", "S", "E", tables=[long])))

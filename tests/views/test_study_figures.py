@@ -20,9 +20,16 @@ from headlight.views.pictures import (
     svg_text,
 )
 from headlight.views.result_page import pictures, sections
+from headlight.views.words import lead_and_rest
+from study_runs import ENCODED
 from views.drawn import dots, line_named, texts
 
 HEADS = ["L0H0", "L0H1", "L1H0"]
+
+
+@pytest.fixture(scope="module")
+def results(study_runs):
+    return study_runs.results()
 
 
 def lightness(colour: object) -> float:
@@ -53,6 +60,12 @@ class TestDrawing:
         assert max(red, green, blue) - min(red, green, blue) < 24
         assert figure.legends[0].legend_handles[0].get_color() == plain != faint
         assert {"L0H0", "L1H0"} <= set(texts(figure))
+
+    def test_an_axis_has_no_offset(self):
+        line = Line("jsd", np.arange(4.0), np.linspace(0.10001, 0.10004, 4))
+        figure = lines([LinePanel("", [line])])
+        figure.canvas.draw()
+        assert figure.axes[0].yaxis.get_offset_text().get_text() == ""
 
     def test_points_are_named_beside_them_and_known_to_the_page(self):
         at = np.array([1.0, 2.0, 3.0])
@@ -119,6 +132,27 @@ class TestStudies:
         alike = result.assign(rank=result["rank"] * 0 + 7)
         assert "ranks" not in pictures(alike)
         assert "The rank of T is 7 in all heads." in sections(alike)[0].explanation
+
+    def test_alignment_opens_with_the_lowest_error_rate_in_words_and_a_dot_for_each(self, results):
+        for name in ("alignment", ENCODED):
+            first = sections(results[name])[0]
+            table = first.tables[0].frame.sort_values("AER")
+            assert (
+                f"with an AER of {table['AER'].iloc[0]:.1%}" in lead_and_rest(first.explanation)[0]
+            )
+            (axes,) = first.drawings[0].draw().axes
+            drawn = sorted(line.get_xdata()[0] for line in dots(axes))
+            assert drawn == pytest.approx(table["AER"].tolist())
+
+    def test_faithfulness_says_first_what_its_curves_show(self, study_runs):
+        result = study_runs.result("faithfulness")
+        cell = result.isel(removal=0)
+        orders = cell["comprehensiveness"].drop_sel(measure="random")
+        best = str(orders["measure"].values[int(orders.argmax())])
+        lead, _ = lead_and_rest(sections(result)[0].explanation)
+        for name in (best, "random"):
+            for curve in ("deletion_curve", "insertion_curve"):
+                assert f"{float(cell[curve].sel(measure=name, step=0.2)):.2f}" in lead
 
     def test_permutation_opens_with_a_figure(self, study_runs):
         result = study_runs.result("permutation")

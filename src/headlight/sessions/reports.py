@@ -12,7 +12,7 @@ from headlight.errors import ResultError
 from headlight.files import Location, location
 from headlight.result import csv_text, save_csv
 from headlight.views.passages import NO_PAGES, PassagePages
-from headlight.views.result_page import result_page, tables
+from headlight.views.result_page import sections, study_page, tables
 
 CONFIG = "config.yaml"
 
@@ -40,11 +40,12 @@ def write_report(
     beneath = files.make_folder(folder / TABLES)
     # Passages are for the report: as a table each token of them would be a row.
     save_csv(result.drop_dims(["kept", "token", "place"], errors="ignore"), beneath)
-    for name, table in tables(result).items():
+    shown = sections(result, pages)
+    for name, table in tables(result, shown).items():
         text = csv_text(table.frame)
         files.write(beneath / f"{name}.csv", text.encode(errors="replace"), error=ResultError)
     page = folder / REPORT
-    files.write(page, result_page(result, result.attrs.get("command", ""), pages).encode())
+    files.write(page, study_page(result, result.attrs.get("command", ""), shown=shown).encode())
     write_configuration(configuration, folder)
     return page
 

@@ -23,6 +23,8 @@ _ABOUT = {
     "columns": re.compile(r'data-columns="([\d. ]+)"'),
     "wide": re.compile(r' width="([\d.]+)pt"'),
 }
+STANDS = 4
+"""A table of one row and more columns than these is shown with a row for each column."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -279,6 +281,10 @@ def _sheet(table: Table, name: str) -> SortableTable:
         ]
         for row in cells
     ]
+    if len(rows) == 1 and len(columns) > STANDS:
+        names = [Cell(column.label, None, "words") for column in columns]
+        pairs = [list(pair) for pair in zip(names, rows[0], strict=True)]
+        columns, rows = [Column("quantity", kind="words"), Column("value")], pairs
     return SortableTable(name, table.caption, columns, rows, ordered=False, note=table.note)
 
 

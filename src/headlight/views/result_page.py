@@ -4,12 +4,13 @@ There is one module for each study, with ``sections(result)`` and ``summary(resu
 else is made of these.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, TypeVar
 
 import xarray as xr
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from headlight.catalogue import find_study
 from headlight.findings import equal_to_weight
@@ -22,7 +23,7 @@ from headlight.views.parts import Drawing, Section, Summary
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.pictures import svg_text
 from headlight.views.reading.page import reading_page
-from headlight.views.words import base_name, lead_and_rest, subject
+from headlight.views.words import Subject, lead_and_rest
 from headlight.vocabulary import ATTENTION, measure_table
 
 Named = TypeVar("Named", Drawing, Table)
@@ -40,12 +41,12 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
     Raises:
         UnknownNameError: it is the result of no study.
     """
-    module = _module(result)
-    with_pages = {"pages": pages} if result.attrs["stage"] == "survey" else {}
+    draw = _module(result).sections
+    given = (pages,) if "pages" in signature(draw).parameters else ()
     return [
         _of_kind(section, part.attrs["kind"]) if MULTI_KIND in part.attrs else section
         for part in split_for_display(result)
-        for section in module.sections(part, **with_pages)
+        for section in draw(part, *given)
     ]
 
 
@@ -71,17 +72,26 @@ def findings(result: xr.Dataset) -> list[str]:
     Raises:
         UnknownNameError: it is the result of no study.
     """
+    return list(_findings(result))
+
+
+def _findings(result: xr.Dataset, shown: str = "") -> Iterator[str]:
+    """Those that elements shown do not say themselves."""
     answer = getattr(_module(result), "findings", answers)
-    return [
-        f"{ATTENTION[part.attrs['kind']]}: {said}" if MULTI_KIND in part.attrs else said
-        for part in split_for_display(result)
-        for said in answer(part)
-    ]
+    for part in split_for_display(result):
+        kind = f"{ATTENTION[part.attrs['kind']]}: " if MULTI_KIND in part.attrs else ""
+        yield from (kind + said for said in answer(part) if escape(said) not in shown)
 
 
-def tables(result: xr.Dataset) -> dict[str, Table]:
-    """All tables of a result by name, the main one first."""
-    return {table.name: table for section in sections(result) for table in section.tables}
+def tables(result: xr.Dataset, shown: Iterable[Section] | None = None) -> dict[str, Table]:
+    """All tables of a result by name, the main one first.
+
+    Args:
+        result: Of any study.
+        shown: Its sections, where they are known.
+    """
+    of = sections(result) if shown is None else shown
+    return {table.name: table for section in of for table in section.tables}
 
 
 def pictures(result: xr.Dataset) -> dict[str, Drawing]:
@@ -109,7 +119,10 @@ def result_page(
 
 
 def study_page(
-    result: xr.Dataset, command: str | None = None, pages: PassagePages = NO_PAGES
+    result: xr.Dataset,
+    command: str | None = None,
+    pages: PassagePages = NO_PAGES,
+    shown: Sequence[Section] | None = None,
 ) -> str:
     """The result of a study as one self-contained HTML page.
 
@@ -117,19 +130,21 @@ def study_page(
         result: Of any study.
         command: The exact command that made it; by default the one the result remembers.
         pages: Of texts from which the report of a survey shows passages.
+        shown: Its sections, where they are known.
 
     Raises:
         UnknownNameError: it is the result of no study.
     """
     attributes, read = result.attrs, what_was_read(result)
-    parts, shown = split_for_display(result), sections(result, pages)
+    parts = split_for_display(result)
+    shown = sections(result, pages) if shown is None else shown
     return exhibits_page(
         ExhibitsPage(
             title=str(attributes.get("title", attributes["stage"])),
             introduction=_introduced(result),
             read=read.sentence,
             cautions=read.cautions,
-            findings=findings(result),
+            findings=list(_findings(result, "".join(section.html for section in shown))),
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             exhibits=[_exhibit(section) for section in shown],
@@ -143,13 +158,10 @@ def study_page(
 
 def _introduced(result: xr.Dataset) -> Markup:
     """Which model read what; names from the outside have a direction of their own."""
-    model, corpus = base_name(result.attrs.get("model", "a model")), result.attrs.get("corpus")
-    corpus = None if corpus is None else base_name(corpus)
-    plain = model if corpus is None else f"{model} reading {corpus}"
+    about = Subject.of(result)
     name = Markup("<bdi>{}</bdi>").format
-    read = "" if corpus is None else Markup(" reading {}").format(name(corpus))
-    before = subject(result).removesuffix(plain)
-    return Markup("{}{}{}.").format(before, name(model), read)
+    read = "" if about.corpus is None else Markup(" reading {}").format(name(about.corpus))
+    return Markup("{}{}{}.").format(about.kind, name(about.model), read)
 
 
 def _terms(result: xr.Dataset) -> list[tuple[str, str, str]]:

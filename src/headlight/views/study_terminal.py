@@ -18,7 +18,7 @@ from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import decimal, grouped
 from headlight.views.result_page import findings, summary, tables
 from headlight.views.terminal import bullet, terminal_table
-from headlight.views.words import subject
+from headlight.views.words import Subject
 from headlight.vocabulary import NUMBERING
 
 ROWS = 24
@@ -48,7 +48,7 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
 
 def _short(result: xr.Dataset) -> RenderableType:
     """The main table of one kind of attention, and its few numbers."""
-    parts: list[RenderableType] = [Text(printable(subject(result)), style="bold")]
+    parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold")]
     main = next(iter(tables(result).values()), None)
     if main is not None:
         parts.append(_Fitting(main))

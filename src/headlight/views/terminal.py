@@ -19,7 +19,7 @@ from headlight.findings import (
     surveyed,
 )
 from headlight.views.numbers import MISSING, two_decimals, whole_percent
-from headlight.views.words import subject
+from headlight.views.words import Subject
 from headlight.vocabulary import (
     CATEGORIES,
     NEIGHBOURS,
@@ -48,7 +48,8 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     for label, name, meaning in _TERMS:
         if name in result:
             caption += f"; {label}: {meaning}"
-    parts: list[RenderableType] = [Text(printable(subject(result)), style="bold"), _layers(result)]
+    title = Text(printable(str(Subject.of(result))), style="bold")
+    parts: list[RenderableType] = [title, _layers(result)]
     if equal := equal_to_weight(result):
         caption += f"; effective attention is {equal}"
     parts.append(Text(caption, style="dim"))

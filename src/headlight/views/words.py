@@ -1,6 +1,7 @@
 """What is said of a result in its title, and texts from the outside in the room there is."""
 
 import re
+from dataclasses import dataclass
 from unicodedata import east_asian_width
 
 import xarray as xr
@@ -26,15 +27,35 @@ def base_name(name: object) -> str:
     return "/".join(parts[-2:] if "*" in parts[-1] else parts[-1:])
 
 
-def subject(result: xr.Dataset) -> str:
-    """Which model read what, and by which attention if there is more to tell than one text."""
-    attributes = result.attrs
-    read = f" reading {base_name(attributes['corpus'])}" if "corpus" in attributes else ""
-    said = f"{base_name(attributes.get('model', 'a model'))}{read}"
-    kind = str(attributes.get("kind", ""))
-    if MULTI_KIND in attributes or kind == "cross":
-        return f"{ATTENTION.get(kind, kind)}: {said}"
-    return said
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Which model read what, and by which attention if there is more to tell than one text.
+
+    Attributes:
+        model: what it is called.
+        corpus: likewise, or None.
+        kind: of attention, with a colon, or nothing.
+    """
+
+    model: str
+    corpus: str | None
+    kind: str
+
+    @classmethod
+    def of(cls, result: xr.Dataset) -> "Subject":
+        """That of a result."""
+        attributes = result.attrs
+        kind = str(attributes.get("kind", ""))
+        told = MULTI_KIND in attributes or kind == "cross"
+        return cls(
+            base_name(attributes.get("model", "a model")),
+            base_name(attributes["corpus"]) if "corpus" in attributes else None,
+            f"{ATTENTION.get(kind, kind)}: " if told else "",
+        )
+
+    def __str__(self) -> str:
+        read = "" if self.corpus is None else f" reading {self.corpus}"
+        return f"{self.kind}{self.model}{read}"
 
 
 LEAD = 2

@@ -38,6 +38,9 @@ CURVES = {
     "insertion": "alone",
 }
 
+LOOKED_AT = 0.2
+"""The share of the words of which the lead speaks."""
+
 ORDER = By("measure", {**IMPORTANCE_NAMES, "random": "random order"}, "order by")
 
 WAYS = {
@@ -99,6 +102,25 @@ def _accuracy(result: xr.Dataset) -> str:
     )
 
 
+def _seen(cell: xr.Dataset) -> str:
+    """What the curves say of the words that matter most, and of as many at random."""
+    step = float(cell["step"].values[int(np.abs(cell["step"].values - LOOKED_AT).argmin())])
+    curves = cell[[f"{name}_curve" for name in CURVES]]
+    orders = [str(name) for name in cell["measure"].values if name != "random"]
+    best = max(orders, key=lambda name: float(cell["comprehensiveness"].sel(measure=name)))
+    p, q = (
+        [float(each) for each in curves.sel(measure=name, step=step).data_vars.values()]
+        for name in (best, "random")
+    )
+    whole = float(cell["deletion_curve"].sel(measure=best, step=0))
+    called = ORDER.names[best]
+    return (
+        f"Without the {step:.0%} of words that {called} puts first, p falls from {whole:.2f} to "
+        f"{p[0]:.2f}; without as many at random, to {q[0]:.2f}. With these words alone it is "
+        f"{p[1]:.2f}, and with as many at random {q[1]:.2f}."
+    )
+
+
 def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
     cell = result.sel(removal=removal)
 
@@ -119,7 +141,7 @@ def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
     return Section(
         f"removal-{removal}",
         f"Effect on the prediction: {WAYS[removal]}",
-        explanation,
+        f"{_seen(cell)} {explanation}",
         "DeYoung et al. (2020)",
         [Drawing(f"curves-{removal}", "", f"Curves where {WAYS[removal]}.", draw)],
         [

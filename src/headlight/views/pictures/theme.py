@@ -53,6 +53,7 @@ _STYLE: dict[str, Any] = {
     "text.parse_math": False,
     # As wide as a browser sets them: layout and crop fit what is seen, not the dots of a screen.
     "text.hinting": "no_hinting",
+    "axes.formatter.useoffset": False,  # 0.1003, and not 3e-4 under "+1e-1"
     "axes.titlesize": PLAIN + 0.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
