@@ -10,6 +10,7 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 from torch.testing import assert_close
 
 from headlight.errors import RunError, UsageError
+from headlight.studies.token_identity import outcomes
 from headlight.studies.token_identity.cases import Case, Lookup, Pairs, Tokens, order, pairs, split
 from headlight.studies.token_identity.fitting import fit
 from headlight.studies.token_identity.losses import gradient_, prepared, value
@@ -357,3 +358,22 @@ def test_how_much_work_is_ahead_is_said_before_it() -> None:
     assert "--solver ridge" in said
     ridge = TokenIdentitySettings(maps=("naive", "linear"), solver="ridge")
     assert outlook(40, ridge) == "40 maps, none of which is trained in epochs"
+
+
+def test_the_time_of_all_maps_is_told_by_the_first_of_each_kind(monkeypatch, capsys) -> None:
+    asked = TokenIdentitySettings(
+        maps=("naive", "linear"), losses=("cosine",), folds=3, training=QUICK
+    )
+    made = []
+    fitted = outcomes.fit
+    monkeypatch.setattr(outcomes, "perf_counter", iter(range(0, 10_000, 40)).__next__)
+    monkeypatch.setattr(outcomes, "fit", lambda *given: made.append(given[1]) or fitted(*given))
+    monkeypatch.setattr(outcomes, "_threads", lambda device: 1)
+    tokens = Tokens(rotated(layers=2), asked, CPU)
+    found = evaluate_maps(tokens, asked, CPU, progress=True)
+    said = capsys.readouterr().err
+    layers = len(tokens.layers)  # both kinds took 40 seconds for their first map
+    minutes = 2 * 40 * 3 * layers / 60
+    assert f"about {minutes:.0f} minutes, by the first map of each kind" in said
+    assert len(made) == len(set(made)) == 3 * layers
+    assert found == evaluate_maps(tokens, asked, CPU)

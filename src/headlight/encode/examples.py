@@ -105,6 +105,11 @@ class Counts:
     unencodable: int = 0
     unknown: int = 0
 
+    def not_read(self) -> dict[str, int]:
+        """What examples that are kept as a list do not say of their corpus."""
+        names = ("truncated", "lost_tokens", "empty", "unknown")
+        return {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe(Generic[Item, Example]):

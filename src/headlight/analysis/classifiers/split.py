@@ -17,9 +17,6 @@ from headlight.run.example import NOTHING_SEEN, digest_with
 HELD_OUT = 0.2
 """The share of texts that are held out where no others are named."""
 
-LEFT_OUT = ("truncated", "lost_tokens", "empty", "unknown")
-"""What is told of texts that were not read as they are."""
-
 Texts = list[Classified]
 
 
@@ -71,7 +68,7 @@ def split_texts(
         "examples": len(training),
         "held_out": len(tried),
         "tokens": sum(len(text.ids) for text in (*training, *tried)),
-        **{name: sum(getattr(each, name) for each in counts) for name in LEFT_OUT},
+        **{name: sum(each.not_read()[name] for each in counts) for name in counts[0].not_read()},
     }
     return training, tried, read
 

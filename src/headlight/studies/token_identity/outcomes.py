@@ -4,9 +4,10 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
+from time import perf_counter
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -89,19 +90,36 @@ def evaluate_maps(
     total = math.prod(map(len, choices)) * settings.folds
     if progress:
         sys.stderr.write(f"{outlook(total, settings)}\n")
-    shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
-    with matrix_precision(settings.training.precision), _workers(device) as pool, shown as bar:
+    with ExitStack() as stack:
+        stack.enter_context(matrix_precision(settings.training.precision))
+        jobs = []
         for kind, loss in product(settings.maps, settings.losses):
             training = settings.training
             if _searches_rate(settings, kind):
                 training = _with_best_rate(tokens, kind, loss, settings, cache)
-            job = _Job(tokens, settings, training, cache, keep)
-            cases = _cases(kind, loss, tokens, settings, training, device)
-            for found in pool.map(job.outcomes, cases):
+            cases = list(_cases(kind, loss, tokens, settings, training, device))
+            jobs.append(_Job(tokens, settings, training, cache, keep, cases))
+        if progress and (minutes := _minutes(jobs, _threads(device))) >= 1:
+            sys.stderr.write(f"about {minutes:.0f} minutes, by the first map of each kind\n")
+        pool = stack.enter_context(_workers(device))
+        shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
+        bar = stack.enter_context(shown)
+        for job in jobs:
+            for found in pool.map(job.outcomes, job.cases):
                 outcomes += found
                 if bar is not None:
                     bar.advance(len(found), 0)
     return outcomes
+
+
+def _minutes(jobs: Sequence["_Job"], threads: int) -> float:
+    """How long all maps take on so many threads, by the first of each kind and distance."""
+    seconds = 0.0
+    for job in jobs:
+        begun = perf_counter()
+        job.first[job.cases[0]] = job.outcomes(job.cases[0])
+        seconds += (perf_counter() - begun) * len(job.cases)
+    return seconds / threads / 60
 
 
 def outlook(maps: int, settings: TokenIdentitySettings) -> str:
@@ -201,9 +219,14 @@ class _Job:
     training: MapTrainingSettings
     cache: JsonCache
     keep: Keep | None
+    cases: Sequence[Case]
+    first: dict[Case, list[Outcome]] = field(default_factory=dict)
+    """What was made to see how long it takes."""
 
     def outcomes(self, case: Case) -> list[Outcome]:
         """Of every layer of the case, made now or before."""
+        if case in self.first:
+            return self.first.pop(case)
         key = {
             "case": asdict(case),
             "tested": self.tokens.layers if self.settings.across else None,
@@ -254,9 +277,13 @@ class _Job:
 def _workers(device: torch.device) -> Iterator[ThreadPoolExecutor]:
     """As many threads as torch would use, each of which computes alone."""
     threads = torch.get_num_threads()
-    count = threads if device.type == "cpu" else 1
+    pool = ThreadPoolExecutor(_threads(device), initializer=torch.set_num_threads, initargs=(1,))
     try:
-        with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        with pool:
             yield pool
     finally:
         torch.set_num_threads(threads)
+
+
+def _threads(device: torch.device) -> int:
+    return torch.get_num_threads() if device.type == "cpu" else 1

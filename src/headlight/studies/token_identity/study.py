@@ -85,8 +85,7 @@ def run(
         raise UsageError("maps are kept in a folder; name one with --out.")
     plan = plan_text_study("token_identity", "Token identity", source, model, settings)
     known = list(islice(plan.examples, plan.max_examples))
-    counts = plan.examples.counts
-    cut = {name: getattr(counts, name) for name in ("truncated", "lost_tokens", "unknown")}
+    cut = plan.examples.counts.not_read()
     if known:
         split(len(known), 0, settings.seed)  # refuses too few before the model runs
     about = vectors_signature(known, plan.model, settings.embeddings)
