@@ -57,7 +57,7 @@ def of_reproduction(folder: Path, exhibits: Sequence[str]) -> Numbers:
         frame = pandas.read_csv(path)
         for column in frame.columns.difference(TIMES, sort=False):
             arrays[f"{path.name}: {column}"] = Array(("row",), _plain(frame[column]))
-    page = _Comparisons((folder / "index.html").read_text(encoding="utf-8")).found
+    page = Comparisons((folder / "index.html").read_text(encoding="utf-8")).found
     assert list(page) == list(exhibits), "the page has other exhibits"
     for exhibit, rows in page.items():
         for at, column in enumerate(COMPARED if rows else ()):
@@ -73,7 +73,7 @@ def _plain(column: "pandas.Series[Any]") -> NDArray[Any]:
     return np.array(["" if pandas.isna(cell) else str(cell) for cell in column], dtype=str)
 
 
-class _Comparisons(HTMLParser):
+class Comparisons(HTMLParser):
     """Reads the rows of published numbers beside ours, by exhibit, from a page."""
 
     def __init__(self, page: str) -> None:

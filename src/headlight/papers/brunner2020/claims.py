@@ -22,7 +22,7 @@ def not_identifiable(tried: xarray.Dataset) -> Claim:
     return Claim(
         "1. Other attention has the same output",
         f"alternatives change outputs by at most {UNCHANGED:g} times what rounding does",
-        "proven",
+        "proven (Section 3.3)",
         f"change {most:.0e}, rounding {rounding:.0e}; {100 * moved:.0f}% of a row moved",
         every(
             lies(Bounds.exact(most - UNCHANGED * rounding), most=0),
@@ -127,7 +127,7 @@ def easier_downwards(rates: xarray.DataArray, maps: str = "linear maps") -> Clai
         "6. Maps of late layers suit early ones, not vice versa",
         f"{maps} find more in layers below theirs than in those above, on average over pairs of "
         "layers",
-        "yes",
+        "so in its figures (Section 4.2, Figures 2b and 8 to 10)",
         f"below {100 * down:.1f}%, above {100 * up:.1f}%; more by {gain * 100:.1f}",
         lies(gain, above=0),
     )
@@ -182,7 +182,7 @@ def local(found: xarray.Dataset) -> Claim:
     return Claim(
         "9. Context is local",
         "in every layer the two places that contribute most are those beside the token",
-        "yes",
+        "so in its figure (Section 5.3, Figure 4b)",
         f"in {near} of {layers} layers",
         every(*(lies(Bounds.exact(float(lead)), above=0) for lead in leads)),
     )

@@ -155,5 +155,10 @@ def _comparisons(
     return [
         *compared,
         claims.mixes(found).comparison,
-        Comparison("ever more tokens are not their main contributor", "yes", yes_or_no(grows)),
+        Comparison(
+            "ever more tokens are not their main contributor",
+            "yes",
+            yes_or_no(grows),
+            note=", ".join(f"{share:.1f}%" for share in frame["not largest"]) + " by layer",
+        ),
     ]

@@ -97,10 +97,23 @@ def _comparisons(rates: xarray.DataArray) -> list[Comparison]:
     sides = ([-3, -2, -1], [1, 2, 3])
     previous, following = (float(mean.sel(offset=offsets).mean()) for offsets in sides)
     return [
-        Comparison("falls with distance, on both sides", "yes", yes_or_no(nearer)),
-        Comparison("lower in the last layer than in the first", "yes", yes_or_no(deeper)),
+        Comparison(
+            "falls with distance, on both sides", "yes", yes_or_no(nearer),
+            note=_each(mean),
+        ),
+        Comparison(
+            "lower in the last layer than in the first", "yes", yes_or_no(deeper),
+            note=f"first {_each(rates.isel(layer=0))}; "
+            f"last {_each(rates.isel(layer=-1))}",
+        ),
         Comparison(
             "previous and next tokens differ", "yes", 100 * (previous - following), "pp",
             "previous minus next here, on average",
         ),
     ]  # fmt: skip
+
+
+def _each(rates: xarray.DataArray) -> str:
+    """The rate of every offset."""
+    places = zip(rates["offset"].values, rates.values, strict=True)
+    return ", ".join(f"{int(offset):+d} {rate:.1%}".replace("-", "−") for offset, rate in places)

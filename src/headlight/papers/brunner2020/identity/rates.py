@@ -223,6 +223,7 @@ def _comparisons(
             "naive lookup finds fewer in the last layer than in the first (cosine)",
             "yes",
             yes_or_no(last["naive, cosine"] < frame["naive, cosine"].iloc[0]),
+            note=f"{last['naive, cosine']:.1f}% against {frame['naive, cosine'].iloc[0]:.1f}%",
         ),
         *ridge,
     ]
