@@ -96,6 +96,16 @@ def test_the_first_token_of_a_decoder_is_hidden_with_the_special_ones(show):
     assert shown.page.locator("#text button").count() == 4
 
 
+def test_induction_heads_are_found_first(show):
+    reading = reading_sample(2, 2, tuple("abab")).assign_attrs(kind="decoder")
+    reading["weight"][:] = np.eye(4)
+    reading["weight"][1, 0, 2:] = [[0, 0.9, 0.1, 0], [0, 0, 0.7, 0.3]]
+    shown = show(reading, "#m=weight")
+    assert "induction heads" in shown.page.locator("#sort option").all_inner_texts()
+    shown.page.locator("#sort").select_option("induction")
+    assert shown.page.locator("#leading button").first.inner_text() == "L1H0 80%"
+
+
 def test_words_are_sums_over_keys_and_means_over_queries(show):
     reading = reading_sample(1, 1, ("[CLS]", "in", "##deed", "so", "[SEP]"))
     reading = reading.assign_coords(

@@ -198,6 +198,20 @@ def test_statistics_by_hand():
     assert found["broad"]["by_measure"]["weight"][0][0] == pytest.approx(np.mean(rows), rel=1e-3)
 
 
+def test_statistics_of_repeated_tokens_by_hand():
+    """The second ``a`` may look back at the first, or at ``b``, which followed it."""
+    reading = reading_sample(1, 1, ("a", "b", "a", "##c")).assign_coords(
+        key_category=("key", ["other"] * 4), key_word=("key", [0, 1, 2, 2])
+    )
+    reading["weight"][0, 0] = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.7, 0.1, 0], [0, 0, 0.4, 0.6]]
+    found = {row["name"]: row for row in pack(reading).header["kinds"]["encoder"]["statistics"]}
+    shares = {name: found[name]["by_measure"]["weight"] for name in ("duplicate", "induction")}
+    assert shares == {"duplicate": [[0.2]], "induction": [[0.7]]}
+    assert found["subword"]["by_measure"]["weight"] == [[0.4]]
+    once = {row["name"] for row in pack(reading_sample()).header["kinds"]["encoder"]["statistics"]}
+    assert not once & {"duplicate", "induction"}
+
+
 def test_the_first_head_is_the_one_whose_norms_differ_most():
     reading = reading_sample(2, 3)
     reading["norm"] = reading["weight"].copy()

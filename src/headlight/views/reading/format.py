@@ -27,6 +27,7 @@ The **header** is JSON::
         first         [layer, head], by their places: the head that is shown first
         cell          [query, key], by their places: the cell that is looked at first
         statistics    list of objects with name, label, unit and by_measure: name -> [layer][head];
+                      heads: what heads are called that do it;
                       corpus, if there is a survey: the same of it; relation: true where it is how
                       often a head finds the other end of a dependency relation; low, high: the 95%
                       interval of what was found in a corpus, as by_measure

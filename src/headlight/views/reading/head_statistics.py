@@ -1,11 +1,11 @@
 """What each head does in one text, as single numbers: where its attention goes, and how broadly."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from numpy.typing import NDArray
 
 from headlight.findings import average, category_label
@@ -15,6 +15,14 @@ from headlight.vocabulary import CATEGORIES, NEIGHBOURS, PER_HEAD, measure_table
 Shares = Float[np.ndarray, "head query key"]
 Goes = Callable[[Shares], NDArray[np.float64]]
 """A number for each head of a layer, from the shares of its rows."""
+
+HEADS = {
+    "first": "sink",
+    "duplicate": "duplicate-token",
+    "induction": "induction",
+    "subword": "subword",
+}
+"""What heads are called that do these things, to be found by."""
 
 
 def head_statistics(part: xr.Dataset) -> list[dict[str, Any]]:
@@ -26,10 +34,11 @@ def head_statistics(part: xr.Dataset) -> list[dict[str, Any]]:
     Args:
         part: a reading of one kind of attention.
     """
-    to = [*_neighbours(part), *_first(part), *_categories(part)]
+    to = [*_neighbours(part), *_first(part), *_earlier(part), *_categories(part)]
     statistics = [*to, ("broad", "broad", "nats", _entropy)]
     found: list[dict[str, Any]] = [
         {"name": name, "label": label, "unit": unit, "by_measure": {}}
+        | ({"heads": HEADS[name]} if name in HEADS else {})
         for name, label, unit, _ in statistics
     ]
     for row in measure_table():
@@ -56,8 +65,7 @@ def _shares(values: NDArray[Any]) -> Shares:
 
 def _neighbours(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
     """To the token before, to itself, and to the next: where the text attends to itself."""
-    queries, keys = part["query_token"].values.tolist(), part["key_token"].values.tolist()
-    if part.attrs.get("kind") == "cross" or queries != keys:
+    if not _attends_to_itself(part):
         return
     for name, offset in NEIGHBOURS.items():
         label = {"current": "itself"}.get(name, name)
@@ -66,6 +74,61 @@ def _neighbours(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
             return average(np.diagonal(values, offset, -2, -1), axis=-1)
 
         yield name, label, "1", goes
+
+
+def _attends_to_itself(part: xr.Dataset) -> bool:
+    queries, keys = part["query_token"].values.tolist(), part["key_token"].values.tolist()
+    return part.attrs.get("kind") != "cross" and queries == keys
+
+
+def _earlier(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
+    """To tokens that stand in a relation to earlier ones; the mean over tokens that have such.
+
+    As a survey counts them: special tokens are left out.
+    """
+    if not _attends_to_itself(part):
+        return
+    categories = [category_name(each) for each in part["key_category"].values]
+    usual = [name not in ("cls", "sep") for name in categories]
+    equal = _pairs(part["key_token"].values.tolist(), usual)
+    yield from _of_pairs("duplicate", "earlier equal tokens (duplicate)", equal)
+    yield from _of_pairs(
+        "induction", "tokens after equal ones (induction)", equal + np.array([[0], [1]])
+    )
+    if "key_word" in part.coords:
+        words = part["key_word"].values.tolist()
+        is_piece = [
+            name == "other" and word >= 0 for name, word in zip(categories, words, strict=True)
+        ]
+        yield from _of_pairs("subword", "earlier pieces of the word", _pairs(words, is_piece))
+
+
+def _pairs(labels: Sequence[Any], there: Sequence[bool]) -> Int64[np.ndarray, "2 pair"]:
+    """Places of one label: each with all earlier ones, among those that are there."""
+    places: dict[Any, list[int]] = {}
+    found: list[tuple[int, int]] = []
+    for place, (label, is_there) in enumerate(zip(labels, there, strict=True)):
+        if is_there:
+            before = places.setdefault(label, [])
+            found.extend((place, each) for each in before)
+            before.append(place)
+    return np.array(found, dtype=np.int64).reshape(-1, 2).T
+
+
+def _of_pairs(
+    name: str, label: str, pairs: Int64[np.ndarray, "2 pair"]
+) -> Iterator[tuple[str, str, str, Goes]]:
+    if not pairs.size:
+        return
+    queries, keys = pairs
+    asked = np.unique(queries)
+
+    def goes(values: Shares) -> NDArray[np.float64]:
+        rows = np.zeros(values.shape[:2])
+        np.add.at(rows, (slice(None), queries), values[:, queries, keys])
+        return average(rows[:, asked], axis=-1)
+
+    yield name, label, "1", goes
 
 
 def special_places(part: xr.Dataset) -> list[int]:
@@ -88,7 +151,7 @@ def _first(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:
     def goes(values: Shares) -> NDArray[np.float64]:
         return average(values[..., 0], axis=-1)
 
-    yield "first", "the first token", "1", goes
+    yield "first", "the first token (sink)", "1", goes
 
 
 def _categories(part: xr.Dataset) -> Iterator[tuple[str, str, str, Goes]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headlight.errors import UsageError
 from headlight.findings import highlights
 from headlight.result.kinds import split_kinds
-from headlight.vocabulary import CATEGORIES, NEIGHBOURS, head_name
+from headlight.vocabulary import BEHAVIOURS, CATEGORIES, NEIGHBOURS, head_name
 
 SAME_SHARES = ("weight", "norm")
 """Measures whose shares a text and a survey count alike; not those that may be below 0."""
@@ -107,14 +107,17 @@ def _surveyed(survey: xr.Dataset, name: str) -> dict[str, xr.DataArray]:
         statistic, where = "neighbour", {"offset": NEIGHBOURS[name]}
     elif name == "broad":
         statistic = "entropy"
+    elif name in BEHAVIOURS and "behaviour" in survey.coords:
+        statistic, where = "behaviour_share", {"behaviour": name}
     else:
         return {}
     value = survey[statistic].sel(where)
     if "query_category" in value.dims:
         value = value.sel(query_category="all")
-    if f"{statistic}_error" not in survey:  # as in older results
+    error = f"{statistic.removesuffix('_share')}_error"
+    if error not in survey:  # as in older results
         return {"corpus": value}
-    within = _NORMAL * survey[f"{statistic}_error"].sel(where)
+    within = _NORMAL * survey[error].sel(where)
     most = None if statistic == "entropy" else 1.0
     ends = {"low": value - within, "high": value + within}
     return {"corpus": value, **{end: each.clip(0.0, most) for end, each in ends.items()}}

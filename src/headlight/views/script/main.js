@@ -147,7 +147,7 @@ function drawControls() {
     input.disabled = input.value === DIFFERENCE ? !differs() : !(input.value in measuresOf(state.kind));
     input.checked = state.panels.includes(input.value);
   });
-  const options = [new Option("place", "position"), ...statisticsOf().map(({ name, label, relation }) => new Option(relation ? `relation ${label}` : label, name))];
+  const options = [new Option("place", "position"), ...statisticsOf().map(({ name, label, relation, heads }) => new Option(heads ? `${heads} heads` : relation ? `relation ${label}` : label, name))];
   const sorts = byId("sort");
   // The same list stays: to make another one costs a layout of the page.
   if (options.map(({ text }) => text).join() !== [...sorts.options].map(({ text }) => text).join()) sorts.replaceChildren(...options);
