@@ -85,7 +85,7 @@ def text_of(hint: Any, classes: dict[str, str]) -> str:
     return str(name)
 
 
-HOMES = {"pathlib._local": "pathlib", "upath.core": "upath"}
+HOMES = {"pathlib._local": "pathlib", "headlight.files": "upath"}
 """Where public classes are that say that they are elsewhere."""
 
 

@@ -103,7 +103,7 @@ def declared(monkeypatch: pytest.MonkeyPatch):
 
     def declare(**values: str) -> None:
         entries = [EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
-        monkeypatch.setattr(registry, "entry_points", lambda group: entries)
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
         registry._found.cache_clear()
 
     yield declare

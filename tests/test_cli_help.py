@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
-from headlight.cli.application import app
+from headlight.cli.application import app, entries
 from headlight.cli.setting_options import MORE
 
 PROGRAM: Any = typer.main.get_command(app)
@@ -22,6 +23,27 @@ def commands(group: Any = PROGRAM, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 
 COMMANDS = dict(commands())
+
+
+def test_the_program_lists_commands_by_the_first_sentence_of_their_help() -> None:
+    assert list(entries()) == list(PROGRAM.commands)
+    for name, entry in entries().items():
+        made = PROGRAM.commands[name]
+        first = made.help.split("\n\n")[0].replace("\n", " ")
+        assert (made.name, made.rich_help_panel, first) == (name, entry.panel, entry.summary)
+
+
+def test_names_are_completed_with_what_commands_are_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_HEADLIGHT_COMPLETE", "complete_zsh")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "headlight sur")
+    said = CliRunner().invoke(app, [], prog_name="headlight").stdout
+    assert said.count('":"') == 1
+    assert '"survey":"What weights' in said
+
+
+def test_a_name_that_is_no_command_gets_one_that_is_near() -> None:
+    refusal = CliRunner().invoke(app, ["surwey"], env={"TERM": "dumb", "COLUMNS": "200"})
+    assert "Did you mean 'survey'" in refusal.output
 
 
 @pytest.mark.parametrize("name", COMMANDS)

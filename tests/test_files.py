@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save
 from upath import UPath
 
-from headlight import files
+from headlight import files, tensor_files
 from headlight.errors import ResultError, RunError
 from random_moments import flips
 
@@ -72,8 +72,8 @@ def test_tensors_come_back_bit_for_bit(folder: files.Location) -> None:
         "turned": np.arange(6, dtype=np.float32).reshape(2, 3).T,
         "flags": np.array([True, False]),
     }
-    files.save_tensors(folder / "a", tensors, {"kind": "x", "notes": [1, None]})
-    found, header = files.load_tensors(folder / "a")
+    tensor_files.save_tensors(folder / "a", tensors, {"kind": "x", "notes": [1, None]})
+    found, header = tensor_files.load_tensors(folder / "a")
     assert header == {"kind": "x", "notes": [1, None]}
     assert found.keys() == tensors.keys()
     for name, expected in tensors.items():
@@ -84,32 +84,32 @@ def test_tensors_come_back_bit_for_bit(folder: files.Location) -> None:
 def test_tensors_of_the_same_content_are_the_same_bytes(tmp_path: Path) -> None:
     one, other = {"a": np.zeros(2), "b": np.ones(3)}, {"b": np.ones(3), "a": np.zeros(2)}
     for name, tensors in (("one", one), ("other", other)):
-        files.save_tensors(tmp_path / name, tensors, {})
+        tensor_files.save_tensors(tmp_path / name, tensors, {})
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
 
 def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path: Path) -> None:
     path, header = tmp_path / "a", {"kind": "x", 3: None, 20: "y"}
     tensors = {"one": np.arange(40.0), "two": np.zeros((0, 3)), "three": np.array(7)}
-    files.save_tensors(path, tensors, header)
+    tensor_files.save_tensors(path, tensors, header)
     content = path.read_bytes()
-    _, plain = files.load_tensors(path)
+    _, plain = tensor_files.load_tensors(path)
     for flipped in flips(content, 300):
         path.write_bytes(flipped)
         with suppress(ResultError):  # else the digest is no longer called so
-            found, said = files.load_tensors(path)
+            found, said = tensor_files.load_tensors(path)
             assert {name: said[name] for name in plain} == plain
             for name, expected in tensors.items():
                 np.testing.assert_array_equal(found[name], expected, strict=True)
     path.write_bytes(content.replace(np.float64(39).tobytes(), np.float64(40).tobytes()))
     with pytest.raises(ResultError, match="is damaged: its numbers are no longer"):
-        files.load_tensors(path)
+        tensor_files.load_tensors(path)
 
 
 def test_tensors_without_a_digest_are_read_as_they_are(tmp_path: Path) -> None:
     header = json.dumps({"kind": "x"})
     (tmp_path / "a").write_bytes(save({"one": np.arange(3)}, metadata={"headlight": header}))
-    found, said = files.load_tensors(tmp_path / "a")
+    found, said = tensor_files.load_tensors(tmp_path / "a")
     assert (found["one"].tolist(), said) == ([0, 1, 2], {"kind": "x"})
 
 
@@ -124,7 +124,7 @@ def test_tensors_without_a_digest_are_read_as_they_are(tmp_path: Path) -> None:
 def test_other_files_are_no_tensors(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(RunError, match=message):
-        files.load_tensors(tmp_path / "a", what="map", error=RunError)
+        tensor_files.load_tensors(tmp_path / "a", what="map", error=RunError)
 
 
 def test_windows_opens_no_folders(tmp_path: Path, monkeypatch) -> None:

@@ -17,6 +17,8 @@ from headlight.catalogue import studies
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 TORCH = {"torch", "transformers"}
 HEAVY = TORCH | {"datasets", "h5netcdf", "jinja2", "pandas", "tokenizers", "xarray"}
+NUMBERS = {"fsspec", "jaxtyping", "matplotlib", "numpy", "safetensors", "scipy", "upath"}
+"""What a command needs to work, and neither its help nor its refusals do."""
 # Layers that read, merge and draw results where there is no model.
 WITHOUT_TORCH = [
     "catalogue",
@@ -36,8 +38,12 @@ WITHOUT_TORCH = [
 
 
 def loaded_by(statement: str) -> set[str]:
-    """The top-level modules that are there after `statement`, in a fresh interpreter."""
-    script = f"{statement}\nimport sys\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    """The top-level modules, and ours, that are there after `statement` in a fresh interpreter."""
+    script = (
+        f"{statement}\nimport sys\n"
+        "ours = {name for name in sys.modules if name.startswith('headlight.')}\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, *ours)"
+    )
     environment = os.environ | {"PYTHONPATH": str(SOURCE)}
     finished = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
@@ -59,7 +65,7 @@ def test_the_check_sees_what_is_loaded() -> None:
 
 @pytest.mark.parametrize("module", ["headlight", "headlight.cli"])
 def test_the_root_and_the_command_line_load_nothing_heavy(module: str) -> None:
-    assert not loaded_by(f"import {module}") & HEAVY
+    assert not loaded_by(f"import {module}") & (HEAVY | NUMBERS)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +94,29 @@ def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
         "    assert not ended.code, ended.code\n"
         "assert 'Usage' in said.getvalue()"
     )
-    assert not loaded_by(run) & HEAVY
+    assert not loaded_by(run) & (HEAVY | NUMBERS)
+
+
+def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
+    """Of the others the help of the program knows the summaries alone."""
+    called = (
+        "import sys\n"
+        "sys.argv = ['headlight', 'norms', '--no-such-option']\n"
+        "from headlight.cli import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as ended:\n"
+        "    assert ended.code == 2, ended.code\n"
+    )
+    loaded = loaded_by(called)
+    commands = {f"headlight.cli.{path.stem}" for path in (SOURCE / "headlight/cli").glob("*.py")}
+    used = {"application", "arguments", "commands", "config_file", "examples", "options",
+            "printing", "program", "setting_options", "study"}  # fmt: skip
+    assert loaded & commands == {f"headlight.cli.{name}" for name in used}
+    settings = {name for name in loaded if name.startswith("headlight.studies.")}
+    assert settings == {"headlight.studies.norms", "headlight.studies.norms.settings"}
+    assert not loaded & {"headlight.analysis.folder", "headlight.corpora", "headlight.run", "rich"}
+    assert not loaded & (HEAVY | NUMBERS)
 
 
 @pytest.mark.parametrize(

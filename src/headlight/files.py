@@ -5,24 +5,29 @@ used alike.
 """
 
 import errno
-import hashlib
 import io
-import json
 import os
 import re
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
-from upath import UPath
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from headlight.errors import HeadlightError, ResultError, UsageError
+
+if TYPE_CHECKING:
+    from upath import UPath
+else:
+
+    class _UPath(type):
+        def __instancecheck__(cls, place: Any) -> bool:
+            stores = sys.modules.get("upath")  # which nothing loads before the first address
+            return stores is not None and isinstance(place, stores.UPath)
+
+    class UPath(metaclass=_UPath):
+        """Stands for the class in annotations and where it is asked what something is."""
+
 
 Location = Path | UPath
 """A file or folder: on this machine, or in a store."""
@@ -41,8 +46,6 @@ _PLAIN = {
 if hasattr(errno, "EDQUOT"):  # Windows has no quota
     _PLAIN[errno.EDQUOT] = "the disk quota is used up; free some space or choose another place"
 
-_HEADER = "headlight"
-_DIGEST = "digest"
 _PARTIAL = re.compile(r"\..+\.\d+\.partial")
 WINDOWS = os.name == "nt"
 
@@ -58,6 +61,8 @@ def location(path: str | Location, *, error: type[HeadlightError] = ResultError)
     protocol, separator, _ = path.partition("://")
     if not separator:
         return Path(path)
+    from upath import UPath
+
     try:
         found = UPath(path)
         _ = found.fs  # loads the driver
@@ -180,65 +185,6 @@ def make_folder(path: L, *, error: type[HeadlightError] = ResultError) -> L:
     return path
 
 
-def save_tensors(
-    path: Location,
-    tensors: Mapping[str, np.ndarray],
-    header: Mapping[str, Any],
-    *,
-    error: type[HeadlightError] = ResultError,
-) -> None:
-    """Write arrays and what they are to one safetensors file, whole or not at all.
-
-    The header holds a digest of everything, so that `load_tensors` notices when a bit has changed.
-
-    Args:
-        path: the file; its folder must exist.
-        tensors: arrays by name.
-        header: what they are, as JSON.
-        error: the class of the refusal.
-
-    Raises:
-        HeadlightError: of class `error`, if the file cannot be written.
-    """
-    arrays = {name: np.asarray(array, order="C") for name, array in tensors.items()}
-    plain = json.loads(json.dumps(dict(header)))  # as it will come back
-    signed = {**plain, _DIGEST: _digest(arrays, plain)}
-    # One entry: the order of several would change from one process to the next.
-    write(path, save(arrays, metadata={_HEADER: json.dumps(signed)}), error=error)
-
-
-def load_tensors(
-    path: str | Location, *, what: str = "file", error: type[HeadlightError] = ResultError
-) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `save_tensors` wrote: arrays of their own, and the header.
-
-    Older files have no digest, and are read as they are.
-
-    Args:
-        path: the file.
-        what: what is expected, for the refusal of a file that is something else.
-        error: the class of the refusal.
-
-    Raises:
-        HeadlightError: of class `error`, if the file is missing, damaged, or something else.
-    """
-    path = location(path, error=error)
-    content = read(path, error=error)
-    try:
-        tensors = load(content)
-    except SafetensorError as problem:
-        raise error(f"{path} cannot be read: {problem}.") from problem
-    size = int.from_bytes(content[:8], "little")
-    try:
-        header = dict(json.loads(json.loads(content[8 : 8 + size])["__metadata__"][_HEADER]))
-    except (KeyError, TypeError, ValueError) as problem:
-        raise error(f"{path} is not a {what} that Headlight wrote; give another.") from problem
-    written = header.pop(_DIGEST, None)
-    if written not in (None, _digest(tensors, header)):
-        raise error(f"{path} is damaged: its numbers are no longer those that were written.")
-    return tensors, header
-
-
 def partial_path(path: Path) -> Path:
     """Where a file is written before it is given its name.
 
@@ -270,15 +216,6 @@ def reason(problem: Exception) -> str:
             return plain
     lines = str(problem).splitlines() or [type(problem).__name__]
     return lines[0].rstrip(".")
-
-
-def _digest(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> str:
-    """SHA-256 of names, types, shapes and numbers, and of the header."""
-    chain = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
-    for name, array in sorted(arrays.items()):
-        chain.update(json.dumps([name, array.dtype.str, array.shape]).encode())
-        chain.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
-    return chain.hexdigest()
 
 
 def _upload(path: UPath, content: bytes, error: type[HeadlightError]) -> None:

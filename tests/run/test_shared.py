@@ -13,7 +13,6 @@ import pytest
 from headlight.encode import Counts, Encoded, Examples
 from headlight.encode.examples import Recipe
 from headlight.errors import RunError
-from headlight.files import load_tensors, save_tensors
 from headlight.reduce import Grouped, Moments, Tally
 from headlight.run import State, run, run_shared
 from headlight.run.blocks import (
@@ -31,6 +30,7 @@ from headlight.run.blocks import (
     workers_in,
 )
 from headlight.run.checkpoint import FILE as CHECKPOINT, SHARD_ELEMENTS
+from headlight.tensor_files import load_tensors, save_tensors
 from random_moments import random_moments
 from run.corpus import bits, measure, texts, work
 

@@ -13,9 +13,9 @@ from headlight.analysis.classifiers.importance import random_source
 from headlight.analysis.classifiers.other_attention import permuted
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import UsageError
-from headlight.files import load_tensors
 from headlight.measures import total_variation
 from headlight.studies.guided.models import token_classifier
+from headlight.tensor_files import load_tensors
 from studies.test_instance_adversary import calm
 from studies.test_permutation import classifier, labelled, tagged
 

@@ -4,7 +4,14 @@ A study of another package is found by an entry point of the group ``headlight.s
 is that of the study and whose value its row, ``package.settings:STUDY``.  Nothing here needs torch.
 """
 
-from headlight.catalogue.registry import GROUP, cannot_be_loaded, find_study, refused, studies
+from headlight.catalogue.registry import (
+    GROUP,
+    cannot_be_loaded,
+    find_ours,
+    find_study,
+    refused,
+    studies,
+)
 from headlight.catalogue.sources import EMBEDDED_TRANSLATOR, SOURCES, Reads, SourceKind
 from headlight.catalogue.study import Study
 
@@ -16,6 +23,7 @@ __all__ = [
     "SourceKind",
     "Study",
     "cannot_be_loaded",
+    "find_ours",
     "find_study",
     "refused",
     "studies",

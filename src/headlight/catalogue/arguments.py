@@ -108,7 +108,7 @@ def documentation(study: Study) -> str:
             break_on_hyphens=False,
         )
     ]
-    question = textwrap.wrap(f"{study.question[:1].upper()}{study.question[1:]}.", WIDTH - 4)
+    question = textwrap.wrap(study.sentence, WIDTH - 4)
     return "\n".join(
         [
             *question,

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from headlight.catalogue.study import Study
 from headlight.errors import HeadlightWarning, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "headlight.studies"
 """Of entry points, and the package of our own studies."""
@@ -60,6 +63,16 @@ def find_study(name: str) -> Study:
     raise UnknownNameError("study", name, found.studies)
 
 
+def find_ours(name: str) -> Study | None:
+    """Our study of that name, without a look at those of other packages."""
+    likely = f"{GROUP}.{name}.settings"  # most packages have the names of their studies
+    if name.isidentifier() and find_spec(f"{GROUP}.{name}") and find_spec(likely):
+        study: Study = import_module(likely).STUDY
+        if study.name == name:
+            return study
+    return next((study for study in _our_studies() if study.name == name), None)
+
+
 def cannot_be_loaded() -> list[str]:
     """Free names under which another package has a study that cannot be had."""
     found = _found()
@@ -76,8 +89,9 @@ def _is_taken(name: str) -> bool:
 
 @cache
 def _found() -> _Found:
-    ours = {study.name: study for study in _our_studies()}
-    found, refused = dict(ours), dict[str, str]()
+    from importlib.metadata import entry_points
+
+    found, refused = {study.name: study for study in _our_studies()}, dict[str, str]()
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
         try:
             found[entry.name] = _loaded(entry, found)
@@ -94,7 +108,7 @@ def _our_studies() -> Iterator[Study]:
             yield import_module(settings).STUDY
 
 
-def _loaded(entry: EntryPoint, known: Mapping[str, Study]) -> Study:
+def _loaded(entry: "EntryPoint", known: Mapping[str, Study]) -> Study:
     """The row that an entry point names.
 
     Raises:

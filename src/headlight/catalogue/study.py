@@ -57,6 +57,11 @@ class Study:
         return self.name.replace("_", "-")
 
     @property
+    def sentence(self) -> str:
+        """What it asks, as a sentence."""
+        return f"{self.question[:1].upper()}{self.question[1:]}."
+
+    @property
     def source(self) -> SourceKind:
         """What is said of the sources that it reads."""
         return SOURCES[self.reads]

@@ -1,26 +1,23 @@
 """The program: its name, its version and its commands."""
 
-from typing import Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headlight import __version__
-from headlight.catalogue import cannot_be_loaded, studies
+from headlight.catalogue import cannot_be_loaded, find_ours, refused, studies
 from headlight.catalogue.sources import TRANSLATIONS
-from headlight.cli.aer import AER_EXAMPLES, aer
-from headlight.cli.align import ALIGN_EXAMPLES, align
-from headlight.cli.alternatives import ALTERNATIVES_EXAMPLES, alternatives
-from headlight.cli.check import CHECK_EXAMPLES, check
+from headlight.cli.commands import Commands, Entry, group_of
 from headlight.cli.printing import say
-from headlight.cli.read import READ_EXAMPLES, read
-from headlight.cli.reproduce import REPRODUCE_EXAMPLES, papers_app
-from headlight.cli.serve import SERVE_EXAMPLES, serve
-from headlight.cli.status import MERGE_EXAMPLES, STATUS_EXAMPLES, merge_command, status
-from headlight.cli.study import add_refusal, add_study
+from headlight.version import __version__
+
+if TYPE_CHECKING:
+    from headlight.catalogue import Study
 
 TEXTS = "Look at texts"
 RUNS = "Runs of many workers"
 PAPERS = "Papers"
+OTHERS = "Cannot be loaded"
 
 
 def _version(wanted: bool | None) -> None:
@@ -38,10 +35,111 @@ def _root(
     pass
 
 
+def _entry(name: str, panel: str, summary: str, module: str | None = None) -> Entry:
+    """A command that is a function of its name, in a module of that name or of another."""
+
+    def add(program: typer.Typer) -> None:
+        home = import_module(f"headlight.cli.{module or name}")
+        epilog = getattr(home, f"{name.upper()}_EXAMPLES")
+        program.command(name, epilog=epilog, rich_help_panel=panel)(getattr(home, name))
+
+    return Entry(name, panel, summary, add)
+
+
+def _papers(program: typer.Typer) -> None:
+    from headlight.cli.reproduce import REPRODUCE_EXAMPLES, papers_app
+
+    program.add_typer(
+        papers_app(), name="reproduce", epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS
+    )
+
+
+def _of_study(study: "Study") -> Entry:
+    def add(program: typer.Typer) -> None:
+        from headlight.cli.study import add_study
+
+        add_study(program, study)
+
+    return Entry(study.command, study.source.panel, study.sentence, add)
+
+
+def _refusal(name: str) -> Entry:
+    def add(program: typer.Typer) -> None:
+        from headlight.cli.study import add_refusal
+
+        add_refusal(program, name)
+
+    return Entry(name.replace("_", "-"), OTHERS, refused()[name], add)
+
+
+# Help lists them in this order; the summaries are the first sentences of their docstrings.
+FIRST = (
+    _entry("read", TEXTS, "Read one text, or two, and show the strongest links of its heads."),
+    _entry(
+        "serve",
+        TEXTS,
+        "Read texts in a browser: an app on this machine, with every head of what is typed.",
+    ),
+    _entry(
+        "alternatives",
+        TEXTS,
+        "Find other attention of one head with which the model gives the same output.",
+    ),
+    _entry(
+        "check",
+        TEXTS,
+        "Say whether the attention of a model can be captured exactly, module by module.",
+    ),
+)
+LAST = (
+    _entry(
+        "align",
+        TRANSLATIONS,
+        "Link the words of sentences and their translations, as a translator or an encoder sees "
+        "them.",
+    ),
+    _entry(
+        "aer",
+        TRANSLATIONS,
+        "Score word alignments: precision, recall and AER, with intervals.",
+    ),
+    _entry("status", RUNS, "Say how far a run has come, and how many processes are at it."),
+    _entry(
+        "merge",
+        RUNS,
+        "Make the result of what workers have measured; what is missing is measured first.",
+        "status",
+    ),
+    Entry(
+        "reproduce",
+        PAPERS,
+        "Make the tables and figures of a paper on your model and data, beside the published "
+        "numbers.",
+        _papers,
+    ),
+)
+OWN = {each.name: each for each in (*FIRST, *LAST)}
+
+
+def entries() -> dict[str, Entry]:
+    """All commands, with those of the studies that there are now."""
+    between = [*map(_of_study, studies().values()), *map(_refusal, cannot_be_loaded())]
+    return {each.name: each for each in (*FIRST, *between, *LAST)}
+
+
+def find_entry(name: str) -> Entry | None:
+    """The command of that name, without a look at other studies where it is one of ours."""
+    if name in OWN:
+        return OWN[name]
+    ours = find_ours(name.replace("-", "_"))
+    return entries().get(name) if ours is None else _of_study(ours)
+
+
 def make_app() -> typer.Typer:
-    """The program, with options for the settings and measures that there are now."""
+    """The program, with options for the settings and measures that there are when it is called."""
     made = typer.Typer(
         name="headlight",
+        cls=group_of(Commands(entries, find_entry)),
         help="What attention in Transformers really does, beyond the raw attention weight.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -49,24 +147,6 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     made.callback()(_root)
-    # Help lists them in this order.
-    made.command(epilog=READ_EXAMPLES, rich_help_panel=TEXTS)(read)
-    made.command(epilog=SERVE_EXAMPLES, rich_help_panel=TEXTS)(serve)
-    made.command(epilog=ALTERNATIVES_EXAMPLES, rich_help_panel=TEXTS)(alternatives)
-    made.command(epilog=CHECK_EXAMPLES, rich_help_panel=TEXTS)(check)
-    for study in studies().values():
-        add_study(made, study)
-    for name in cannot_be_loaded():
-        add_refusal(made, name)
-    made.command(epilog=ALIGN_EXAMPLES, rich_help_panel=TRANSLATIONS)(align)
-    made.command(epilog=AER_EXAMPLES, rich_help_panel=TRANSLATIONS)(aer)
-    made.command(epilog=STATUS_EXAMPLES, rich_help_panel=RUNS)(status)
-    made.command(epilog=MERGE_EXAMPLES, rich_help_panel=RUNS)(
-        merge_command(lambda arguments: made(arguments, standalone_mode=False))
-    )
-    made.add_typer(
-        papers_app(), name="reproduce", epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS
-    )
     return made
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headlight.analysis.folder import RESULT
 from headlight.cli.arguments import command_line, demand_place
 from headlight.cli.examples import examples
 from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
@@ -167,10 +166,12 @@ def _demand_runs(html: Path | None, *runs: Path | None) -> None:
     Raises:
         UsageError: one is so.
     """
-    for run in runs:
-        if run is not None and html is None:
+    from headlight.analysis.folder import RESULT
+
+    for run in (each for each in runs if each is not None):
+        if html is None:
             raise UsageError("runs are shown on the page alone; say where it goes with --html.")
-        if run is not None and not (run / RESULT).exists():
+        if not (run / RESULT).exists():
             raise UsageError(f"{run} holds no {RESULT}; give the folder of a run that has ended.")
 
 

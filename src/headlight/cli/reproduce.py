@@ -16,7 +16,6 @@ from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
 from headlight.papers import NAMES, find_paper, find_settings
-from headlight.papers.folder import reproduction_folder
 from headlight.papers.settings import PaperSettings
 from headlight.papers.sources import Sources, titled_sources
 from headlight.papers.translations import languages_of
@@ -172,6 +171,8 @@ def _paper_command(name: str) -> Callable[..., None]:
         sources: Sources,
         settings: PaperSettings,
     ) -> None:
+        from headlight.papers.folder import reproduction_folder
+
         out = Path(run.out)
         folder = reproduction_folder(out, resume=run.resume, overwrite=run.overwrite)
         if not listed:

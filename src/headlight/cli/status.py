@@ -1,6 +1,5 @@
 """`headlight status` and `headlight merge`: runs that several processes share."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -46,37 +45,34 @@ def status(
     say("finished: result.nc is there" if found["finished"] else "not finished")
 
 
-def merge_command(program: Callable[[list[str]], object]) -> Callable[..., None]:
-    """The command `merge`, which asks the program itself to go on with a run."""
+def merge(run: Run) -> None:
+    """Make the result of what workers have measured; what is missing is measured first.
 
-    def merge(run: Run) -> None:
-        """Make the result of what workers have measured; what is missing is measured first.
+    The settings are those of the run's config.yaml.
+    """
+    from headlight.analysis.folder import RESULT
+    from headlight.catalogue import studies
+    from headlight.cli.application import app
+    from headlight.run.blocks import PLAN, plans, read_plan
 
-        The settings are those of the run's config.yaml.
-        """
-        from headlight.analysis.folder import RESULT
-        from headlight.catalogue import studies
-        from headlight.run.blocks import PLAN, plans, read_plan
-
-        folder = _existing(run)
-        if (folder / RESULT).exists():
-            say(f"{folder / RESULT} is there already")
-            return
-        place = next(plans(folder), None)
-        if place is None:
-            raise UsageError(
-                f"{folder} holds no run with workers; go on with its command and --resume."
-            )
-        name = str(read_plan(place)[0].get("study"))
-        study = studies().get(name)
-        if study is None:
-            raise RunError(
-                f"{place / PLAN} is of {name!r}, which is no study; start over with --overwrite."
-            )
-        config = str(folder / "config.yaml")
-        program([study.command, "--config", config, "--out", run, "--workers", "join"])
-
-    return merge
+    folder = _existing(run)
+    if (folder / RESULT).exists():
+        say(f"{folder / RESULT} is there already")
+        return
+    place = next(plans(folder), None)
+    if place is None:
+        raise UsageError(
+            f"{folder} holds no run with workers; go on with its command and --resume."
+        )
+    name = str(read_plan(place)[0].get("study"))
+    study = studies().get(name)
+    if study is None:
+        raise RunError(
+            f"{place / PLAN} is of {name!r}, which is no study; start over with --overwrite."
+        )
+    config = str(folder / "config.yaml")
+    words = [study.command, "--config", config, "--out", run, "--workers", "join"]
+    app(words, standalone_mode=False)
 
 
 def _existing(run: str) -> "Location":

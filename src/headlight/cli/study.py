@@ -33,7 +33,6 @@ def add_refusal(program: typer.Typer, name: str) -> None:
     @program.command(
         name.replace("_", "-"),
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-        rich_help_panel="Cannot be loaded",
     )
     def command(arguments: typer.Context) -> None:
         find_study(name)
@@ -64,7 +63,7 @@ def _command(study: Study) -> Callable[..., None]:
         _run(find_study(study.name), source, load, run, settings)
 
     command.__doc__ = (
-        f"{study.question[:1].upper()}{study.question[1:]}.\n\n"
+        f"{study.sentence}\n\n"
         f"{study.papers}. Writes report.html, result.nc, CSV tables and config.yaml into --out, "
         "and prints a short table."
     )
@@ -77,6 +76,8 @@ def _run(
 ) -> None:
     _check(source, settings)  # before anything slow is imported
 
+    load.check(default=study.source.default_model, layers=settings.layers)
+
     from headlight.analysis.folder import REPORT, RunFolder
     from headlight.files import location
 
@@ -84,7 +85,6 @@ def _run(
         path=run.out, resume=run.resume, overwrite=run.overwrite, workers=run.workers
     )
     folder.check_free()
-    load.check(default=study.source.default_model, layers=settings.layers)
 
     from headlight.sessions import run_study
 

@@ -7,6 +7,9 @@ streams: no file is ever held in memory as a whole, and a line, a sentence or a 
 not fit is refused.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from headlight.corpora.compression import suffixes
 from headlight.corpora.coreference.coreference_corpus import COREFERENCE_FORMATS, open_coreference
 from headlight.corpora.coreference.documents import CoreferenceDocument, Mention, MentionKind
@@ -31,7 +34,9 @@ from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentenc
 from headlight.corpora.trees.treebank import open_treebank
 from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS
 from headlight.corpora.two_texts import OF_TWO_TEXTS
-from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors
+
+if TYPE_CHECKING:
+    from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors
 
 __all__ = [
     "COREFERENCE_FORMATS",
@@ -79,3 +84,9 @@ __all__ = [
     "suffixes",
     "task_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("UNKNOWN", "WordVectors", "read_word_vectors"):  # what alone needs numpy
+        return getattr(import_module("headlight.corpora.word_vectors"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from upath import UPath
-
 from headlight.errors import CorpusError
 from headlight.files import Location, location, storable
 
@@ -33,7 +31,7 @@ def files(source: str | Location) -> list[Location]:
             endless, something in it is no file, or there is no driver.
     """
     place = location(source, error=CorpusError)
-    if isinstance(place, UPath) and place.protocol in WEB:
+    if not isinstance(place, Path) and place.protocol in WEB:
         return [place]  # to find out whether it is a folder, all of it would be downloaded
     try:
         if isinstance(place, Path):
@@ -57,6 +55,8 @@ def _matches(pattern: Location) -> Iterable[Location]:
     if isinstance(pattern, Path):
         _demand_end(pattern)
         return map(Path, sorted(glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 (absolute)
+    from upath import UPath
+
     found = [
         UPath(match, protocol=pattern.protocol, **pattern.storage_options)
         for match in sorted(pattern.fs.glob(pattern.path))

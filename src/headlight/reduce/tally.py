@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from headlight import files
 from headlight.errors import HeadlightError, ResultError
+from headlight.files import Location
 from headlight.reduce.base import Accumulator, Array
 from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.grouped import PLAIN, Grouped
@@ -14,6 +14,7 @@ from headlight.reduce.ratio import Ratio
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.strongest import Strongest
+from headlight.tensor_files import load_tensors, save_tensors
 
 ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     **PLAIN,
@@ -84,7 +85,7 @@ class Tally(Mapping[str, Accumulator]):
 
     def save(
         self,
-        path: files.Location,
+        path: Location,
         notes: Mapping[str, Any] = MappingProxyType({}),
         *,
         error: type[HeadlightError] = ResultError,
@@ -111,16 +112,16 @@ class Tally(Mapping[str, Accumulator]):
             for name, member in sorted(self.items())
             for field, array in member.arrays().items()
         }
-        files.save_tensors(path, tensors, header, error=error)
+        save_tensors(path, tensors, header, error=error)
 
     @staticmethod
-    def load(path: files.Location) -> "tuple[Tally, dict[str, Any]]":
+    def load(path: Location) -> "tuple[Tally, dict[str, Any]]":
         """Read what `save` wrote: the tally and the notes.
 
         Raises:
             ResultError: if the file is missing, damaged, something else, or of another format.
         """
-        tensors, header = files.load_tensors(path)
+        tensors, header = load_tensors(path)
         try:
             _check_format(header, path)
             return _restored(header["members"], tensors), header["notes"]
@@ -132,7 +133,7 @@ _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What accumulators raise of a state that is none of theirs."""
 
 
-def _check_format(header: Mapping[str, Any], path: files.Location) -> None:
+def _check_format(header: Mapping[str, Any], path: Location) -> None:
     if header["format"] != _FORMAT:
         raise ResultError(
             f"{path} is in format {header['format']}, and this version of Headlight reads format "

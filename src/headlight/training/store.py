@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from headlight.errors import ResultError, RunError
-from headlight.files import load_tensors, make_folder, remove_partials, save_tensors
+from headlight.files import make_folder, remove_partials
 from headlight.result import calculated_with
+from headlight.tensor_files import load_tensors, save_tensors
 
 
 @runtime_checkable

@@ -13,8 +13,8 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.errors import CaptureError, ResultError
-from headlight.files import save_tensors
 from headlight.studies.guided.settings import GuidedSettings
+from headlight.tensor_files import save_tensors
 from headlight.training.outputs import Attention, Logits
 from headlight.training.schedule import rise_and_fall
 from headlight.training.text_classifier import AverageEncoder, TextBatch, TextClassifier

@@ -11,11 +11,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headlight.errors import ResultError
-from headlight.files import Location, load_tensors, save_tensors
+from headlight.files import Location
 from headlight.result import describe
 from headlight.studies.token_identity.models import family_of
 from headlight.studies.token_identity.outcomes import Outcome
 from headlight.studies.token_identity.settings import MapKind, TokenIdentitySettings
+from headlight.tensor_files import load_tensors, save_tensors
 
 _RATES = {
     "rate": "share of test tokens identified",

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from headlight import files
 from headlight.errors import CaptureError, RunError
-from headlight.files import load_tensors, save_tensors
+from headlight.tensor_files import load_tensors, save_tensors
 
 SPECIALS = 2
 """Positions before the words: the special token a sentence begins with, the one it ends with."""

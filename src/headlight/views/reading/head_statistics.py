@@ -124,9 +124,9 @@ def _of_pairs(
     asked = np.unique(queries)
 
     def goes(values: Shares) -> NDArray[np.float64]:
-        rows = np.zeros(values.shape[:2])
-        np.add.at(rows, (slice(None), queries), values[:, queries, keys])
-        return average(rows[:, asked], axis=-1)
+        rows = np.zeros(values.shape[1::-1])
+        np.add.at(rows, queries, values[:, queries, keys].T)
+        return average(rows[asked], axis=0)
 
     yield name, label, "1", goes
 
