@@ -4,17 +4,20 @@ from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given, settings, strategies
 
-from headlight.measures.causal import BLOCK, is_causal
-from measures.layers import Layer, Sizes, random_layer, softmax
+from headlight.measures import causal as causal_spaces
+from headlight.measures.causal import is_causal
+from headlight.measures.prefixes import BLOCK
+from measures.layers import DTYPES, Layer, Sizes, random_layer, softmax
 from measures.test_effective import VALUES, depend, effective_keeps_promise
 
 KEYS = 2 * BLOCK + 9
 SIZES = Sizes(heads=2, queries=KEYS, keys=KEYS, head_dim=5, width=11)
 
 
-def causal(padding: str, values: str, seed: int = 0) -> Layer:
-    layer = random_layer(SIZES, seed)
+def causal(padding: str, values: str, seed: int = 0, sharing: int = 1) -> Layer:
+    layer = random_layer(replace(SIZES, sharing=sharing), seed)
     place = torch.arange(KEYS)
     real = torch.ones(SIZES.batch, KEYS, dtype=torch.bool)
     real[1] = {"none": place >= 0, "right": place < 30, "left": place >= 12}[padding]
@@ -26,10 +29,11 @@ def causal(padding: str, values: str, seed: int = 0) -> Layer:
     return depend(layer, values)
 
 
+@pytest.mark.parametrize("sharing", [1, 2])
 @pytest.mark.parametrize("values", VALUES)
 @pytest.mark.parametrize("padding", ["none", "right", "left"])
-def test_long_texts_are_as_defined(padding: str, values: str) -> None:
-    effective_keeps_promise(causal(padding, values))
+def test_long_texts_are_as_defined(padding: str, values: str, sharing: int) -> None:
+    effective_keeps_promise(causal(padding, values, sharing=sharing))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -37,6 +41,74 @@ def test_badly_conditioned_values_are_as_defined(seed: int) -> None:
     layer = causal("none", "random", seed)
     scales = torch.logspace(0, -5, SIZES.head_dim)
     effective_keeps_promise(replace(layer, value=layer.value * scales))
+
+
+def tokens(types: int, sharing: int = 2, seed: int = 0) -> Layer:
+    """What layer 0 sees: the values of a token are the same wherever it stands; one is zero."""
+    layer = causal("left", "random", seed, sharing)
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(types, (SIZES.batch, KEYS), generator=generator)
+    kinds = layer.value[:, :, :types].clone()
+    kinds[:, :, 0] = 0
+    return replace(
+        layer, value=torch.stack([kind[:, i] for kind, i in zip(kinds, ids, strict=True)])
+    )
+
+
+@pytest.mark.parametrize("types", [2, SIZES.head_dim, SIZES.head_dim + 1, 15])
+@pytest.mark.parametrize("seed", range(3))
+def test_repeated_tokens_are_as_defined_and_need_no_decomposition(
+    types: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(causal_spaces, "row_space", None)
+    effective_keeps_promise(tokens(types, seed=seed))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    types=strategies.integers(1, KEYS),
+    sharing=strategies.sampled_from([1, 2]),
+    smallest=strategies.integers(0, 12),
+    seed=strategies.integers(0, 2**16),
+    dtype=strategies.sampled_from(DTYPES),
+)
+def test_tokens_of_any_kind_are_as_defined(
+    types: int, sharing: int, smallest: int, seed: int, dtype: torch.dtype
+) -> None:
+    layer = tokens(types, sharing, seed)
+    scales = torch.logspace(0, -smallest / 2, SIZES.head_dim)
+    effective_keeps_promise(replace(layer, value=layer.value * scales).to(dtype))
+
+
+def test_heads_of_shared_values_with_a_singular_projection_have_spaces_of_their_own() -> None:
+    layer = causal("none", "random", sharing=2)
+    output = layer.output.clone()
+    output[0, 1] = output[0, 0]
+    scores = effective_keeps_promise(replace(layer, output=output))
+    assert scores.rank[0, :, -1].tolist() == [SIZES.head_dim - 1, SIZES.head_dim]
+
+
+def test_no_bit_depends_on_the_other_texts_of_a_batch() -> None:
+    layer = tokens(15)
+    assert layer.visible is not None
+    whole = layer.scores().effective
+    for number in range(SIZES.batch):
+        one = slice(number, number + 1)
+        alone = replace(
+            layer,
+            weight=layer.weight[one],
+            value=layer.value[one],
+            visible=layer.visible[one],
+        )
+        assert torch.equal(alone.scores().effective[0], whole[number])
+
+
+def test_asking_again_changes_nothing() -> None:
+    layer = tokens(15)
+    spaces = layer.scores().vectors.spaces
+    wanted = spaces.effective(layer.weight, layer.visible)
+    assert torch.equal(spaces.ranks(layer.visible), wanted.rank)
+    assert torch.equal(spaces.effective(layer.weight, layer.visible).attention, wanted.attention)
 
 
 def test_a_text_of_one_token_and_one_of_as_many_as_the_head_is_wide() -> None:

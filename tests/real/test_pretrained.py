@@ -13,6 +13,8 @@ import pytest
 import torch
 
 import headlight
+from headlight.capture import LayerRecord
+from headlight.measures import Scores, causal
 from headlight.reading.model import Model
 from headlight.reading.reading import Reading
 
@@ -92,6 +94,37 @@ def test_norms_and_effective_attention_are_those_of_the_definitions(
         norm, effective = definitions(model, TEXT, layer, alpha)
         np.testing.assert_allclose(reading.norm.sel(layer=layer), norm, rtol=2e-3, atol=1e-4)
         np.testing.assert_allclose(reading.effective.sel(layer=layer), effective, atol=2e-3)
+
+
+def test_effective_attention_is_that_of_singular_values_of_the_captured_vectors(
+    name: str, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No head of natural text needs a decomposition, though tokens repeat, and beginnings just
+    longer than the heads are wide are far from orthogonal."""
+    monkeypatch.setattr(causal, "row_space", None)
+    ids = model.tokenizer(TEXT, return_tensors="pt").input_ids
+    assert len(ids[0].unique()) < 0.8 * ids.shape[1]
+
+    def compare(record: LayerRecord) -> None:
+        if record.site.layer not in SAMPLED[name]:
+            return
+        scores = Scores(record)
+        for head, rows in enumerate(scores.rows[0].numpy()):
+            for query in range(0, ids.shape[1], 3):
+                keys = slice(0, query + 1 if name == SMOLLM2 else None)
+                left, values, _ = np.linalg.svd(rows[keys], full_matrices=False)
+                width = scores.record.site.projection.weight.shape[2]
+                tolerance = max(len(left), width) * np.finfo(np.float64).eps
+                kept = left[:, values > tolerance * values[0]]
+                alpha = record.weight[0, head, query, keys].double().numpy()
+                found = scores.effective[0, head, query, keys]
+                np.testing.assert_allclose(found, kept @ (kept.T @ alpha), atol=1e-9)
+                of_query = scores.rank[0, head].expand(ids.shape[1])
+                assert int(of_query[query]) == kept.shape[1]
+
+    with model.capture() as recorder, torch.no_grad():
+        recorder.visit = compare
+        model.transformer(input_ids=ids)
 
 
 def test_the_converted_decoder_still_knows_what_it_learned() -> None:

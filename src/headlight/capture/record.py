@@ -73,6 +73,12 @@ class Projection:
         factor: Tensor = torch.linalg.qr(_on_double(self.weight).mT, mode="r")[1].mT
         return factor.contiguous()
 
+    @cached_property
+    def condition(self) -> float:
+        """The largest condition number of R of a head."""
+        condition: Tensor = torch.linalg.cond(self.factor)
+        return float(condition.max())
+
     @property
     def overlap(self) -> Overlap:
         """Q Qᵀ of all heads in float32, where W_h = R_h Q_h; between −1 and 1."""

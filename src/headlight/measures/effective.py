@@ -90,10 +90,18 @@ class RowSpaces:
         rows: of T, in `compressed` coordinates.
         width: d_model, the number of columns of T.
         real: which keys the last query sees, where there are as many queries as keys.
+        shared: the rows of V, where several heads share them and T has the same column space.
     """
 
-    def __init__(self, rows: Rows, width: int, real: Bool[Tensor, "batch key"] | None) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        width: int,
+        real: Bool[Tensor, "batch key"] | None,
+        shared: Float[Tensor, "batch kv_head key columns"] | None = None,
+    ) -> None:
         self.rows = rows
+        self._shared_rows = shared
         self._width = width
         self._real = None if real is None else real.to(rows.device).expand(len(rows), -1)
         self._shared_by: tuple[Tensor, Tensor, Tensor] | None = None
@@ -147,7 +155,7 @@ class RowSpaces:
     @cached_property
     def _causal(self) -> CausalSpaces:
         assert self._real is not None  # noqa: S101 - the caller has asked
-        return CausalSpaces(self.rows, self._real, self._width)
+        return CausalSpaces(self.rows, self._real, self._width, self._shared_rows)
 
     def _shared(self, alpha: Weight, visible: Visible | None, attention: Score) -> Tensor:
         """Every query sees the same keys: one T per head.  Fills `attention`, returns the rank."""

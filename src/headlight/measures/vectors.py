@@ -12,6 +12,7 @@ from headlight.measures import norm as norms
 from headlight.measures.effective import RowSpaces, real_keys
 from headlight.measures.null_space import with_ones
 from headlight.measures.precision import back_to, double
+from headlight.measures.row_space import ONE_PASS
 from headlight.shapes import Value
 from headlight.vocabulary import ValueBias
 
@@ -67,13 +68,26 @@ class Vectors:
     @cached_property
     def spaces(self) -> RowSpaces:
         """The spaces that the rows of T span."""
-        return RowSpaces(self.rows, self._site.projection.weight.shape[2], self._real)
+        width = self._site.projection.weight.shape[2]
+        return RowSpaces(self.rows, width, self._real, self._shared)
 
     @cached_property
     def spaces_with_ones(self) -> RowSpaces:
         """The spaces that the rows of [T, 1] span."""
         width = self._site.projection.weight.shape[2] + 1
-        return RowSpaces(with_ones(self.rows), width, self._real)
+        shared = None if self._shared is None else with_ones(self._shared)
+        return RowSpaces(with_ones(self.rows), width, self._real, shared)
+
+    @cached_property
+    def _shared(self) -> Float[Tensor, "batch kv_head key head_dim"] | None:
+        """The values in float64, if several heads share them and T has their column space.
+
+        T = V R; where both are far from singular, the numerical rank of T is full as well.
+        """
+        values, projection = self.values, self._site.projection
+        if values.shape[1] == projection.heads or not projection.condition < ONE_PASS:
+            return None
+        return double(values)
 
     def together(self, dtype: torch.dtype) -> norms.HeadsTogether:
         """The inner products of the vectors of all heads, for the merged norms."""
