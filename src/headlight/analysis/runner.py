@@ -256,8 +256,7 @@ def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
     """What would have to be repeated to get the same."""
     return {
         "title": origin.title,
-        "model": origin.model.name,
-        "revision": origin.model.revision,
+        **origin.model.origin,
         "kind": origin.kind,
         "corpus": origin.corpus or None,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

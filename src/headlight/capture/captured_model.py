@@ -48,6 +48,8 @@ class CapturedModel:
         tokenizer_problem: why there is no tokenizer, where that is known.
         trust_remote_code: whether the user let code run that comes with the model, so that workers
             which load it again may do so as well.
+        quantisation: the type of a GGUF file that its weights were rounded to, such as ``Q4_1``;
+            empty where they were not.
     """
 
     transformer: PreTrainedModel
@@ -56,6 +58,7 @@ class CapturedModel:
     revision: str = "unknown"
     tokenizer_problem: str = ""
     trust_remote_code: bool = False
+    quantisation: str = ""
     _fitting: Any = field(default=None, init=False, repr=False)
     _promised: bool = field(default=False, init=False, repr=False)
     _digest: str = field(default="", init=False, repr=False)
@@ -68,6 +71,12 @@ class CapturedModel:
         kind = type(self.transformer).__name__
         dtype = str(self.transformer.dtype).removeprefix("torch.")
         return f"<{type(self).__name__} {self.name}: {kind}, {dtype}, {self.transformer.device}>"
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """What a result says of the model that it is from."""
+        said = {"model": self.name, "revision": self.revision}
+        return said | ({"quantisation": self.quantisation} if self.quantisation else {})
 
     @cached_property
     def sites(self) -> list[AttentionSite]:

@@ -23,6 +23,7 @@ from transformers import (
 from transformers.utils import is_accelerate_available
 
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.gguf_file import files_of, quantisation_of, unpacked
 from headlight.capture.heads import LOADERS, head_of
 from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
 from headlight.capture.layers import depth_of
@@ -36,6 +37,7 @@ from headlight.catalogue.models import (
     EMBEDDED_NAME,
     check_layers,
     check_place,
+    gguf_of,
     no_model,
     place_of,
 )
@@ -73,8 +75,8 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     """Load a model and its tokenizer, ready to be captured.
 
     Args:
-        model: a name on the hub, a folder, or nothing for the embedded model; or a model of
-            transformers that is in memory already, which is used as it is and where it is.
+        model: a name on the hub, a folder, a GGUF file, or nothing for the embedded model; or a
+            model of transformers that is in memory already, which is used as it is and where it is.
         tokenizer: for a model in memory, or in place of the one that comes with a model: a
             tokenizer, or the name or folder of one.
         revision: branch, tag or commit on the hub.
@@ -91,8 +93,8 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
             weights are read, which may take minutes.  Of a model in memory nothing is checked.
 
     Raises:
-        ModelError: there is no such model, it is damaged or incomplete, or its weights are not
-            safetensors.
+        ModelError: there is no such model, it is damaged or incomplete, or its weights are
+            neither safetensors nor GGUF.
         MissingHeadError: a head is asked for, and the checkpoint or the model in memory has none.
         UsageError: unknown dtype, device, head or layer, or a model in memory should be loaded
             otherwise.
@@ -131,7 +133,10 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     found = _revision(source, network, revision)
     if place is not None:
         network = network.to(place)
-    return CapturedModel(network.eval(), tokenizer, label, found, problem, trust_remote_code)
+    rounded = quantisation_of(source)
+    return CapturedModel(
+        network.eval(), tokenizer, label, found, problem, trust_remote_code, rounded
+    )
 
 
 def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
@@ -188,8 +193,9 @@ def _in_memory(
 
 
 def _config(source: str, options: dict[str, Any]) -> Any:
+    folder, packed = files_of(source)
     try:
-        config = AutoConfig.from_pretrained(source, **options)
+        config = AutoConfig.from_pretrained(folder, **packed, **options)
         # A file must not choose the code that runs: kernels would even be fetched from the hub.
         config._attn_implementation = config._experts_implementation = None
     except Exception as problem:  # damaged folders make every library raise its own
@@ -198,14 +204,18 @@ def _config(source: str, options: dict[str, Any]) -> Any:
 
 
 def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any], head: str) -> Any:
+    folder, packed = files_of(source)
     try:
+        plain = unpacked(config) if packed else {}
         loader = AutoModel if head == "none" else _loader(source, config, head)
         model, report = loader.from_pretrained(
-            source,
+            folder,
             config=config,
             dtype=dtype,
             use_safetensors=True,
             output_loading_info=True,
+            **packed,
+            **plain,
             **options,
         )
     except MissingHeadError:
@@ -278,7 +288,9 @@ def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
     Whether that is a fault shows only where text is to be read; the refusal there has the reason.
     """
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True, **options)
+        folder, packed = files_of(source)
+        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **packed, **options)
+        tokenizer.name_or_path = source  # by which workers load it again
     except Exception as problem:  # noqa: BLE001 - the tokenizers library raises nothing more precise
         return None, _tokenizer_problem(source, problem)
     # For want of files transformers makes one that knows its special tokens alone.
@@ -399,8 +411,9 @@ def quiet() -> Iterator[None]:
 
 
 def _revision(source: str, network: PreTrainedModel, asked: str | None) -> str:
-    """The commit on the hub, else a digest of the weights: in the folder, or in memory."""
-    files = sorted(Path(source).glob("*.safetensors"))
+    """The commit on the hub, else a digest of the weights: in the file or folder, or in memory."""
+    packed = gguf_of(source)
+    files = [packed] if packed else sorted(Path(source).glob("*.safetensors"))
     if not files:
         return _commit(source, asked) or digest_of_weights(network)
     digest = hashlib.sha256()

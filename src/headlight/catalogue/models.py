@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from re import compile as pattern
 from threading import Thread
@@ -35,6 +36,7 @@ DEVICES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "npu", "mtia")
 
 HUB_NAME = pattern(r"\w[\w.-]*(/\w[\w.-]*)?")
 CONFIG = "config.json"
+GGUF = ".gguf"
 PATIENCE = 5.0
 """Seconds that the hub is given to take a connection."""
 _DEPTHS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers",
@@ -81,15 +83,45 @@ def check_model(
         check_layers(max(_depths(config), default=0), layers, model or EMBEDDED_NAME)
 
 
+def gguf_of(place: str) -> Path | None:
+    """The GGUF file that a place names, or that is the one model of a folder; None elsewhere.
+
+    Raises:
+        ModelError: a folder holds several, there is no such file, or it is of another format.
+        UsageError: a library is missing for it.
+    """
+    path = Path(place)
+    if path.suffix == GGUF and not path.exists():
+        raise ModelError(f"there is no file {place!r}; correct its path.")
+    if path.is_file() and path.suffix != GGUF:
+        raise ModelError(
+            f"{place} is a file; give the folder of a transformers model, or a GGUF file."
+        )
+    plain = path.is_dir() and any(path.glob("*.safetensors"))
+    found = [path] if path.is_file() else [] if plain else sorted(path.glob(f"*{GGUF}"))
+    if len(found) > 1:
+        raise ModelError(
+            f"{place} holds {len(found)} GGUF files; name one of them, such as {found[0]}."
+        )
+    missing = [name for name in ("gguf", "accelerate") if found and find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"{found[0]} needs the library {missing[0]}; install it (pip install "
+            "'headlight-attention[gguf]')."
+        )
+    return found[0] if found else None
+
+
 def check_place(place: str) -> None:
-    """Refuse what is neither a folder with a model, nor a model that the hub could give.
+    """Refuse what is neither a GGUF file or a folder with a model, nor what the hub could give.
 
     Raises:
         ModelError: it is so.
+        UsageError: a library is missing for it.
     """
+    if gguf_of(place):
+        return
     folder = Path(place)
-    if folder.is_file():
-        raise ModelError(f"{place} is a file; give the folder of a transformers model.")
     if folder.exists():
         if not (folder / CONFIG).exists():
             raise ModelError(f"{place} holds no {CONFIG}; give the folder of a transformers model.")

@@ -22,7 +22,7 @@ CHECK_EXAMPLES = examples(
 def check(
     model: Annotated[
         str | None,
-        typer.Argument(help="Name on the hub, or a folder. Default: the embedded model."),
+        typer.Argument(help="Name on the hub, folder or GGUF file. Default: the embedded model."),
     ] = None,
     revision: Revision = None,
     device: Device = "auto",
@@ -38,6 +38,8 @@ def check(
         trust_remote_code=trust_remote_code,
     ).load()
     show(_sites_table(captured.name, captured.sites))
+    if captured.quantisation:
+        say(f"The weights in this file are quantised: {captured.quantisation}.")
     worst = max(site.error for site in captured.sites)
     say(
         f"{len(captured.sites)} attention modules; Eq. 3 (Kobayashi et al. 2020) holds to "

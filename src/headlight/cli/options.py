@@ -19,7 +19,7 @@ ModelName = Annotated[
     typer.Option(
         "--model",
         "-m",
-        help="Name on the hub, or a folder. Default: the embedded model.",
+        help="Name on the hub, folder or GGUF file. Default: the embedded model.",
         rich_help_panel=MODEL,
     ),
 ]

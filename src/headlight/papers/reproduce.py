@@ -104,8 +104,7 @@ def _attributes(paper: Paper, reproduction: Reproduction) -> dict[str, object]:
             settings |= {name: model.name, f"{name}_revision": model.revision}
     model = reproduction.loaded
     return {
-        "model": model.name if model else OWN,
-        "revision": model.revision if model else "",
+        **(model.origin if model else {"model": OWN, "revision": ""}),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": json.dumps(versions()),
         "settings": json.dumps(settings),

@@ -141,11 +141,12 @@ def load(
     dtype: str = "float32",
     trust_remote_code: bool = False,
 ) -> Model:
-    """Load a model from a hub or a folder, or take one that is in memory.
+    """Load a model from a hub, a folder or a GGUF file, or take one that is in memory.
 
     Args:
-        name_or_model: such as ``bert-base-uncased``, or a folder, or a model of transformers that
-            is in memory already; by default the embedded model.
+        name_or_model: such as ``bert-base-uncased``, or a folder, or a GGUF file (which needs
+            ``headlight-attention[gguf]``), or a model of transformers that is in memory already;
+            by default the embedded model.
         tokenizer: of a model in memory.
         head: ``language_model`` for the head that the model was trained with, which gives a loss
             and so gradients; ``classification`` for a classifier of texts or tokens; ``any`` for
@@ -157,8 +158,8 @@ def load(
         trust_remote_code: run code that comes with the model; off unless you ask for it.
 
     Raises:
-        ModelError: there is no such model, or its weights are not safetensors.
-        UsageError: unknown device, precision or head.
+        ModelError: there is no such model, or its weights are neither safetensors nor GGUF.
+        UsageError: unknown device, precision or head, or a library is missing.
     """
     captured = load_model(
         name_or_model,
@@ -176,4 +177,5 @@ def load(
         captured.revision,
         captured.tokenizer_problem,
         captured.trust_remote_code,
+        captured.quantisation,
     )

@@ -398,8 +398,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     said = {
         "title": "Reading",
         **attributes,
-        "model": model.name,
-        "revision": model.revision,
+        **model.origin,
         "pieces": piece_style(model.require_tokenizer("a reading needs text")),
         **_counts(example, model.tokenizer),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

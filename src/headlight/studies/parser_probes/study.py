@@ -199,7 +199,7 @@ def _probe(
         **_attributes((learning, testing), control),
         "unknown_words": json.dumps([_unknown(each) for each in data]),
     }
-    notes = {"model": testing.model.name, "revision": testing.model.revision, **about}
+    notes = {**testing.model.origin, **about}
     trainer = ProbeTrainer(
         data[0],
         data[1],
