@@ -49,6 +49,7 @@ def survey(
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
     value_bias: Literal['include', 'exclude'] = 'include',
     passages: bool = True,
+    gated_queries: int = 32,
     pages: int = 0,
     objective: Objective | None = None,
 ) -> xarray.Dataset:
@@ -97,6 +98,9 @@ def survey(
         value_bias: whether T of effective attention has the value bias in it.
         passages: keep for each head some tokens of the corpus where it does most what it does,
             for the report; leave it out where texts are private.
+        gated_queries: where a gate is a vector for each query, norms are another computation
+            for each: they are taken at this many queries of each text, evenly spread; 0 for
+            all.
         pages: write a page for this many of the texts that the report shows passages of, which
             opens at the head; the corpus is gone through once more, until they are found.
         objective: whose gradient or predictions are looked at, where they are; by default that

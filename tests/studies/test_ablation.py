@@ -42,6 +42,26 @@ def gpt2() -> CapturedModel:
     return CapturedModel(network.eval(), tokenizer("llama"), "gpt2", "1")
 
 
+class Gated(nn.Module):
+    """W^O behind a gate, another for each query and component."""
+
+    def __init__(self, linear: Conv1D) -> None:
+        super().__init__()
+        self.inner = linear
+
+    def forward(self, context: torch.Tensor) -> Any:
+        query, component = (torch.arange(size) + 1.0 for size in context.shape[1:])
+        return self.inner(context * torch.outer(query, component).cos().to(context))
+
+
+def gated() -> CapturedModel:
+    made = gpt2()
+    network: Any = made.transformer
+    for layer in network.transformer.h:
+        layer.attn.c_proj = Gated(layer.attn.c_proj).eval()
+    return made
+
+
 @dataclass(frozen=True)
 class Subject:
     """A family: a model with its head, where the W^O of a layer is, and what it predicts."""
@@ -58,6 +78,7 @@ SUBJECTS = {
     ),
     "gpt2": Subject(gpt2, "transformer.h.{}.attn.c_proj", CAUSAL),
     "llama": Subject(lambda: with_head("llama"), "model.layers.{}.self_attn.o_proj", CAUSAL),
+    "gated": Subject(gated, "transformer.h.{}.attn.c_proj.inner", CAUSAL),
     "t5": Subject(
         lambda: FAMILIES["t5"].model(head=True),
         "decoder.block.{}.layer.1.EncDecAttention.o",
@@ -120,7 +141,7 @@ def prepared_texts(made: CapturedModel, corpus: Any, subject: Subject) -> Iterat
         yield ids
 
 
-@pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama", "gated"])
 def test_of_language_models(family: str) -> None:
     subject = SUBJECTS[family]
     made, corpus = subject.made(), texts(4, longest=7, seed=5)

@@ -24,6 +24,7 @@ from studies.test_independence import assert_equal
 from tiny_models import VOCABULARY
 
 NAMES = ("BERT", "GPT-2", "Llama", "Mistral", "Gemma 2", "GPT-OSS", "T5", "ModernBERT")
+NAMES += ("AFMoE", "LFM3")
 
 
 @cache

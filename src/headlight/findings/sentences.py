@@ -66,6 +66,7 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
         _effective(result),
         _length(result),
         _dispersion(result),
+        _gates(result),
     ]
     found = [candidate for candidate in candidates if candidate is not None]
     narrowest = _narrowest(result)
@@ -276,6 +277,24 @@ def _dispersion(result: xr.Dataset) -> Highlight | None:
     )
     importance = min(0.4, float(cv[most]))
     return Highlight(text, *_numbers(result, most), importance, "dispersion", "cv")
+
+
+def _gates(result: xr.Dataset) -> Highlight | None:
+    """How far the gates between heads and W^O are open, and where norms were taken."""
+    gate, closed = (observed(result, name) for name in ("gate", "gate_closed"))
+    place = _highest(-gate)
+    if place is None:
+        return None
+    text = (
+        f"Gates let through {percent(float(average(gate)))} of what heads compute on average, and "
+        f"least in head {_name(result, place)}: {percent(float(gate[place]))}"
+    )
+    text += f", nearly nothing in {percent(float(closed[place]))} of the cases."
+    if sample := result.attrs.get("gated_queries"):
+        text += (
+            f" Norms are those of at most {sample} queries of a text, as f depends on the query."
+        )
+    return Highlight(text, *_numbers(result, place), 0.6, "gate")
 
 
 def _numbers(result: xr.Dataset, place: tuple[int, int]) -> tuple[int, int]:

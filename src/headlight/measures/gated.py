@@ -15,6 +15,9 @@ from headlight.measures.precision import back_to, double, single
 from headlight.measures.row_space import AT_ONCE, row_space
 from headlight.shapes import Factor, GateValues, OutputWeight, Score, Value, Visible, Weight
 
+Sample = Bool[Tensor, "batch query"]
+"""Queries that are asked for."""
+
 Closed = Bool[Tensor, "batch head query"]
 """Queries whose T is not that of all queries."""
 
@@ -26,7 +29,12 @@ def gated_weight(weight: Weight, gate: GateValues | None) -> Weight:
 
 
 def gated_norm(
-    weight: Weight, value: Value, gate: GateValues, factor: Factor, precision: torch.dtype
+    weight: Weight,
+    value: Value,
+    gate: GateValues,
+    factor: Factor,
+    precision: torch.dtype,
+    sample: Sample | None = None,
 ) -> Score:
     """‖α_ij f(x_j; i)‖ with f(x_j; i) = (g_i ⊙ v_j) W; for every query a product of its own.
 
@@ -36,10 +44,15 @@ def gated_norm(
         gate: g.
         factor: R_h of each head.
         precision: of the products.
+        sample: the queries that are asked for; the rows of others are 0.  None for all.
 
     Returns:
         float32 or better, ≥ 0.
     """
+    if sample is not None:
+        rows, part_of_weight, part_of_gate = _of_sample(sample, weight, gate)
+        some = gated_norm(part_of_weight, value, part_of_gate, factor, precision)
+        return _spread(some, rows, sample[:, None])
     found = torch.zeros_like(single(weight))
     value = _in(per_head(value, weight.shape[1]), precision)
     factor = factor.to(value)
@@ -51,9 +64,18 @@ def gated_norm(
 
 
 def gated_merged_norm(
-    weight: Weight, value: Value, gate: GateValues, output: OutputWeight, precision: torch.dtype
+    weight: Weight,
+    value: Value,
+    gate: GateValues,
+    output: OutputWeight,
+    precision: torch.dtype,
+    sample: Sample | None = None,
 ) -> Float[Tensor, "batch query key"]:
     """‖Σ_h α_hij f_h(x_j; i)‖, by the definition; arguments as in `gated_norm`, with W^O."""
+    if sample is not None:
+        rows, part_of_weight, part_of_gate = _of_sample(sample, weight, gate)
+        some = gated_merged_norm(part_of_weight, value, part_of_gate, output, precision)
+        return _spread(some[:, None], rows, sample[:, None])[:, 0]
     found = torch.zeros_like(single(weight[:, 0]))
     value = _in(per_head(value, weight.shape[1]), precision)
     blocks = _in(output, precision).flatten(0, 1)
@@ -111,6 +133,29 @@ def effective_of_gated(
         attention.append(((alpha @ basis) @ basis.mT)[:, 0])
         ranks.append(rank)
     return torch.cat(attention), torch.cat(ranks)
+
+
+def _of_sample(
+    sample: Sample, weight: Weight, gate: GateValues
+) -> tuple[Int[Tensor, "batch some"], Weight, GateValues]:
+    """The numbers of the queries that are asked for, and of others where a text has fewer."""
+    most = int(sample.sum(-1).max())
+    rows = sample.long().argsort(dim=-1, descending=True, stable=True)[:, :most]
+    place = rows[:, None, :, None].expand(-1, weight.shape[1], -1, -1)
+    part_of_weight = weight.gather(2, place.expand(-1, -1, -1, weight.shape[3]))
+    return rows, part_of_weight, gate.gather(2, place.expand(-1, -1, -1, gate.shape[3]))
+
+
+def _spread(
+    part: Float[Tensor, "batch head some key"],
+    rows: Int[Tensor, "batch some"],
+    sample: Bool[Tensor, "batch 1 query"],
+) -> Score:
+    """The rows of a sample at their places among all, where the others are 0."""
+    batch, heads, _, keys = part.shape
+    found = part.new_zeros(batch, heads, sample.shape[2], keys)
+    found.scatter_(2, rows[:, None, :, None].expand_as(part), part)
+    return found.where(sample[..., None], 0)
 
 
 def _in(tensor: Tensor, precision: torch.dtype) -> Tensor:

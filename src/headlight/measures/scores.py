@@ -37,6 +37,8 @@ class Scores:
             always have it inside f, as in Kobayashi et al.
         precision: of the last products of effective attention; float32 is enough for statistics.
         vectors: those of the layer, where scores of other queries of it are known.
+        sample: the queries of the text at which norms are taken, where f depends on the query; at
+            the others they are 0.  None for all.
     """
 
     def __init__(
@@ -45,9 +47,12 @@ class Scores:
         value_bias: ValueBias = "include",
         precision: torch.dtype = torch.float64,
         vectors: Vectors | None = None,
+        sample: Bool[Tensor, "batch query_of_text"] | None = None,
     ) -> None:
         self.record = record
         self._precision = precision
+        queries = slice(record.first, record.first + record.weight.shape[2])
+        self._sample = None if sample is None else sample[:, queries]
         self.vectors = vectors or Vectors(record, value_bias)
 
     @cached_property
@@ -70,8 +75,8 @@ class Scores:
         """‖α f(x)‖."""
         record, gate = self.record, self.gate_of_components
         if gate is not None:
-            factor = record.site.projection.factor
-            return gated_norm(record.weight, record.value, gate, factor, self._precision)
+            factor, precision = record.site.projection.factor, self._precision
+            return gated_norm(record.weight, record.value, gate, factor, precision, self._sample)
         return norms.weighted_norm(self.weight, self.vector_norm)
 
     @cached_property
@@ -79,8 +84,10 @@ class Scores:
         """‖Σ_h α f(x)‖."""
         record, gate = self.record, self.gate_of_components
         if gate is not None:
-            output = record.site.projection.weight
-            return gated_merged_norm(record.weight, record.value, gate, output, self._precision)
+            output, precision = record.site.projection.weight, self._precision
+            return gated_merged_norm(
+                record.weight, record.value, gate, output, precision, self._sample
+            )
         return norms.merged_norm_of(
             self.weight,
             self.vectors.together(self.weight.dtype),

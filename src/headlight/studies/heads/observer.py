@@ -26,6 +26,7 @@ from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Tally
 from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads.behaviours import BehaviourCounter
+from headlight.studies.heads.gates import OF_ALL_QUERIES, GateObserver
 from headlight.studies.heads.passages import PassageSeeker
 from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
 
@@ -56,6 +57,9 @@ class HeadsObserver:
         self._measures = measures
         self._passages = passages if "weight" in measures else None
         self._behaviours = behaviours
+        self.gates: GateObserver | None = None
+        """Looks at gates, where the model has some."""
+        self._sample: Tensor | None = None
         self._keys = keys
         self._key_members = membership(keys.category, len(CATEGORIES))
         self._query_members = _query_members(queries)
@@ -69,7 +73,8 @@ class HeadsObserver:
         """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""
         if not record.first:
             self._vectors, self._rows = None, {}
-        scores = Scores(record, self._value_bias, torch.float32, self._vectors)
+        self._sample = None if self.gates is None else self.gates.sample(record)
+        scores = Scores(record, self._value_bias, torch.float32, self._vectors, self._sample)
         self._vectors = scores.vectors
         self._keep(record, self._look(scores))
         if record.ends:
@@ -126,6 +131,8 @@ class HeadsObserver:
         if self._passages is not None:
             of_weight = [found[f"weight {kind}"] for kind in ("rows", "neighbour", "entropy")]
             self._passages.look(scores.record.first, scores.weight.float(), *of_weight)
+        if self.gates is not None:
+            found["gate"] = self.gates.rows(scores.record)
         if "norm" in self._measures:
             found["merged"] = self._over_keys(scores.merged_norm[:, None])
         if "effective" in self._measures:
@@ -161,6 +168,8 @@ class HeadsObserver:
         if self._behaviours is not None:
             norm = scores.vectors.norm if "norm" in self._measures else None
             self._behaviours.finish(scores.record.site.layer, norm, _given(scores.record))
+        if self.gates is not None:
+            seen["gate"] = over_queries(rows["gate"], self._query_members)[:, :, 0]
         if "norm" in self._measures:
             seen |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:
@@ -170,20 +179,27 @@ class HeadsObserver:
 
     def _means(self, rows: dict[str, Tensor], name: str) -> dict[str, Tensor]:
         """One measure, averaged over queries."""
-        entropies = over_queries(rows[f"{name} entropy"][..., None], self._query_members)
+        members = self._members_of(name)
+        entropies = over_queries(rows[f"{name} entropy"][..., None], members)
         if f"{name} some" in rows:
-            entropies /= over_queries(rows[f"{name} some"][..., None], self._query_members)
-        total = over_queries(rows[f"{name} rows"], self._query_members)
+            entropies /= over_queries(rows[f"{name} some"][..., None], members)
+        total = over_queries(rows[f"{name} rows"], members)
         given = rows[f"{name} neighbour"]
-        neighbour = mean_to_neighbours(given, self._present)
+        neighbour = mean_to_neighbours(given, members[..., 0])
         if self._kind == "cross":
             neighbour.fill_(torch.nan)
         return {"total": total, "neighbour": neighbour, "entropy": entropies[..., 0]}
 
+    def _members_of(self, name: str) -> Membership:
+        """The queries that a measure is averaged over."""
+        if self._sample is None or name in OF_ALL_QUERIES:
+            return self._query_members
+        return self._query_members * self._sample[..., None]
+
     def _norms(self, scores: Scores, merged: Tensor) -> dict[str, Tensor]:
         """What belongs to the norms alone; of x only where it was found."""
         found = {
-            "merged": over_queries(merged, self._query_members)[:, 0],
+            "merged": over_queries(merged, self._members_of("norm"))[:, 0],
             "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
         }
         given = _given(scores.record)

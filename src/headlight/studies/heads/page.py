@@ -52,6 +52,8 @@ OF_HEADS = {
     "vector_norm_cv": "CV of ‖f(x)‖",
     "effective_correlation_by_head": "A⊥ ~ α",
     "rank": "rank of T",
+    "gate": "gate",
+    "gate_closed": "gate below 0.1",
 }
 LOOKED_AT = tuple(name for name in CATEGORIES if name != "other")
 OUT_OF_REACH = "out of reach"

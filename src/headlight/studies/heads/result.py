@@ -9,6 +9,7 @@ import xarray
 from headlight.analysis.dispersion import describe_dispersion, dispersion
 from headlight.reduce import Strongest, Tally
 from headlight.result import describe
+from headlight.studies.heads.gates import VARIABLES as GATES, of_gates
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
 from headlight.studies.heads.passages import BEFORE, STATISTICS
 from headlight.vocabulary import (
@@ -84,6 +85,7 @@ VARIABLES = {
     "passage_weight": ("its weight", "1"),
     "token_text": ("tokens that passages hold", "1"),
     **OF_BEHAVIOURS,
+    **GATES,
     **describe_dispersion("vector_norm", "‖f(x)‖"),
     **describe_dispersion("input_norm", "‖x‖"),
 }
@@ -126,6 +128,7 @@ def dataset(
         "token_share": ("key_category", found["token_share"]["mean"]),
     }
     variables |= _errors(found, measures)
+    variables |= of_gates(found)
     variables |= _of_merged_norms(found) | _of_effective(found)
     if "behaviour" in found:
         coordinates |= {

@@ -18,11 +18,14 @@ class SurveySettings(MeasureSettings, QueryBlockSettings, TextSettings):
     Attributes:
         passages: keep for each head some tokens of the corpus where it does most what it does, for
             the report; leave it out where texts are private.
+        gated_queries: where a gate is a vector for each query, norms are another computation for
+            each: they are taken at this many queries of each text, evenly spread; 0 for all.
         pages: write a page for this many of the texts that the report shows passages of, which
             opens at the head; the corpus is gone through once more, until they are found.
     """
 
     passages: bool = True
+    gated_queries: AtLeast0 = 32
     pages: Annotated[AtLeast0, NO_EFFECT] = 0
 
 

@@ -14,6 +14,7 @@ from headlight.encode.batch import Batch
 from headlight.encode.function_words import function_word_ids
 from headlight.reduce import Strongest, Tally
 from headlight.studies.heads.behaviours import BehaviourCounter
+from headlight.studies.heads.gates import GateObserver
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.passages import PassageSeeker
 from headlight.studies.heads.result import dataset, passages
@@ -50,7 +51,11 @@ class SurveyStudy(LossStudy[SurveySettings]):
         bias = self.settings.value_bias
         known, measures = self._function_words, self.measures
         behaviours = BehaviourCounter(batch, examples, plan.kind, measures, known)
-        return HeadsObserver(queries, keys, plan.kind, bias, measures, seeker, behaviours)
+        found = HeadsObserver(queries, keys, plan.kind, bias, measures, seeker, behaviours)
+        if any(site.gate for site in plan.sites):
+            present = (queries.category >= 0).float()
+            found.gates = GateObserver(present, self.settings.gated_queries)
+        return found
 
     @cached_property
     def _function_words(self) -> tuple[int, ...]:
@@ -61,6 +66,8 @@ class SurveyStudy(LossStudy[SurveySettings]):
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Statistics by head, and passages."""
         statistics = dataset(tally, plan.layers, self.measures)
+        if any(site.gate == "element" for site in plan.sites):
+            statistics.attrs["gated_queries"] = self.settings.gated_queries
         kept = tally.get("passages")
         if not isinstance(kept, Strongest):
             return statistics
