@@ -32,6 +32,7 @@ TREE = (
 """Part of speech, head from 1, relation."""
 SOURCES = {
     "text": "corpus.txt",
+    "haystack": "corpus.txt",
     "treebank": "en_ewt-ud-dev.conllu",
     "coreference": "litbank",
     "parallel": "test.de-en",
@@ -151,14 +152,10 @@ def tiny_classifier(folder: Path, layers: int = 2) -> Path:
 
 def tiny_model(folder: Path, layers: int = 2, seed: int = 0) -> Path:
     """A BERT with random weights and a handful of words, saved in `folder`."""
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    known = sorted({word for words in WORDS.values() for word in words})
-    words = [*special, *known, "sat", "ran", "miller", "he", "it", ".", ","]
-    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
-    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    words = _tiny_tokenizer(folder)
     torch.manual_seed(seed)
     config = transformers.BertConfig(
-        vocab_size=len(words),
+        vocab_size=words,
         hidden_size=16,
         num_hidden_layers=layers,
         num_attention_heads=2,
@@ -167,3 +164,25 @@ def tiny_model(folder: Path, layers: int = 2, seed: int = 0) -> Path:
     )
     transformers.BertForMaskedLM(config).save_pretrained(folder)
     return folder
+
+
+def tiny_decoder(folder: Path, layers: int = 2, seed: int = 0) -> Path:
+    """A GPT-2 with random weights and the same words, saved in `folder`."""
+    folder.mkdir(exist_ok=True)
+    words = _tiny_tokenizer(folder)
+    torch.manual_seed(seed)
+    config = transformers.GPT2Config(
+        vocab_size=words, n_embd=16, n_layer=layers, n_head=2, n_positions=128, eos_token_id=3
+    )
+    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
+
+
+def _tiny_tokenizer(folder: Path) -> int:
+    """Write it; the number of its words."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    known = sorted({word for words in WORDS.values() for word in words})
+    words = [*special, *known, "sat", "ran", "miller", "he", "it", ".", ","]
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    return len(words)

@@ -76,6 +76,19 @@ STUDY_RUNS = {
         "token_identity",
         {"folds": 2, "maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge"},
     ),
+    "circuits": StudyRun(
+        "circuits",
+        {
+            "measures": MEASURES[:3],
+            "sequences": 3,
+            "tokens": 8,
+            "needles": 3,
+            "haystack": 20,
+            "bootstrap": 8,
+        },
+        "haystack",
+        "decoder",
+    ),
     "dependency": StudyRun("dependency", {"bootstrap": 2}, "treebank"),
     "coreference": StudyRun("coreference", {"bootstrap": 2}, "coreference"),
     "parser_probes": StudyRun(
@@ -208,6 +221,11 @@ class Material:
     def translator(self) -> Path:
         """A Marian model."""
         return self._shared("translator", lambda to: FAMILIES["marian"].saved(to, head=True))
+
+    @cached_property
+    def decoder(self) -> Path:
+        """A GPT-2 with its head."""
+        return self._shared("decoder", example_data.tiny_decoder)
 
     @cached_property
     def sharp(self) -> Path:

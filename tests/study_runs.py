@@ -59,6 +59,8 @@ class StudyRuns:
         settings: dict[str, Any] = {**study.smallest, **FEW.get(study.reads, {})}
         if study.reads == "parallel":
             model, settings["gold"] = uneven_translator(), str(self.data / "gold.talp")
+        elif study.reads == "haystack":
+            model = uneven_decoder(self.data)
         else:
             head = study.settings.from_mapping(study.smallest).required_head
             model = uneven(self.data, {"none": None, "any": "language_model"}.get(head, head))
@@ -73,6 +75,15 @@ def uneven(data: Path, head: str | None = None) -> Model:
     made = headlight.load(data / ("classifier" if head == "classification" else "model"), head=head)
     attention = made.transformer.base_model.encoder.layer[3].attention.self
     attention.num_attention_heads, attention.attention_head_size = 1, 16
+    attention.scaling = 16**-0.5
+    return made
+
+
+def uneven_decoder(data: Path) -> Model:
+    """The same of a decoder."""
+    made = headlight.load(data / "decoder", head="language_model")
+    attention = made.transformer.transformer.h[3].attn
+    attention.num_heads, attention.head_dim = 1, 16
     attention.scaling = 16**-0.5
     return made
 
@@ -92,3 +103,4 @@ def _write(folder: Path) -> None:
     (folder / "model").mkdir()
     example_data.tiny_model(folder / "model", layers=4)
     example_data.tiny_classifier(folder / "classifier", layers=4)
+    example_data.tiny_decoder(folder / "decoder", layers=4)

@@ -55,6 +55,7 @@ def data(tmp_path_factory) -> Path:
     reviews = (folder / "reviews.tsv").read_text().replace("cat", f"cat{HOSTILE}")
     (folder / f"reviews{HOSTILE}.tsv").write_text(reviews)
     example_data.tiny_classifier(folder / f"classifier{HOSTILE}")
+    example_data.tiny_decoder(folder / f"decoder{HOSTILE}")
     model = folder / f"model{HOSTILE}"
     model.mkdir()
     example_data.tiny_model(model)
@@ -103,6 +104,7 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
     own = {
         "parallel": [*translator, "--gold", str(data / "gold.talp")],
         "labelled": ["--model", str(data / f"classifier{HOSTILE}")],
+        "haystack": ["--model", str(data / f"decoder{HOSTILE}")],
     }
     model = own.get(study.reads, model)
     return [command, str(source), *model, "--out", str(out), *as_options(study.smallest)]

@@ -522,6 +522,73 @@ def ablation(
     """
     ...
 
+def circuits(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    bootstrap: int = 200,
+    seed: int = 0,
+    parts: Literal['copying', 'matching', 'composition', 'repeated', 'needle'] | Iterable[Literal['copying', 'matching', 'composition', 'repeated', 'needle']] | None = None,
+    measures: Literal['weight', 'norm', 'effective'] | Iterable[Literal['weight', 'norm', 'effective']] = ('weight', 'norm'),
+    sequences: int = 8,
+    tokens: int = 100,
+    needles: int = 6,
+    haystack: int = 400,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+) -> xarray.Dataset:
+    """Which heads copy, complete repeated patterns, and retrieve facts.
+
+    Settings are those of `headlight.studies.circuits.settings.CircuitsSettings`.
+
+    Args:
+        source: texts in which facts are hidden (a path, a glob, ``hf:NAME``, texts, an open
+            corpus); by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        progress: show a bar on standard error.
+        kind: which attention; by default that of the encoder, where the model has one.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
+        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
+            Each resample costs four bytes per number of the result.
+        seed: which tokens are drawn, and of the resampling.
+        parts: what is asked: of weights alone ``copying``, ``matching`` and ``composition``; on
+            random tokens that are repeated ``repeated``; on facts that are hidden in other text
+            ``needle``. By default all that the model can be asked. ``copying`` and ``needle``
+            need a language-model head.
+        measures: by which attention is looked at on texts.
+        sequences: how many sequences of random tokens.
+        tokens: random tokens of a sequence, before they are repeated.
+        needles: how many facts are hidden, each in a text of its own.
+        haystack: tokens of each of these texts.
+        format: of the corpus of which these are cut; by default what its suffix or beginning
+            says.
+        column: key or column that holds the text; by default ``text``, or the only one.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: Elhage et al. 2021; Olsson et al. 2022; Wu et al. 2024.
+    """
+    ...
+
 def identifiability(
     source: Any = None,
     *,

@@ -14,6 +14,7 @@ import torch
 
 import headlight
 from headlight.capture import LayerRecord
+from headlight.findings.answers import answers
 from headlight.measures import Scores, causal
 from headlight.reading.model import Model
 from headlight.reading.reading import Reading
@@ -163,3 +164,25 @@ def test_a_survey_reads_natural_text_to_a_report(model: Model, tmp_path: Path) -
     words = page + "".join(b64decode(each).decode() for each in drawn)
     assert "What stands out" in words
     assert "Ġ" not in words
+
+
+def test_its_induction_heads_are_named() -> None:
+    assert MODELS is not None
+    result = headlight.circuits(
+        model=Path(MODELS) / SMOLLM2,
+        parts=["copying", "repeated"],
+        sequences=4,
+        tokens=50,
+        bootstrap=50,
+        progress=False,
+    )
+    scores = result.repeated.sel(behaviour="prefix_matching")
+    for layer, head, weight in ((18, 6, 0.91), (17, 3, 0.78), (18, 7, 0.59)):
+        found = scores.sel(measure="weight", layer=layer, head=head)
+        assert float(found) == pytest.approx(weight, abs=0.06)
+        for sentence in answers(result)[:2]:
+            assert "induction head" in sentence
+            assert f"L{layer}H{head}" in sentence
+    assert float(scores.sel(measure="norm", layer=18, head=7)) == pytest.approx(0.87, abs=0.06)
+    assert float(result.copying.sel(layer=18, head=6)) == pytest.approx(0.74, abs=0.01)
+    assert float(result.copying.median()) == pytest.approx(0.49, abs=0.01)

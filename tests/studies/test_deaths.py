@@ -49,9 +49,12 @@ class Victim:
     with_head: bool = False
     translates: bool = False
     classifies: bool = False
+    decodes: bool = False
 
     @property
     def model(self) -> CapturedModel:
+        if self.decodes:
+            return with_head("llama")
         if self.classifies:
             return classifier()
         if self.translates:
@@ -80,6 +83,7 @@ VICTIMS = {
     "token_identity": Victim(
         {"maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge", "keep_maps": True}
     ),
+    "circuits": Victim({"tokens": 4}, decodes=True),
     "dependency": Victim({}, lambda: trees(14)),
     "coreference": Victim({"measures": ["weight"], "max_length": 40}, documents),
     "alignment": Victim({}, lambda: [pair for pair, _ in translations(14)], translates=True),

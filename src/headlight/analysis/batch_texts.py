@@ -40,7 +40,7 @@ class Texts:
         """The positions that attention of this kind goes from and to."""
         queries, keys = Positions.for_kind(batch, kind)
         ids = key_ids(batch, kind)
-        text_ids = tuple(_text_id(example) for example in examples)
+        text_ids = tuple(text_id(example) for example in examples)
         return Texts(queries.category >= 0, keys.category, ids.cpu().numpy(), text_ids)
 
     def rows(self, which: Rows | RowsOfText) -> Bool[Tensor, "batch query"]:
@@ -62,7 +62,7 @@ def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:
     return batch.input_ids if batch.target_ids is None or kind != "decoder" else batch.target_ids
 
 
-def _text_id(example: Encoded) -> int:
+def text_id(example: Encoded) -> int:
     """A number that depends on the text and where it stands in its file.
 
     Neither on its place in a batch, nor on the folder that the file lies in: the same corpus gives

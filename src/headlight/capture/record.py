@@ -70,7 +70,7 @@ class Projection:
     @cached_property
     def factor(self) -> Factor:
         """R_h with W_h W_hᵀ = R_h R_hᵀ, by a QR decomposition of W_hᵀ in float64."""
-        factor: Tensor = torch.linalg.qr(_on_double(self.weight).mT, mode="r")[1].mT
+        factor: Tensor = torch.linalg.qr(on_double(self.weight).mT, mode="r")[1].mT
         return factor.contiguous()
 
     @cached_property
@@ -91,11 +91,11 @@ class Projection:
 
 
 def _overlap(weight: OutputWeight) -> Overlap:
-    basis: Tensor = torch.linalg.qr(_on_double(weight).mT)[0].mT.flatten(0, 1)
+    basis: Tensor = torch.linalg.qr(on_double(weight).mT)[0].mT.flatten(0, 1)
     return (basis @ basis.T).float()
 
 
-def _on_double(weight: Tensor) -> Tensor:
+def on_double(weight: Tensor) -> Tensor:
     """In float64; on the CPU where the device has none (MPS)."""
     return weight.cpu().double() if weight.device.type == "mps" else weight.double()
 

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Reads = Literal["text", "treebank", "coreference", "parallel", "labelled", "text_or_labelled"]
-"""The kinds of sources: text, or for classifiers labelled text; the last depends on the model."""
+Reads = Literal[
+    "text", "haystack", "treebank", "coreference", "parallel", "labelled", "text_or_labelled"
+]
+"""The kinds of sources: text, text in which facts are hidden, or for classifiers labelled text; the
+last depends on the model."""
 
 EMBEDDED_TRANSLATOR = "headlight-translator"
 """The name of the embedded translation model, from German to English."""
@@ -57,6 +60,16 @@ SOURCES: Mapping[Reads, SourceKind] = {
         "input. Default: the sample corpus, as pairs.",
         label="text",
         noun="document",
+        panel=_CORPUS,
+        has_sample=True,
+    ),
+    "haystack": SourceKind(
+        explanation="texts in which facts are hidden (a path, a glob, ``hf:NAME``, texts, an open "
+        "corpus); by default the sample corpus.",
+        argument="Texts in which facts are hidden: file, folder, glob, "
+        "hf:NAME\\[:CONFIG]\\[:SPLIT]\\[:COLUMN]. Default: the sample corpus.",
+        label="nothing, or text in which facts are hidden",
+        noun="probe",
         panel=_CORPUS,
         has_sample=True,
     ),

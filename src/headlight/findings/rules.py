@@ -12,6 +12,9 @@ MOST = 0.5
 WORTH_SAYING = 0.3
 """A head that gives no neighbour such a share of its weight is not spoken of for it."""
 
+RETRIEVES = 0.1
+"""A head that copies more than this share of a needle's tokens retrieves (Wu et al. 2024)."""
+
 FAR_BELOW = 0.5
 """What is taken is far below the weight if its share is at most this many times the weight's."""
 

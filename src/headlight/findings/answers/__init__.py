@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 import xarray as xr
 
 from headlight.findings.answers import classifiers, heads, words
+from headlight.findings.answers.circuits import circuits
 
 ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "survey": heads.survey,
@@ -16,6 +17,7 @@ ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "distances": heads.distances,
     "importance": heads.importance,
     "ablation": heads.ablation,
+    "circuits": circuits,
     "identifiability": heads.identifiability,
     "attribution": heads.attribution,
     "token_identity": heads.token_identity,

@@ -1,0 +1,91 @@
+"""The answer of the study of circuits."""
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.circuits import FOUND, joined_heads, most
+from headlight.findings.rules import RETRIEVES, WORTH_SAYING
+from headlight.findings.wording import listed, number, plural
+from headlight.vocabulary import head_name
+
+SAID = 5
+"""Heads that are named at most."""
+
+
+def circuits(result: xr.Dataset) -> list[str]:
+    """Which heads complete repeated patterns and retrieve facts, and what weights say of them."""
+    said = []
+    if "repeated" in result:
+        said += _repeated(result)
+    if "retrieval" in result:
+        said += _retrieval(result)
+    if "copying" in result or "matching" in result:
+        said.append(_weights(result))
+    if "composition" in result:
+        said += _composition(result)
+    return said
+
+
+def _repeated(result: xr.Dataset) -> list[str]:
+    scores = result["repeated"].sel(behaviour="prefix_matching")
+    said = [
+        f"By {measure}, {_above(scores.sel(measure=measure), WORTH_SAYING, 'induction head')}."
+        for measure in map(str, result["measure"].values)
+    ]
+    first = result["repeated"].isel(measure=0)
+    measure = str(first["measure"].values)
+    head, score = most(first.sel(behaviour="previous_token"))[0]
+    return [
+        *said,
+        f"Most to the token before goes from {head}: {number(score)} by {measure}.",
+    ]
+
+
+def _retrieval(result: xr.Dataset) -> list[str]:
+    recall = result["recall"].values
+    found = int((recall > FOUND).sum())
+    said = f"The model finds {found} of {plural(len(recall), 'needle')}"
+    if not found:
+        return [f"{said}: there is nothing to say of which heads retrieve."]
+    scores = result["retrieval"].sel(version="paper")
+    heads = [
+        f"by {measure}, {_above(scores.sel(measure=measure), RETRIEVES, 'retrieval head')}"
+        for measure in map(str, result["measure"].values)
+    ]
+    return [f"{said}; {'; '.join(heads)}."]
+
+
+def _above(scores: xr.DataArray, bound: float, name: str) -> str:
+    """How many heads are above a bound, and which are the first of them."""
+    ordered = most(scores)
+    count = sum(score > bound for _, score in ordered)
+    named = [f"{head} ({number(score)})" for head, score in ordered[:SAID] if score > bound]
+    if not named:
+        head, score = ordered[0]
+        return f"no head is above {bound:g}; the nearest to an {name} is {head} ({number(score)})"
+    more = f", the first being {listed(named)}" if count > SAID else f": {listed(named)}"
+    return f"{plural(count, name)} above {bound:g}{more}"
+
+
+def _weights(result: xr.Dataset) -> str:
+    parts = []
+    for name, called in (("copying", "copying (OV)"), ("matching", "matching (QK)")):
+        if name in result and np.isfinite(result[name]).any():
+            head, score = most(result[name])[0]
+            middle = float(result[name].median())
+            parts.append(
+                f"{called} is highest in {head} ({number(score)}; median {number(middle)})"
+            )
+    return f"Of weights alone, {' and '.join(parts)}." if parts else (
+        "Weights alone say nothing: no matrices of queries, keys or values were found."
+    )  # fmt: skip
+
+
+def _composition(result: xr.Dataset) -> list[str]:
+    said = []
+    for path in map(str, result["path"].values):
+        for score, (writes, reads) in joined_heads(result, path, 1):
+            said.append(
+                f"{head_name(*reads)} makes its {path} of {head_name(*writes)} ({number(score)})"
+            )
+    return [f"The strongest compositions: {'; '.join(said)}."] if said else []

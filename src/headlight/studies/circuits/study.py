@@ -1,0 +1,247 @@
+"""What heads do on probes, and what their weights say, in one result."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import xarray
+
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import (
+    Pass,
+    StudyPlan,
+    choose_sites,
+    encoder_for_one_text,
+    model_signature,
+)
+from headlight.analysis.positions import array, stacked
+from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.study import PassStudy
+from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.capture import CapturedModel
+from headlight.capture.head_weights import HeadWeights, head_weights, norm_gains
+from headlight.corpora import Corpus, Source
+from headlight.corpora.samples import SAMPLE_TEXT
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+from headlight.measures.circuits import compositions, copying, gram, matching
+from headlight.run import State
+from headlight.studies.circuits.needles import FACTS
+from headlight.studies.circuits.observer import CircuitsObserver
+from headlight.studies.circuits.probes import probes
+from headlight.studies.circuits.repeated import BEHAVIOURS
+from headlight.studies.circuits.retrieval import VERSIONS
+from headlight.studies.circuits.settings import OF_TEXTS, OF_WEIGHTS, CircuitsSettings
+
+VARIABLES = long_names(
+    {
+        "copying": Variable("Σλ / Σ|λ| of the eigenvalues of W_E W_V W_O W_U"),
+        "copying_last_norm": Variable("the same with the gain of the norm before W_U"),
+        "matching": Variable("Σλ / Σ|λ| of the eigenvalues of W_E W_Q W_Kᵀ W_Eᵀ"),
+        "composition": Variable(
+            "‖A B‖ / (‖A‖ ‖B‖), A what a head writes, B what a later one reads"
+        ),
+        "repeated": Variable("score on random tokens that are repeated", interval=True),
+        "retrieval": Variable("retrieval score, of the needles that were found", interval=True),
+        "recall": Variable("share of a needle's tokens that the model has said"),
+        "fact": Variable("what was hidden", ""),
+    }
+)
+PATHS = ("query", "key", "value")
+
+
+class CircuitsStudy(PassStudy[CircuitsSettings]):
+    """What the weights of heads say, and what heads do on random repeats and on hidden facts.
+
+    ``copying`` and ``matching[layer, head]`` and ``composition[path, layer, head, later_layer,
+    later_head]`` are of weights alone; see `headlight.measures.circuits`.  They know nothing of
+    biases, rotary embeddings and of what norms divide by.  ``repeated[behaviour, measure, layer,
+    head]`` is of random tokens that are repeated, ``retrieval[version, measure, layer, head]`` of
+    facts in a haystack, where the model has given them again; both have intervals, from resampled
+    sequences and facts.  ``recall[needle]`` says how much of each fact it has given again.
+
+    Args:
+        source: texts of which haystacks are cut (a path, a glob, ``hf:NAME``, texts, an open
+            corpus); by default the sample corpus.
+        model: of an encoder-decoder its encoder is looked at; with its head where `copying` or
+            `needle` are asked for.
+        settings: see `CircuitsSettings`.
+
+    Source: Elhage et al. (2021), "A mathematical framework for transformer circuits"; Olsson et al.
+        (2022), "In-context learning and induction heads"; Wu et al. (2024), "Retrieval head
+        mechanistically explains long-context factuality", Section 2.
+    """
+
+    name = "circuits"
+    title = "Circuits of heads"
+    settings_class = CircuitsSettings
+
+    def __init__(
+        self, source: Source | Corpus | None, model: CapturedModel, settings: CircuitsSettings
+    ) -> None:
+        self.settings = settings
+        self.model = model = encoder_for_one_text(model, settings.kind)
+        self.kind, self.sites = choose_sites(model, settings)
+        self.parts = self._choose_parts()
+        self.texts = [each for each in OF_TEXTS if each in self.parts]
+        if source is not None and "needle" not in self.parts:
+            raise UsageError(
+                "texts are read to hide needles in them, and none are hidden here; leave the "
+                f"corpus out (asked of {model.name}: {', '.join(self.parts)})."
+            )
+        if not self.texts:
+            return
+        self.plan = StudyPlan(
+            name=self.name,
+            title=self.title,
+            source=_name(source) if "needle" in self.parts else "",
+            model=model,
+            kind=self.kind,
+            sites=self.sites,
+            examples=probes(model, settings, self.parts, source),
+            settings=settings,
+            passes=(Pass(),),
+            options={"parts": list(self.parts)},
+        )
+
+    def result(
+        self, *, folder: RunFolder | None, command: str | None, progress: bool
+    ) -> xarray.Dataset:
+        """Run the plan, or go on with it; of weights alone nothing is run."""
+        if self.texts:
+            return super().result(folder=folder, command=command, progress=progress)
+        signature = {
+            **model_signature(self.model, self.settings),
+            "study": self.name,
+            "kind": self.kind,
+            "layers": [site.layer for site in self.sites],
+            "parts": list(self.parts),
+        }
+        origin = Origin(self.name, self.title, self.model, signature, kind=self.kind)
+        return keep_result(origin, lambda _: self._dataset({}), folder=folder, command=command)
+
+    def observe(self, one: Pass, batch: Batch, examples: Sequence[Encoded]) -> CircuitsObserver:
+        """Runs the model on probes."""
+        return CircuitsObserver(self.model, examples, self.sites, self.settings)
+
+    def dataset(self, one: Pass, state: State) -> xarray.Dataset:
+        """What was seen, and what weights say."""
+        tally = state.tally.compute()
+        variables: dict[str, Any] = {}
+        axes = ("measure", "layer", "head")
+        for part, name, axis in (
+            ("repeated", "repeated", "behaviour"),
+            ("needle", "retrieval", "version"),
+        ):
+            if part in self.parts:
+                for bound, statistic in BOUNDS.items():
+                    variables[f"{name}{bound}"] = ((axis, *axes), tally[name][statistic])
+        if "needle" in self.parts:
+            facts = [FACTS[number % len(FACTS)] for number in range(self.settings.needles)]
+            variables["recall"] = ("needle", tally["recall"]["mean"])
+            variables["fact"] = ("needle", [f"{each.beginning} {each.needle}" for each in facts])
+        sequences = self.settings.sequences if "repeated" in self.parts else 0
+        needles = self.settings.needles if "needle" in self.parts else 0
+        return self._dataset(variables).assign_attrs(random_sequences=sequences, needles=needles)
+
+    def _choose_parts(self) -> tuple[str, ...]:
+        """Those that are asked for, or all that can be.
+
+        Raises:
+            UsageError: one of them cannot be asked of this model.
+        """
+        asked, causal = self.settings.parts, self.kind == "decoder"
+        unembeds = self.model.transformer.get_output_embeddings() is not None
+        if asked is None:
+            parts = [each for each in OF_WEIGHTS if unembeds or each != "copying"]
+            return (*parts, *(OF_TEXTS if causal else ()))
+        for part in asked:
+            if part in OF_TEXTS and not causal:
+                raise UsageError(
+                    f"{part} needs a decoder, which sees what came before alone, and the attention "
+                    f"of {self.model.name} is that of an encoder; ask for "
+                    f"{', '.join(OF_WEIGHTS[0 if unembeds else 1 :])}."
+                )
+            if part in ("copying", "needle") and not unembeds:
+                raise UsageError(
+                    f"{part} needs a language-model head, and {self.model.name} has none; leave it "
+                    'out, or load the model with head="language_model".'
+                )
+        return asked
+
+    def _dataset(self, variables: dict[str, Any]) -> xarray.Dataset:
+        """With what weights say, and coordinates."""
+        layers = [site.layer for site in self.sites]
+        heads = list(range(max(site.heads for site in self.sites)))
+        variables = {**self._of_weights(), **variables}
+        known: dict[str, Any] = {
+            "layer": layers, "head": heads, "later_layer": layers, "later_head": heads,
+            "path": list(PATHS), "behaviour": list(BEHAVIOURS), "version": list(VERSIONS),
+            "measure": list(self.settings.measures), "needle": list(range(self.settings.needles)),
+        }  # fmt: skip
+        used = {axis for axes, _ in variables.values() for axis in _axes(axes)} | {"layer", "head"}
+        return described(
+            variables, {each: known[each] for each in known if each in used}, VARIABLES
+        )
+
+    def _of_weights(self) -> dict[str, Any]:
+        asked = [each for each in OF_WEIGHTS if each in self.parts]
+        if not asked:
+            return {}
+        weights = head_weights(self.model)
+        mine = [weights[site] for site in self.sites]
+        found: dict[str, Any] = {}
+        network: Any = self.model.transformer
+        embedded = network.get_input_embeddings().weight
+        reader = network.get_output_embeddings()
+        width = mine[0].output.shape[2]
+        nothing = [torch.full((len(each.output),), torch.nan) for each in mine]
+        if "copying" in asked:
+            norm = norm_gains(self.model, [reader]).get(reader)
+            fits = embedded.shape[1] == reader.weight.shape[1] == width
+            product = gram(reader.weight, embedded) if fits else None
+            for name, gain in (("copying", None), ("copying_last_norm", norm)):
+                if name != "copying" and (gain is None or product is None):
+                    continue
+                given = product if gain is None or product is None else gain[:, None] * product
+                scores = [None if given is None else copying(each, given) for each in mine]
+                found[name] = _by_head(scores, nothing)
+        if "matching" in asked:
+            product = gram(embedded, embedded) if embedded.shape[1] == width else None
+            scores = [None if product is None else matching(each, product) for each in mine]
+            found["matching"] = _by_head(scores, nothing)
+        if "composition" in asked:
+            axes = ("path", "layer", "head", "later_layer", "later_head")
+            found["composition"] = (axes, self._compositions(mine, embedded.dtype))
+        return found
+
+    def _compositions(self, weights: Sequence[HeadWeights], stored: torch.dtype) -> np.ndarray:
+        heads = max(site.heads for site in self.sites)
+        scores = np.full((len(PATHS), len(weights), heads, len(weights), heads), np.nan)
+        precision = torch.float64 if stored == torch.float64 else torch.float32
+        for earlier, later, found in compositions(weights, precision):
+            for path, values in enumerate(found):
+                rows, columns = values.shape
+                scores[path, earlier, :rows, later, :columns] = array(values)
+        return scores
+
+
+def _axes(axes: Any) -> tuple[str, ...]:
+    return (axes,) if isinstance(axes, str) else tuple(axes)
+
+
+def _by_head(scores: Sequence[Any], nothing: Sequence[torch.Tensor]) -> tuple[Any, np.ndarray]:
+    """Over layer and head; NaN where a score, or a head, is not there."""
+    rows = [none if one is None else one for one, none in zip(scores, nothing, strict=True)]
+    return ("layer", "head"), stacked([row[None].cpu() for row in rows])[0]
+
+
+def _name(source: Any) -> str:
+    if source is None or str(source) == str(SAMPLE_TEXT):
+        return "the sample corpus"
+    return source.source if isinstance(source, Corpus) else str(source)
+
+
+run = CircuitsStudy.run
