@@ -172,7 +172,13 @@ def tiny_decoder(folder: Path, layers: int = 2, seed: int = 0) -> Path:
     words = _tiny_tokenizer(folder)
     torch.manual_seed(seed)
     config = transformers.GPT2Config(
-        vocab_size=words, n_embd=16, n_layer=layers, n_head=2, n_positions=128, eos_token_id=3
+        vocab_size=words,
+        n_embd=16,
+        n_layer=layers,
+        n_head=2,
+        n_positions=128,
+        eos_token_id=3,
+        bos_token_id=2,
     )
     transformers.GPT2LMHeadModel(config).save_pretrained(folder)
     return folder

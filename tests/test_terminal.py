@@ -37,6 +37,7 @@ ENDLESS = {"serve"}
 SOURCES = {
     "text": "corpus", "treebank": "dev.conllu", "coreference": "litbank", "parallel": "pairs",
     "labelled": "reviews", "text_or_labelled": "corpus",
+    "haystack": "corpus",
 }  # fmt: skip
 
 

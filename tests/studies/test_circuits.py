@@ -321,7 +321,10 @@ def test_what_cannot_be_asked_is_refused() -> None:
         CircuitsStudy.run(None, bare, CircuitsSettings(parts=("copying",)), progress=False)
     short = made("llama", max_position_embeddings=64)
     for settings, says in (
-        ({"tokens": 40, "parts": ("repeated",)}, "40 .* can be drawn; ask for fewer"),
+        (
+            {"tokens": 40, "parts": ("repeated",)},
+            "tokens is 40, and 36 of the .* can be drawn; ask for",
+        ),
         ({"tokens": 34, "parts": ("repeated",)}, "at most 64 tokens; ask for at most 31"),
         ({"parts": ("needle",)}, "haystack is 400, and llama takes texts of at most 64 tokens"),
     ):

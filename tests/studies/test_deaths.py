@@ -54,7 +54,9 @@ class Victim:
     @property
     def model(self) -> CapturedModel:
         if self.decodes:
-            return with_head("llama")
+            found = with_head("llama")
+            found.transformer.config.max_position_embeddings = 256  # which are computed
+            return found
         if self.classifies:
             return classifier()
         if self.translates:

@@ -103,9 +103,9 @@ def _repeated(result: xr.Dataset) -> Section:
         "Random tokens are followed by themselves. Of each query of the second half: the share "
         "that goes to the token behind its earlier copy (prefix matching: what an induction head "
         "does), to the copy itself (duplicate token), and to the token before (previous token). "
-        "Norms are scaled so that a row gives 1 in all. TransformerLens divides what a pattern gets by all "
-        "attention, of the first half too; HeadVis leaves out what is less than 0.01. Intervals: "
-        "95%, bootstrap over sequences.",
+        "Norms are scaled so that a row gives 1 in all. TransformerLens divides what a "
+        "pattern gets by all attention, of the first half too; HeadVis leaves out what is less "
+        "than 0.01. Intervals: 95%, bootstrap over sequences.",
         "Olsson et al. (2022)",
         [Drawing("repeated", "", "Scores on repeated random tokens by head.", draw)],
         [*tables, others],

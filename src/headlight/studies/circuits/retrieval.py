@@ -102,7 +102,7 @@ class RetrievalCounter:
 
     def scores(self) -> Float64[np.ndarray, "version measure layer head"]:
         """`VERSIONS` of the score of each head; NaN where nothing was found, or no head is."""
-        layers = [torch.cat(self._top[layer], 2) for layer in sorted(self._top)]
+        layers = [torch.cat(self._top[layer], 2).cpu().double() for layer in sorted(self._top)]
         top = stacked([layer.movedim(1, 0)[None] for layer in layers])[0].transpose(2, 0, 1, 3)
         if not self.recall() > FOUND:
             return np.full((len(VERSIONS), *top.shape[:3]), np.nan)
