@@ -121,7 +121,7 @@ def _lowest(frame: pd.DataFrame) -> str:
     called = ", ".join(filter(None, (best["measure"], best["step"], _layer(best["layer"]))))
     said = f"Lowest is {called}, with an AER of {best['error_rate']:.1%}"
     if others:
-        said += f"; the highest here is {others[-1]['error_rate']:.1%} ({others[-1]['measure']})"
+        said += f"; the highest of these is {others[-1]['error_rate']:.1%}"
     return f"{said}. Each dot is the best layer of a measure by these very gold links."
 
 

@@ -115,8 +115,8 @@ def _seen(cell: xr.Dataset) -> str:
     whole = float(cell["deletion_curve"].sel(measure=best, step=0))
     called = ORDER.names[best]
     return (
-        f"Without the {step:.0%} of words that {called} puts first, p falls from {whole:.2f} to "
-        f"{p[0]:.2f}; without as many at random, to {q[0]:.2f}. With these words alone it is "
+        f"Without the {step:.0%} of words that {called} puts first, p is {p[0]:.2f}, without as "
+        f"many at random {q[0]:.2f}, and with all words {whole:.2f}. With these words alone it is "
         f"{p[1]:.2f}, and with as many at random {q[1]:.2f}."
     )
 
