@@ -35,6 +35,7 @@ from benchmarks import (
     long,
     memory,
     norms,
+    pretrained,
     readers,
     shares,
     startup,
@@ -46,6 +47,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 PARTS: dict[str, tuple[str, ModuleType]] = {
     "survey": ("A survey and its measures", survey),
+    "pretrained": ("A survey of pretrained models", pretrained),
     "readers": ("The same by other libraries", readers),
     "gradient": ("Gradient importance", gradient),
     "ablation": ("Heads removed", ablation),

@@ -1,7 +1,7 @@
 """The survey and its parts against the plain forward pass: BERT-base shape, 8×128 tokens."""
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
 from headlight.studies.heads.observer import HeadsObserver
+from headlight.vocabulary import MEASURES
 
 BATCH, LENGTH, THREADS = 8, 128, 2
 
@@ -60,13 +61,16 @@ def decoder() -> CapturedModel:
 
 
 def whole_survey(
-    subject: CapturedModel, batch: Batch, kind: Kind = "encoder"
+    subject: CapturedModel,
+    batch: Batch,
+    kind: Kind = "encoder",
+    measures: Sequence[str] = MEASURES,
 ) -> Callable[[], None]:
     """All measures and reductions of the survey, down to the merged statistics."""
 
     def run() -> None:
         with subject.capture() as recorder:
-            observer = HeadsObserver(*Positions.for_kind(batch, kind), kind, "include")
+            observer = HeadsObserver(*Positions.for_kind(batch, kind), kind, "include", measures)
             recorder.visit = observer.visit
             subject.run(batch)
         observer.tally()

@@ -5,15 +5,19 @@ import time
 from collections.abc import Callable, Mapping
 
 
-def rounds(functions: Mapping[str, Callable[[], object]], count: int) -> dict[str, list[float]]:
+def rounds(
+    functions: Mapping[str, Callable[[], object]],
+    count: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
     """Seconds of each function in each of `count` rounds, after one round to warm up."""
     times: dict[str, list[float]] = {name: [] for name in functions}
     for number in range(count + 1):
         for name, function in functions.items():
-            began = time.perf_counter()
+            began = clock()
             function()
             if number:
-                times[name].append(time.perf_counter() - began)
+                times[name].append(clock() - began)
     return times
 
 
