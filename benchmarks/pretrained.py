@@ -17,7 +17,8 @@ from headlight.capture import Kind
 from headlight.reading.model import Model
 
 NOTE = f"""Models of `make models`, and the sample text of the package, {BATCH} texts of {LENGTH}
-tokens. Processor time in one thread, of one batch more. SmolLM2 is 4-bit weights, written as float32."""
+tokens. Processor time in one thread, of one batch more. SmolLM2 is 4-bit weights, written as
+float32."""
 
 MODELS: dict[str, tuple[str, Kind, str]] = {
     "smollm2": ("SmolLM2-135M", "decoder", "≤ 1.6×"),
