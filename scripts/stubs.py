@@ -24,6 +24,7 @@ import xarray
 {imports}
 from headlight.api import open as open
 from headlight.errors import HeadlightError as HeadlightError
+from headlight.findings import heads as heads
 from headlight.reading.model import Model as Model, load as load
 from headlight.reading import Reading as Reading
 from headlight.version import __version__ as __version__

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from upath import UPath
 from headlight.api import open as open
 from headlight.errors import HeadlightError as HeadlightError
+from headlight.findings import heads as heads
 from headlight.reading.model import Model as Model, load as load
 from headlight.reading import Reading as Reading
 from headlight.version import __version__ as __version__

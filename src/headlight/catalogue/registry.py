@@ -20,7 +20,18 @@ GROUP = "headlight.studies"
 
 TAKEN = {
     *("HeadlightError", "Model", "Reading", "load", "open"),
-    *("aer", "align", "alternatives", "check", "merge", "read", "reproduce", "serve", "status"),
+    *(
+        "aer",
+        "align",
+        "alternatives",
+        "check",
+        "heads",
+        "merge",
+        "read",
+        "reproduce",
+        "serve",
+        "status",
+    ),
 }
 """Names of the root and of commands, besides those of modules, that no study may have."""
 

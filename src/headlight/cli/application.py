@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TEXTS = "Look at texts"
 RUNS = "Runs of many workers"
 PAPERS = "Papers"
+RESULTS = "Look at results"
 OTHERS = "Cannot be loaded"
 
 
@@ -92,6 +93,7 @@ FIRST = (
     ),
 )
 LAST = (
+    _entry("heads", RESULTS, "Rank the heads of a survey by what they do, with intervals of 95%."),
     _entry(
         "align",
         TRANSLATIONS,

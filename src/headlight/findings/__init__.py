@@ -4,6 +4,7 @@ Every sentence is computed from the numbers of the result alone; no two say the 
 """
 
 from headlight.findings.equal_to_weight import equal_layers, equal_to_weight
+from headlight.findings.heads import head_scores, heads
 from headlight.findings.no_op import no_op
 from headlight.findings.observed import (
     average,
@@ -31,6 +32,8 @@ __all__ = [
     "category_label",
     "equal_layers",
     "equal_to_weight",
+    "head_scores",
+    "heads",
     "highlights",
     "mean_shares",
     "name_of",

@@ -1,13 +1,16 @@
 """The sentences, each with what makes it worth saying."""
 
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings import rules
+from headlight.findings.heads import NORMAL
 from headlight.findings.observed import (
+    TOTALS,
     average,
     category_label,
     name_of,
@@ -16,8 +19,8 @@ from headlight.findings.observed import (
     share,
 )
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
-from headlight.findings.wording import layer_list, percent
-from headlight.vocabulary import NEIGHBOURS
+from headlight.findings.wording import interval, layer_list, listed, percent
+from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, SINK
 
 _MOST = 12
 _SPECIAL = ("cls", "sep")
@@ -57,9 +60,11 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
             there at all, is not spoken of.
     """
     candidates = [
+        _first_token(result),
         _special_tokens(result),
         *(_category(result, category) for category in ("cls", "sep", "punctuation")),
         *(_neighbour(result, which, offset) for which, offset in NEIGHBOURS.items()),
+        *(_behaviour(result, name) for name in ("duplicate", "induction", "subword")),
         _broadest(result),
         _breadth_from_cls(result),
         _unreached(result),
@@ -101,6 +106,49 @@ def _special_tokens(result: xr.Dataset) -> Highlight | None:
     scope = f"Means over all heads of {layer_list(layers)}"
     text = " ".join(said) + f" {scope}{_where(result)}. {_IN_BERT}"
     return Highlight(text, None, None, 1.0, "special tokens")
+
+
+def _first_token(result: xr.Dataset) -> Highlight | None:
+    """What the first token of a decoder's text gets, and how many heads are sinks (Gu et al.)."""
+    if result.attrs.get("kind") != "decoder":
+        return None
+    said, sinks, heads = [], [], 0
+    for name in TOTALS:
+        mean = float(observed(result, "first_share", (), measure=name))
+        error = NORMAL * float(observed(result, "first_error", (), measure=name))
+        shares = observed(result, "behaviour_share", measure=name, behaviour="first")
+        if isfinite(mean):
+            heads = int(np.isfinite(shares).sum())
+            said.append(f"{percent(mean)} of the {name}{interval(mean - error, mean + error)}")
+            sinks.append(f"{int((shares > SINK).sum())} by {name}")
+    if not said:
+        return None
+    text = (
+        f"The first token of a text gets {listed(said)}, means over all heads. It gets more than "
+        f"{percent(SINK)} in {listed(sinks)} of {heads} heads."
+    )
+    return Highlight(text, None, None, 1.0, "first token")
+
+
+def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
+    """The head that does one thing most: by norm, which the first token does not outshine."""
+    shares = {
+        measure: observed(result, "behaviour_share", measure=measure, behaviour=name)
+        for measure in TOTALS
+    }
+    measure = "norm" if np.isfinite(shares["norm"]).any() else "weight"
+    place = _highest(shares[measure])
+    if place is None or shares[measure][place] < rules.WORTH_SAYING:
+        return None
+    error = observed(result, "behaviour_error", measure=measure, behaviour=name)[place]
+    value = float(shares[measure][place])
+    around = interval(value - NORMAL * error, value + NORMAL * error)
+    text = f"Head {_name(result, place)} gives {percent(value)} of its {measure}{around}"
+    weight = float(shares["weight"][place])
+    if measure == "norm" and isfinite(weight):
+        text += f" and {percent(weight)} of its weight"
+    text += f" to {BEHAVIOURS[name]}, of tokens that have such."
+    return Highlight(text, *_numbers(result, place), 0.9 * value, name, name, measure)
 
 
 def _where(result: xr.Dataset) -> str:

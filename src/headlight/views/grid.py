@@ -203,6 +203,17 @@ def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | N
     for name, offset in NEIGHBOURS.items():
         values = {m: observed(result, "neighbour", measure=m, offset=offset) for m in measures}
         asked.append((name, f"to the {name} token", values, None))
+    for name, label in (
+        ("first", "to the first token (sink)"),
+        ("duplicate", "to equal tokens"),
+        ("induction", "induction"),
+        ("subword", "to pieces of the word"),
+    ):
+        if name != "first" or result.attrs.get("kind") == "decoder":
+            values = {
+                m: observed(result, "behaviour_share", measure=m, behaviour=name) for m in measures
+            }
+            asked.append((name, label, values, None))
     values = {m: observed(result, "entropy", measure=m, query_category="all") for m in measures}
     asked.append(("entropy", "entropy", values, float(observed(result, "entropy_uniform", ()))))
     return asked

@@ -32,6 +32,7 @@ from headlight.vocabulary import (
     FIRST_TOKENS,
     RELATIVE,
     SINK,
+    SMALL,
     Kind,
     measure,
 )
@@ -189,6 +190,7 @@ class BehaviourCounter:
             "behaviour_rest": _ratio(seen["given_rest"], seen["rest"]),
             "distance": _mean_distances(seen["powers"]),
             "sink": moments(sink),
+            "first": moments(_mean_over_heads(first)),
         }
         if {"weight", "norm"} <= set(self._measures):
             of = (first[..., self._measures.index(name)] for name in ("weight", "norm"))
@@ -278,7 +280,8 @@ class BehaviourCounter:
 
     def _of_text(self, block: _Block) -> dict[str, tuple[Tensor, Tensor, Tensor, Tensor]]:
         """What depends on which tokens there are."""
-        described = self._described_pairs(block.queries)
+        described, texts = self._described_pairs(block.queries), len(block.score)
+        nothing = torch.zeros_like(block.first[..., 0])
         found = {}
         for key, pairs, asked in (
             ("duplicate", described.duplicate, self._repeated),
@@ -288,12 +291,16 @@ class BehaviourCounter:
             given = at_pairs(block.score, pairs, block.queries.start)
             given = given * self._of_queries(block.factor, pairs, block)
             others = given * (pairs.key != self._begin[pairs.text])[:, None]
-            found[key] = (
-                over_pairs(given, pairs, len(block.score)),
-                block.over(block.counted, asked),
-                over_pairs(others, pairs, len(block.score)),
-                block.over(block.rest, asked),
-            )
+            all_given, rest = (over_pairs(each, pairs, texts) for each in (given, others))
+            counts = block.over(block.counted, asked), block.over(block.rest, asked)
+            found[key] = all_given, counts[0], rest, counts[1]
+            if f"transformerlens_{key}" in BEHAVIOURS:
+                counts_of_all = block.counted.sum(2), block.rest.sum(2)
+                row = all_given, counts_of_all[0], rest, counts_of_all[1]
+                found[f"transformerlens_{key}"] = row
+            if f"headvis_{key}" in BEHAVIOURS:
+                large = over_pairs(given * (given >= SMALL), pairs, texts)
+                found[f"headvis_{key}"] = large, counts[0], nothing, nothing
         if self._function is not None:
             column = (block.factor[:, :, None] @ block.score)[:, :, 0]
             is_function = self._function[:, None, : column.shape[2]].to(column.dtype)
@@ -303,7 +310,6 @@ class BehaviourCounter:
             all_given, rest = block.counted.sum(2), block.rest.sum(2)
             others = given - at_first * block.first.sum(2)
             found["function_words"] = given, all_given, others, rest
-        nothing = torch.zeros_like(block.first[..., 0])
         top = block.score.amax(3)
         for key, pairs, asked in (
             ("copy", described.copy, self._copied),
@@ -311,7 +317,7 @@ class BehaviourCounter:
         ):
             hit = at_pairs(block.score, pairs, block.queries.start)
             hit = (hit >= self._of_queries(top, pairs, block)).to(top.dtype)
-            texts, heads, queries = top.shape
+            _, heads, queries = top.shape
             row = pairs.text * queries + pairs.query - block.queries.start
             hits = top.new_zeros(texts * queries, heads).index_add_(0, row, hit).clamp_max_(1)
             hits = hits.view(texts, queries, heads).transpose(1, 2) * block.counted
@@ -415,6 +421,14 @@ def _basis(size: int) -> Float[Tensor, "offset number"]:
     in_bin = bins[:, None] == torch.arange(len(edges))
     powers = distance.double()[:, None] ** torch.arange(POWERS)
     return torch.cat([relative.double(), in_bin.double(), powers], 1)
+
+
+def _mean_over_heads(values: Array) -> Array:
+    """Of each text the mean over the heads that there are, by measure."""
+    seen = ~np.isnan(values)
+    count = seen.sum((1, 2))
+    total = np.where(seen, values, 0).sum((1, 2))
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _ratio(part: Array, whole: Array) -> Ratio:

@@ -45,6 +45,8 @@ OF_BEHAVIOURS = {
     "distance_mean_rest_error": ("its standard error", "tokens"),
     "distance_std": ("standard deviation of the distance of keys", "tokens"),
     "distance_std_rest": ("the same without the first token", "tokens"),
+    "first_share": ("share of the first token, mean over all heads", "1"),
+    "first_error": ("its standard error", "1"),
     "sink_rate": ("share of the texts in which the first token gets more than 0.3", "1"),
     "sink_rate_error": ("its standard error", "1"),
     "no_op": ("share of the first token by weight less that by norm", "1"),
@@ -238,6 +240,8 @@ def _of_behaviours(found: dict[str, Any]) -> dict[str, Any]:
         variables[f"distance_mean{end}"] = by_measure, mean
         variables[f"distance_mean{end}_error"] = by_measure, distance["error"][..., at]
         variables[f"distance_std{end}"] = by_measure, deviation
+    variables["first_share"] = "measure", found["first"]["mean"]
+    variables["first_error"] = "measure", _error(found["first"])
     sink = np.moveaxis(found["sink"]["mean"], 2, 0)
     variables["sink_rate"] = by_measure, sink
     variables["sink_rate_error"] = by_measure, np.moveaxis(_error(found["sink"]), 2, 0)

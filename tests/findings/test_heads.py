@@ -1,0 +1,92 @@
+"""Heads ranked by what they do, and what is said of it."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import headlight
+from headlight.cli.application import app
+from headlight.errors import UnknownNameError, UsageError
+from headlight.findings import head_scores, heads, highlights
+from headlight.studies.heads.study import run as survey
+from headlight.vocabulary import BEHAVIOURS, CATEGORIES
+from studies.models import subject, texts
+
+
+@pytest.fixture(scope="module")
+def result():
+    found = survey(texts(6, longest=14, seed=1), subject("llama"), progress=False)
+    for name, low in (("weight", 0.4), ("norm", 0.2)):
+        where = {"measure": name, "behaviour": "first"}
+        found["behaviour_share"].loc[where] = low
+        found["behaviour_share"].loc[{**where, "layer": 0}] = 0.25
+    where = {"measure": "norm", "behaviour": "induction", "layer": 1, "head": 2}
+    found["behaviour_share"].loc[where] = 0.8
+    found["behaviour_error"].loc[where] = 0.05
+    return found
+
+
+def test_heads_are_ranked_with_intervals(result):
+    table = headlight.heads(result, "induction", by="norm")
+    assert table.loc[0, ["layer", "head", "norm"]].tolist() == [1, 2, 0.8]
+    assert table.loc[0, ["norm_low", "norm_high"]].tolist() == pytest.approx([0.702, 0.898])
+    assert len(table) == 8
+    assert table["norm"].is_monotonic_decreasing
+    error = result["behaviour_error"].sel(measure="weight", behaviour="induction")
+    row = table.loc[3]
+    here = error.sel(layer=row["layer"], head=row["head"])
+    assert row["weight_high"] - row["weight"] == pytest.approx(1.96 * float(here))
+
+
+def test_everything_that_a_survey_counts_ranks_heads(result):
+    unknown = {"copy_far", "subword"}  # no text is so long, no word has pieces
+    for name in set(head_scores()) - unknown - set(CATEGORIES):
+        assert len(heads(result, name)) == 8, name
+    sinks, firsts = heads(result, "sink"), heads(result, "first")
+    assert sinks.equals(firsts)
+    rest = heads(result, "previous", without_first=True)
+    expected = result["relative_rest"].sel(measure="weight", relative=-1).max()
+    assert rest["weight"][0] == pytest.approx(float(expected))
+    assert set(heads(result, "no_op").columns[2:]) == {"value", "value_low", "value_high"}
+    assert set(BEHAVIOURS) <= set(head_scores())
+
+
+def test_what_cannot_rank_heads_is_said(result):
+    with pytest.raises(UnknownNameError, match=r"'inducton'\. Did you mean 'induction'"):
+        heads(result, "inducton")
+    with pytest.raises(UsageError, match="does not say how much heads do 'copy_far'"):
+        heads(result, "copy_far")
+    with pytest.raises(UsageError, match="'copy' without the first token"):
+        heads(result, "copy", without_first=True)
+    with pytest.raises(UnknownNameError, match="measure"):
+        heads(result, "induction", by="gradient")
+
+
+def test_the_command_says_the_same(result, tmp_path):
+    survey(texts(6, longest=14, seed=1), subject("llama"), progress=False).to_netcdf(
+        tmp_path / "result.nc"
+    )
+    again = headlight.open(tmp_path / "result.nc")
+    shown = CliRunner().invoke(app, ["heads", str(tmp_path), "previous", "--json"])
+    rows = json.loads(shown.stdout)
+    table = heads(again, "previous")
+    assert [(row["layer"], row["head"]) for row in rows] == [
+        *zip(table["layer"], table["head"], strict=True)
+    ]
+    np.testing.assert_allclose([row["weight"] for row in rows], table["weight"])
+    drawn = CliRunner().invoke(app, ["heads", str(tmp_path), "previous", "--most", "1"]).stdout
+    assert f"L{rows[0]['layer']}H{rows[0]['head']}" in drawn
+
+
+def test_a_decoder_begins_with_what_its_first_token_gets(result):
+    first, *others = highlights(result)
+    share = result["first_share"].sel(measure="weight")
+    assert f"{round(100 * float(share))}% of the weight (95%:" in first.text
+    assert "more than 30% in 4 by weight and 0 by norm of 8 heads" in first.text
+    (induction,) = (each for each in others if each.kind == "induction")
+    assert induction.text.startswith("Head L1H2 gives 80% of its norm (95%: 70% to 90%) and ")
+    assert (induction.layer, induction.head, induction.question) == (1, 2, "induction")
+    encoder = result.assign_attrs(kind="encoder")
+    assert "first token" not in {each.kind for each in highlights(encoder)}
