@@ -8,11 +8,15 @@ import torch
 from numpy.testing import assert_allclose
 
 import headlight
-from architectures import EXPERTS, GROUPED
+from architectures import ARCHITECTURES, EXPERTS, GROUPED
 from definitions import entropy, merged_norm, weighted_norm, with_gate
 from headlight.capture import CapturedModel, LayerRecord
+from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one
+from headlight.encode import encode_one
 from headlight.findings import highlights
+from headlight.reading.model import Model
+from headlight.settings.attribution import AttributionSettings
 from headlight.studies.heads.page import sections
 from studies.models import VOCABULARY, texts, tokenizer
 from studies.test_independence import assert_equal
@@ -123,3 +127,48 @@ def test_a_model_without_gates_says_nothing_of_them() -> None:
     result = headlight.survey(texts(2), model=made, progress=False)
     assert not {"gate", "gate_closed"} & set(result.data_vars)
     assert all(each.kind != "gate" for each in highlights(result))
+
+
+@pytest.mark.parametrize("family", SUBJECTS)
+def test_alternatives_of_gated_heads_change_no_output(family: str) -> None:
+    """They are put below the gate, so that the null space of the values is what counts."""
+    made = subject(family)
+    model = Model(made.transformer, made.tokenizer, family, "1")
+    found = model.alternatives(
+        "the sea is full of old snow , the town keeps down near", layer=1, head=0
+    )
+    assert bool(found.exists.any())
+    assert float(found.total_variation.max()) > 0.1
+    assert float(found.output_difference.max()) < 1e-5
+
+
+@pytest.mark.parametrize("family", SUBJECTS)
+def test_contributions_go_through_the_gate(family: str) -> None:
+    """Those of the first block are the lengths of its derivatives by autograd."""
+    made = subject(family)
+    example = encode_one(made.tokenizer, "the sea is full of old snow", None, max_length=64)
+    batch = made.collate([example])
+    found = attribute(made, batch, AttributionSettings(method="exact"), kind="decoder").contribution
+    embedded = made.transformer.get_input_embeddings()(batch.input_ids).detach()
+
+    def first_block(vectors: torch.Tensor) -> Any:
+        output = made.transformer(inputs_embeds=vectors, output_hidden_states=True, use_cache=False)
+        return output.hidden_states[1]
+
+    derivative = torch.autograd.functional.jacobian(first_block, embedded)[0, :, :, 0]
+    lengths = derivative.square().sum((1, 3)).sqrt()
+    torch.testing.assert_close(found[0, 0], lengths / lengths.sum(-1, keepdim=True))
+
+
+def test_what_learnt_sinks_take_is_what_rows_lack() -> None:
+    row = next(row for row in ARCHITECTURES if row.name == "GPT-OSS")
+    network = build("gpt_oss", {**row.settings, "vocab_size": len(VOCABULARY)}, seed=3)
+    made, corpus = CapturedModel(network, tokenizer("llama"), "gpt-oss", "1"), texts(4, seed=3)
+    result = headlight.survey(corpus, model=made, progress=False)
+    lacking = [
+        [1 - numbers(record.weight).sum(-1).mean(-1) for record in records]
+        for records in records_of(made, corpus)
+    ]
+    found = result.behaviour_share.sel(behaviour="missing", measure="weight")
+    assert_allclose(found, np.mean(lacking, 0), rtol=1e-5)
+    assert float(found.min()) > 0.01

@@ -62,15 +62,18 @@ def _sites_table(name: str, sites: "list[AttentionSite]") -> Any:
     table.add_column("kind, layer", no_wrap=True)
     for heading in ("module", "W^O"):
         table.add_column(heading, overflow="fold")
-    for heading in ("heads", "kv", "dim", "error"):
+    gated = any(site.gate for site in sites)
+    for heading in ("heads", "kv", "dim", *["gate"] * gated, "error"):
         table.add_column(heading, justify="right", no_wrap=True)
     for site in sites:
         texts = (f"{site.kind} {site.layer}", site.name, _beside(site.name, site.projection.name))
-        numbers = (site.heads, site.kv_heads, site.head_dim)
+        numbers = (site.heads, site.kv_heads, site.head_dim, *[site.gate or "–"] * gated)
         table.add_row(
             *(Text(printable(text)) for text in texts), *map(str, numbers), f"{site.error:.0e}"
         )
     table.caption = "kv: heads with values of their own; dim: size of a head; error: of Eq. 3"
+    if gated:
+        table.caption += "; gate: for each head, or each element of a head, before W^O"
     return table
 
 
