@@ -14,7 +14,7 @@ from headlight.capture.head_weights import head_weights, norm_gains
 from headlight.errors import HeadlightError, UsageError
 from headlight.measures.circuits import compositions, copying, gram, matching
 from headlight.studies.circuits import observer
-from headlight.studies.circuits.needles import Fact
+from headlight.studies.circuits.needles import FACTS as FIRST, Fact
 from headlight.studies.circuits.probes import probes
 from headlight.studies.circuits.retrieval import Answer, answer, fuzzy_span
 from headlight.studies.circuits.settings import CircuitsSettings
@@ -289,6 +289,20 @@ def test_retrieval_is_that_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     for (version, measure), values in wanted.items():
         seen = found.retrieval.sel(version=version, measure=measure)
         np.testing.assert_allclose(seen, np.mean(values, axis=0), atol=1e-9)
+
+
+def test_needles_lie_at_all_depths_also_of_a_short_haystack() -> None:
+    model = made("llama")
+    settings = CircuitsSettings(parts=("needle",), needles=4, haystack=14)
+    hay = len(model.tokenizer("the mill is old.", add_special_tokens=False).input_ids)
+    beginnings = []
+    for text in probes(model, settings, ("needle",), ["the mill is old."]):
+        words = [word for word in text.words if word >= 0]
+        assert words == sorted(words)
+        assert len({*words}) == words[-1] + 1
+        beginning = len(model.tokenizer(FIRST[text.number].beginning, add_special_tokens=False)[0])
+        beginnings.append(text.start - 1 - beginning)
+    assert beginnings == [0, 0, hay, hay]
 
 
 def test_a_needle_is_looked_for_by_its_tokens() -> None:

@@ -225,7 +225,8 @@ def _matrices(
         matrix = weight.detach() if isinstance(module, nn.Linear) else weight.detach().T
         if not bool(here.all()) or matrix.shape[1] != width or not matrix.is_floating_point():
             return None
-        chosen = on_double(matrix)[(place - first + size).to(matrix.device)].mT
+        rows = on_double(matrix)
+        chosen = rows[(place - first + size).to(rows.device)].mT
         columns.append(chosen * gains[module][:, None] if module in gains else chosen)
     if len(columns) != 1:
         return None

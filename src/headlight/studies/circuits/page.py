@@ -38,7 +38,7 @@ BEHAVIOURS = {
 OF_OLSSON = list(BEHAVIOURS)[:3]
 VERSIONS = {"paper": "tokens copied (paper)", "code": "steps that copy (code)"}
 PAIRS = 30
-"""Of the strongest compositions, so many are shown."""
+"""How many of the strongest compositions are shown."""
 
 
 def summary(result: xr.Dataset) -> Summary:

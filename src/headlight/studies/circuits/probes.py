@@ -21,7 +21,7 @@ from headlight.studies.circuits.needles import FACTS, Fact
 from headlight.studies.circuits.settings import CircuitsSettings
 
 CHARACTERS = 8
-"""So many characters of a text hold a token, with some to spare."""
+"""Of a text, for each token of a haystack; most tokens have fewer."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -210,14 +210,19 @@ def _hidden(item: _Item, settings: CircuitsSettings, tokenizer: Any, assembly: A
     size = min(ends[-1], settings.haystack)
     depth = size * (item.number + 0.5) / settings.needles
     place = min(fitting, key=lambda end: abs(end - depth))
-    words = _joined(hay).window(0, size)
-    before, after = words.window(0, place), words.window(place, size)
+    words = _joined(hay)
+    before, after = _part(words, 0, place), _part(words, place, size)
     text = _joined([before, beginning, needle, after, asked])
     # Nothing ends a text that is to be gone on with.
     marks = len(assembly.single.before)
     encoded = assembly.one(f"needle {item.number}", text).beginning(marks + len(text))
     start = marks + len(before) + len(beginning)
     return annotate(encoded, Hidden, number=item.number, start=start, stop=start + len(needle))
+
+
+def _part(text: Pieces, start: int, stop: int) -> Pieces:
+    """A window, which may be empty."""
+    return text.window(start, stop) if start < stop else Pieces((), (), 0)
 
 
 def _joined(parts: Sequence[Pieces]) -> Pieces:
