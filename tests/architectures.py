@@ -16,10 +16,12 @@ from tiny_models import (
     Refused,
     frames,
     image,
+    masked_spectrogram,
     patches_of_sound,
     samples,
     spectrogram,
     text_pair,
+    unmasked_frames,
     video,
 )
 
@@ -519,6 +521,39 @@ SPEECH_MODELS = [
             "time_stride": 4,
         },
         patches_of_sound,
+    ),
+    Architecture(
+        "Parakeet",
+        "parakeet_encoder",
+        ENCODER,
+        "relative positions, convolutions between attention and feed-forward",
+        {
+            **WIDE,
+            "num_mel_bins": 8,
+            "subsampling_factor": 4,
+            "subsampling_conv_channels": 8,
+            "conv_kernel_size": 3,
+        },
+        unmasked_frames,
+    ),
+    Architecture(
+        "Audio Flamingo 3",
+        "audioflamingo3_encoder",
+        ENCODER,
+        "as Whisper's encoder, with a mask of frames",
+        {
+            "num_mel_bins": 8,
+            "d_model": 32,
+            "hidden_size": 32,
+            "encoder_layers": 2,
+            "num_hidden_layers": 2,
+            "encoder_attention_heads": 4,
+            "num_attention_heads": 4,
+            "encoder_ffn_dim": 48,
+            "intermediate_size": 48,
+            "max_source_positions": 12,
+        },
+        masked_spectrogram,
     ),
 ]
 

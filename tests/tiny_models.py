@@ -94,6 +94,17 @@ def frames(generator: torch.Generator, padding: Padding) -> Inputs:
     return inputs | target(generator, padding)
 
 
+def unmasked_frames(generator: torch.Generator, padding: Padding) -> Inputs:
+    """Mel features of any length, for an encoder."""
+    return {"input_features": torch.randn(2, 40, 8, generator=generator)}
+
+
+def masked_spectrogram(generator: torch.Generator, padding: Padding) -> Inputs:
+    """Mel features of a fixed length, all of them sound, for an encoder."""
+    features = torch.randn(2, 8, 24, generator=generator)
+    return {"input_features": features, "input_features_mask": torch.ones(2, 24, dtype=torch.long)}
+
+
 def patches_of_sound(generator: torch.Generator, padding: Padding) -> Inputs:
     """A spectrogram of a fixed length, to be cut into 8 patches."""
     return {"input_values": torch.randn(2, 16, 8, generator=generator)}

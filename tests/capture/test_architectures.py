@@ -495,9 +495,3 @@ def test_other_models_are_refused_in_a_sentence(row: Refused) -> None:
     assert model.config._attn_implementation == before
     with torch.no_grad():
         model(**row.inputs(generator()))
-
-
-@pytest.mark.parametrize("row", REFUSED, ids=name_of)
-def test_the_page_lists_every_refused_model(row: Refused) -> None:
-    line = f"| {row.name} | `{row.model_type}` | {row.because} |"
-    assert line in PAGE.read_text(encoding="utf-8").splitlines()

@@ -11,7 +11,7 @@ from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel, LayerRecord, attention_replaced, heads_removed
 from headlight.capture.backward import frozen
 from headlight.errors import UnsupportedModelError, UsageError
-from tiny_models import Inputs, eager_attention
+from tiny_models import Inputs, build, eager_attention
 
 
 def model_of(name: str) -> PreTrainedModel:
@@ -320,3 +320,18 @@ def test_tracing_is_repeatable_and_leaves_no_trace() -> None:
     ]
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+def test_a_tower_that_takes_patches_in_rows_is_traced() -> None:
+    """As the vision towers of Qwen-VL and GLM do: one row of numbers for each patch."""
+    sizes = {"hidden_size": 32, "out_hidden_size": 32, "depth": 2, "num_heads": 4, "patch_size": 4}
+    others = {"intermediate_size": 48, "deepstack_visual_indexes": [0]}
+    sites = CapturedModel(build("qwen3_vl_vision", {**sizes, **others}, seed=1)).sites
+    assert [(site.kind, site.heads, site.head_dim) for site in sites] == [("encoder", 4, 8)] * 2
+
+
+def test_a_model_of_pictures_of_any_size_is_tried() -> None:
+    """Pictures of any size go in: the trial picture need not have that of the configuration."""
+    model = build("resnet", {"embedding_size": 8, "hidden_sizes": [8, 8], "depths": [1, 1]}, seed=1)
+    with pytest.raises(UnsupportedModelError, match="nothing was captured"):
+        CapturedModel(model).sites  # noqa: B018 - reading it traces the model

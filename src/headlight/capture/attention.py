@@ -27,6 +27,8 @@ from headlight.capture.query_blocks import AttentionFunction, added_mask, with_s
 from headlight.errors import UnsupportedModelError
 
 IMPLEMENTATION = "headlight"
+_TENSORS = ("query", "key", "value")
+"""What every attention function takes first."""
 
 
 @runtime_checkable
@@ -225,6 +227,8 @@ def _sdpa(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, T
 
 
 def _attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+    # Some models give them by name.
+    arguments += tuple(options.pop(name) for name in _TENSORS[len(arguments) :])
     if (replacer := replacer_of(module)) is not None:
         replacer.begin_module(module)
     thread, listener = _listeners.get(module, (None, None))

@@ -11,6 +11,8 @@ from headlight.errors import UnsupportedModelError
 ENCODER_LENGTH, DECODER_LENGTH = 7, 5
 """Different, so that cross-attention shows itself by its shape."""
 
+_GRID = torch.tensor([[1, 4, 4]])
+
 
 def dummy_inputs(model: Any) -> dict[str, Any]:
     """Keyword arguments for one small forward pass of a text, vision or speech model.
@@ -18,7 +20,13 @@ def dummy_inputs(model: Any) -> dict[str, Any]:
     Raises:
         UnsupportedModelError: the model takes some other kind of input.
     """
+    arguments = inspect.signature(model.forward).parameters
     name = model.main_input_name
+    if name == "input_ids" and name not in arguments:  # towers within a model often leave it unsaid
+        name = next(iter(arguments))
+    if "grid_thw" in arguments:
+        patches = _patches(model.config).to(model.device, model.dtype)
+        return {next(iter(arguments)): patches, "grid_thw": _GRID.to(model.device)}
     makers = {
         "input_ids": _ids,
         "pixel_values": _pixels,
@@ -33,7 +41,8 @@ def dummy_inputs(model: Any) -> dict[str, Any]:
     inputs = {name: makers[name](model.config).to(model.device)}
     if name in ("pixel_values", "input_values", "input_features"):
         inputs[name] = inputs[name].to(model.dtype)
-    arguments = inspect.signature(model.forward).parameters
+    if (mask := f"{name}_mask") in arguments and inputs[name].ndim == 3:  # of a spectrogram
+        inputs[mask] = torch.ones_like(inputs[name].amax(_bins(model.config)), dtype=torch.long)
     if model.config.is_encoder_decoder and "decoder_input_ids" in arguments:
         inputs["decoder_input_ids"] = _distinct(model.config, DECODER_LENGTH).to(model.device)
     # A cache would copy the values out of the linear map that made them.
@@ -47,17 +56,24 @@ def _ids(config: Any) -> Tensor:
 
 def _distinct(config: Any, length: int) -> Tensor:
     """Pieces that differ, none of them padding."""
-    size = config.get_text_config().vocab_size
+    size = getattr(config.get_text_config(), "vocab_size", 99)  # some take any character
     padding = getattr(config, "pad_token_id", None)
     ids = [piece for piece in range(size - 1, 0, -1) if piece != padding]
     return torch.tensor([ids[:length]])
 
 
 def _pixels(config: Any) -> Tensor:
-    size = config.image_size
+    size = getattr(config, "image_size", 64)  # some take any
     height, width = size if isinstance(size, list | tuple) else (size, size)
     frames = [config.num_frames] if hasattr(config, "num_frames") else []  # a film
     return _noise(1, *frames, getattr(config, "num_channels", 3), height, width)
+
+
+def _patches(config: Any) -> Tensor:
+    """The patches of one picture, each a row of numbers."""
+    channels = getattr(config, "in_channels", getattr(config, "in_chans", 3))
+    frames = getattr(config, "temporal_patch_size", 1)
+    return _noise(int(_GRID.prod()), channels * frames * config.patch_size**2)
 
 
 def _wave(config: Any) -> Tensor:
@@ -67,9 +83,17 @@ def _wave(config: Any) -> Tensor:
 
 
 def _features(config: Any) -> Tensor:
-    if hasattr(config, "input_feat_per_channel"):  # of any length, time first
-        return _noise(1, min(64, config.max_source_positions), config.input_feat_per_channel)
-    return _noise(1, config.num_mel_bins, 2 * config.max_source_positions)
+    longest = getattr(config, "max_source_positions", 64)
+    bins = getattr(config, "input_feat_per_channel", None) or config.num_mel_bins
+    if _bins(config) == 1:
+        return _noise(1, bins, 2 * longest)
+    return _noise(1, min(64, longest), bins)
+
+
+def _bins(config: Any) -> int:
+    """Which axis of a spectrogram is not time: the last where it may be of any length."""
+    fixed = getattr(config, "max_source_positions", None)
+    return 1 if fixed and not hasattr(config, "input_feat_per_channel") else 2
 
 
 def _noise(*shape: int) -> Tensor:

@@ -204,7 +204,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     linears = [module for module in model.modules() if isinstance(module, Linear)]
     hooks = [(module.register_forward_hook, tracer.linear) for module in linears]
     with hooked(hooks), torch.no_grad(), interface_hook(model, tracer):
-        output = model(**inputs)[0]
+        output = _output(model, inputs)
     _check_finite(tracer.calls)
     require_finite("what comes out of the last layer", output)
     _find_gates(model, inputs, tracer.calls)
@@ -447,7 +447,14 @@ def _substituted(
     linears = [module for module in model.modules() if isinstance(module, Linear)]
     hooks = [(module.register_forward_hook, listener.restore) for module in linears]
     with hooked(hooks), torch.no_grad(), interface_hook(model, listener):
-        return listener, model(**inputs)[0]
+        return listener, _output(model, inputs)
+
+
+def _output(model: nn.Module, inputs: Mapping[str, Any]) -> Tensor:
+    """What comes out of the last layer; of a backbone, which gives several layers, of the last."""
+    output = model(**inputs)[0]
+    last: Tensor = output[-1] if isinstance(output, tuple) else output
+    return last
 
 
 def _with_value_biases(
