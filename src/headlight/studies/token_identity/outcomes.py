@@ -113,7 +113,7 @@ def evaluate_maps(
 
 
 def _minutes(jobs: Sequence["_Job"], threads: int) -> float:
-    """How long all maps take on so many threads, by the first of each kind and distance."""
+    """How long all maps take on this many threads, by the first of each kind and distance."""
     seconds = 0.0
     for job in jobs:
         begun = perf_counter()
