@@ -32,6 +32,15 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
+@pytest.fixture
+def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that a test makes have frames without pictures, which are most of their cost."""
+    if not {"material", "study_runs"} & {*request.fixturenames}:  # what these make, all look at
+        from views.pages import blank
+
+        monkeypatch.setattr("headlight.views.result_page._drawn", blank)
+
+
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One for all processes of the session; see `Shared`."""

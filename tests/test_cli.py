@@ -27,6 +27,8 @@ from studies.models import saved, texts, tokenizer
 from studies.processes import start
 from tiny_models import Refused
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 COMMANDS = sorted(get_command(app).commands)
 OUTSIDE = [row for row in REFUSED if row.name in ("BLOOM", "XLNet", "DeBERTa", "DeBERTa-v2")]
 

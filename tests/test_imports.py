@@ -154,6 +154,7 @@ def test_what_is_wrong_with_a_model_is_said_before_torch_is_there(
     assert not loaded_by(run) & TORCH
 
 
+@pytest.mark.slow
 def test_a_layer_that_knows_no_model_loads_no_torch() -> None:
     """All in one interpreter: what they load together is all that any of them loads alone."""
     modules = [module for layer in WITHOUT_TORCH for module in submodules(layer)]

@@ -107,6 +107,7 @@ def test_a_model_in_memory(folder):
         xarray.testing.assert_equal(result, expected)
 
 
+@pytest.mark.slow
 @needs_embedded
 def test_gradients_are_reached_by_name_and_by_a_model_with_its_head(folder):
     settings = {"measures": ("weight", "gradient"), "max_examples": 2, "progress": False}

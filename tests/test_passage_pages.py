@@ -13,6 +13,8 @@ from headlight.views import parse_page
 from studies.models import model, texts
 from views.pages import Page
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def corpus() -> list[str]:

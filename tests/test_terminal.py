@@ -28,6 +28,8 @@ from studies.command import as_options
 from studies.processes import PROGRAM, start
 from translators import FAMILIES
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 HOSTILE = "\x1b[2J\x9b31m\x07"
 """Clears a screen, colours what follows and rings the bell, where a terminal obeys."""
 
@@ -231,6 +233,7 @@ def ended(*arguments: str, **options: object) -> tuple[int, str]:
     return process.returncode, complained
 
 
+@pytest.mark.slow
 def test_the_interpreter_has_nothing_to_add():
     with full_disk() as stream:
         code, complained = ended("--version", stdout=stream)

@@ -18,6 +18,8 @@ from studies.command import Command
 from studies.models import saved
 from test_workers import stop_before_the_result
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 FOR_FILES = {
     *("source", "paper", "data", "only", "model", "tokenizer", "revision", "device", "dtype"),
     *("compare", "translator", "json", "listed", "resume"),

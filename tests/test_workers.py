@@ -24,6 +24,8 @@ from headlight.training import one_thread
 from interruptions import interrupted_after
 from studies.models import model, texts
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 SETTINGS = SurveySettings(max_length=16)
 
 

@@ -90,6 +90,7 @@ def test_weights_made_in_inference_mode_have_none() -> None:
 # Wrapped models
 
 
+@pytest.mark.slow
 def test_a_model_that_is_wrapped_is_unwrapped() -> None:
     plain = model("bert").transformer
     for wrapped in (

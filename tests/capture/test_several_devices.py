@@ -41,6 +41,7 @@ def dispatched(family: str = "llama") -> CapturedModel:
     return CapturedModel(network, made.tokenizer, made.name, made.revision)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIED)
 def test_layers_on_several_devices_give_the_numbers_of_the_whole_model(name: str) -> None:
     study = studies()[name]

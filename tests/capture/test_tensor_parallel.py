@@ -47,6 +47,7 @@ def studied(_: int, folder: Path) -> dict[str, Any]:
     return {name: run(name, network) for name in STUDIED}
 
 
+@pytest.mark.slow
 def test_processes_that_share_heads_give_the_numbers_of_the_whole_model(tmp_path: Path) -> None:
     whole = {name: run(name, model("llama")) for name in STUDIED}
     saved("llama", tmp_path / "model")

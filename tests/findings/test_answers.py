@@ -18,7 +18,7 @@ from headlight.views.result_page import findings, sections, study_page, summary,
 from headlight.views.study_terminal import study_terminal
 from headlight.views.words import LEAD, base_name, lead_and_rest, sentences_of
 from study_runs import StudyRuns
-from views.pages import Page
+from views.pages import undrawn_page
 
 NUMBER = re.compile(r"\d")
 
@@ -42,7 +42,7 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
     assert all(each.endswith(".") for each in said)
     assert NUMBER.search(said[0])
     assert "nan" not in written(result).lower().split()
-    page = Page(study_page(result))
+    page = undrawn_page(result)
     elements = page.elements
     texts = [each.text for each in elements]
     read = texts.index(what_was_read(result).sentence)
@@ -151,7 +151,7 @@ def test_a_lead_has_two_sentences_and_the_rest_is_folded() -> None:
 
 def test_nothing_that_a_section_explains_is_lost(study_runs: StudyRuns) -> None:
     result = study_runs.result("faithfulness")
-    text = " ".join(e.text for e in Page(study_page(result)).all("p"))
+    text = " ".join(e.text for e in undrawn_page(result).all("p"))
     for section in sections(result):
         assert all(each in text for each in sentences_of(section.explanation))
 

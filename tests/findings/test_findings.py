@@ -118,6 +118,7 @@ def test_an_empty_result_has_no_highlights():
     assert highlights(bare) == []
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10_000), st.floats(0, 1))
 def test_any_hole_leaves_the_rest_standing(seed, missing):

@@ -10,10 +10,10 @@ from rich.console import Console
 from headlight.catalogue import studies
 from headlight.findings.rules import FEW_EXAMPLES, is_near_majority
 from headlight.findings.what_was_read import counted, examples, what_was_read
-from headlight.views.result_page import study_page, tables
+from headlight.views.result_page import tables
 from headlight.views.study_terminal import study_terminal
 from study_runs import StudyRuns
-from views.pages import Page
+from views.pages import undrawn_page
 
 
 def read(stage, settings=None, variables=None, **attributes):
@@ -109,7 +109,7 @@ def test_only_many_unknown_tokens_are_worth_a_word():
 def test_every_page_and_terminal_begins_with_it(name: str, study_runs: StudyRuns) -> None:
     result = study_runs.result(name)
     said = what_was_read(result)
-    texts = [e.text for e in Page(study_page(result)).all("p")]
+    texts = [e.text for e in undrawn_page(result).all("p")]
     assert said.sentence
     assert texts[2] == said.sentence  # behind the kind of page, and what read what
     assert tuple(texts[3 : 3 + len(said.cautions)]) == said.cautions

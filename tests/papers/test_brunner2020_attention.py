@@ -136,6 +136,7 @@ def _reading(reproduction: Reproduction):  # type: ignore[no-untyped-def]
     ).dataset
 
 
+@pytest.mark.slow
 def test_results_are_kept(reproduction: Reproduction, tmp_path: Path) -> None:
     for make in (load_survey, load_identifiability, load_alternatives):
         assert make(reproduction) is make(reproduction)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
@@ -59,9 +60,15 @@ def health(port):
 @pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: 127"])
 def test_300_clients_that_say_nothing_keep_nobody_out(sent):
     with served(600) as (port, complaints), ExitStack() as stack:
-        for _ in range(300):
-            client = stack.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+
+        def connect(_):
+            client = socket.create_connection(("127.0.0.1", port), 10)
             client.sendall(sent)
+            return client
+
+        with ThreadPoolExecutor(100) as at_once:  # or each would wait a while to be let in
+            for client in at_once.map(connect, range(300)):
+                stack.enter_context(client)
         assert health(port) == b"well"
     assert complaints == [""]
 

@@ -187,6 +187,7 @@ def test_the_base_is_itself_and_uniform_attention_is_uniform() -> None:
     assert float(base.agreement) == 1
 
 
+@pytest.mark.slow
 def test_uniform_attention_is_that_of_the_study_of_permutation(tmp_path: Path) -> None:
     teacher = classifier()
     place = _written(tmp_path / "held.tsv", labelled(6))
@@ -250,6 +251,7 @@ def test_other_losses(more: dict[str, Any]) -> None:
     assert float(far.jsd[0]) > float(near.jsd[0])
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_bits_and_another_does_not() -> None:
     one, again, two = (
         headlight.adversary(labelled(14), model=classifier(), **QUICK, seed=seed)

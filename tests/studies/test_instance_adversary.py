@@ -89,6 +89,7 @@ def test_what_is_found_has_nearly_the_same_answer(tokens: bool, head: int | None
     assert bool((found.jsd > 0.05).all())
 
 
+@pytest.mark.slow
 def test_places_are_all_layers_one_and_a_head() -> None:
     made, data = calm(classifier()), labelled(3)
     options: dict[str, Any] = {**QUICK, "steps": 2}
@@ -132,6 +133,7 @@ def test_only_some_rows_may_change(rows: str) -> None:
             assert free.tolist() == [0 if rows == "first" else len(example.ids) - 1]
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_batches() -> None:
     made, data = calm(classifier()), labelled(4)
     options: dict[str, Any] = {"model": made, **QUICK, "bootstrap": 20, "layers": (1,)}

@@ -19,6 +19,8 @@ from headlight.tensor_files import load_tensors
 from studies.test_instance_adversary import calm
 from studies.test_permutation import classifier, labelled, tagged
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 QUICK: dict[str, Any] = {"bootstrap": 0, "progress": False, "keep": True}
 
 

@@ -373,6 +373,7 @@ def test_a_corpus_that_can_be_read_only_once_is_refused():
         study(model("bert"), iter(texts(3)))
 
 
+@pytest.mark.slow
 def test_one_thread_and_two_give_the_same():
     found = model("bert")
     threads = torch.get_num_threads()

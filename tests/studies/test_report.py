@@ -19,6 +19,8 @@ from studies.models import model
 from views.pages import Page
 from views.sample_results import survey_sample
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 NAME = '<b>bold & "quoted"\' \u05e9\u05dc\u05d5\u05dd.txt'
 HOSTILE = """<script>alert(1)</script> the sea </script>
 

@@ -1,7 +1,15 @@
 """Pages as a browser's parser sees them: elements, attributes and texts."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from unittest.mock import patch
+
+import xarray
+
+from headlight.views.exhibits import Picture
+from headlight.views.parts import Drawing
+from headlight.views.result_page import study_page
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
@@ -50,3 +58,18 @@ class Page(HTMLParser):
     def by_id(self, name: str) -> Element:
         """The element with an id."""
         return next(e for e in self.elements if e.attributes.get("id") == name)
+
+
+BLANK = '<svg width="9pt" height="9pt" viewBox="0 0 9 9"></svg>'
+
+
+def blank(drawings: Iterable[Drawing]) -> Iterator[Picture]:
+    """In place of `headlight.views.result_page._drawn`: everything but the picture itself."""
+    for each in drawings:
+        yield Picture(each.name, each.caption, each.alternative, BLANK, each.choice)
+
+
+def undrawn_page(result: xarray.Dataset) -> Page:
+    """The page of a result with frames without pictures, which are most of its cost."""
+    with patch("headlight.views.result_page._drawn", blank):
+        return Page(study_page(result))

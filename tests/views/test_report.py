@@ -66,6 +66,7 @@ def test_hostile_text_stays_text():
     assert HOSTILE in json.loads(data)["views"]["sep.weight"]["title"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_grid_shows_the_share_of_weight_to_sep():
     result = survey_sample(3, 4)
     page = Page(report(result))
@@ -76,6 +77,7 @@ def test_the_grid_shows_the_share_of_weight_to_sep():
     assert titles[5] == f"Head L1H1: {100 * float(expected[1, 1]):.1f}%"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_differences_are_norm_minus_weight():
     result = survey_sample(2, 3)
     view = json.loads(Page(report(result)).by_id("data").text)["views"]["sep.norm-weight"]
@@ -127,6 +129,7 @@ def test_passages_of_byte_level_vocabularies_are_text():
     assert strongest(passage).startswith("dr → Mary")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_every_measure_is_explained_where_it_is_first_named():
     page = Page(report(survey_sample(2, 2)))
     terms = [e.text for e in page.all("dd")]
@@ -271,6 +274,7 @@ def test_the_grid_begins_with_the_kind_of_token_that_gets_most(most):
     assert most in checked
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_words_from_the_outside_have_their_own_direction():
     result = survey_sample(2, 2, corpus="שלום.txt")
     result.attrs["title"] = "שלום עולם."
@@ -288,12 +292,14 @@ def test_the_foot_holds_command_versions_and_digest():
     assert "headlight survey other" in report(result, command="headlight survey other")
 
 
+@pytest.mark.slow
 def test_a_result_of_one_measure_is_drawn():
     page = Page(report(survey_sample(2, 2).sel(measure=["weight"])))
     values = {e.attributes["value"] for e in page.all("input") if e.attributes["name"] == "measure"}
     assert values == {"weight"}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     result = survey_sample(6, 3).isel(layer=[1, 4])
     page = Page(report(result))

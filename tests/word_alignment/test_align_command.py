@@ -130,6 +130,7 @@ def test_two_directions_are_put_together(headlight: Command, data: Path, tmp_pat
         assert both <= either
 
 
+@pytest.mark.slow
 def test_a_page_shows_the_first_pairs(headlight: Command, data: Path, tmp_path: Path) -> None:
     page = tmp_path / "soft.html"
     code, said, _ = headlight(
@@ -153,6 +154,7 @@ def test_a_page_shows_the_first_pairs(headlight: Command, data: Path, tmp_path: 
     assert "The gold links are framed" in text
 
 
+@pytest.mark.slow
 def test_the_layer_of_page_and_file_is_chosen_once(
     headlight: Command, data: Path, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ def test_it_is_small_enough_to_ship() -> None:
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 14e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["norm", "difference"])
 def test_the_sample_is_aligned_without_arguments(
     headlight: Command, tmp_path: Path, measure: str

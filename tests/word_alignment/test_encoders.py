@@ -342,6 +342,7 @@ def test_a_page_of_similarities(headlight: Command, data: Path, tmp_path: Path) 
     assert "how similar" in text
 
 
+@pytest.mark.slow
 def test_what_does_not_go_together(headlight: Command, data: Path, tmp_path: Path) -> None:
     pairs, bert, marian = data / "test.de-en", data / "bert", data / "marian"
 
