@@ -3,7 +3,9 @@
 import os
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -35,6 +37,7 @@ def natural(model: Model) -> torch.Tensor:
     """Ids of the sample text; where the model has special tokens, one at each end."""
     text = (files("headlight") / "assets" / "sample.txt").read_text(encoding="utf-8")
     tokenizer = model.tokenizer
+    assert tokenizer is not None  # noqa: S101 - the folder has one
     given = tokenizer(text, add_special_tokens=False, return_tensors="pt", verbose=False)
     ids: torch.Tensor = given.input_ids[0, : BATCH * LENGTH].view(BATCH, LENGTH).clone()
     if tokenizer.cls_token_id is not None:
@@ -54,11 +57,11 @@ def main(count: int = 5) -> list[tuple[str, str, str, str]]:
             continue
         model = headlight.load(folder)
         texts = replace(batch(), input_ids=natural(model))
-        functions = {
+        functions: dict[str, Callable[[], object]] = {
             what: whole_survey(model, texts, kind, measures) for what, measures in SURVEYS.items()
         }
-        forward = {"forward": lambda model=model, texts=texts: model.run(texts)}
-        times = rounds(forward | functions, count, time.process_time)
+        functions["forward"] = partial(model.run, texts)
+        times = rounds(functions, count, time.process_time)
         seconds = statistics.median(times["forward"])
         rows.append((f"{title}, plain forward pass (sdpa)", f"{seconds:.2f} s", "", ""))
         rows += [
