@@ -2,12 +2,18 @@
 
 from typing import Any, Literal
 
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSpeechSeq2Seq,
+)
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL,
     MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED,
     MODEL_FOR_PRETRAINING_MAPPING_NAMES as PRETRAINING,
     MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES as SEQUENCES,
+    MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES as SPEECH,
 )
 
 from headlight.capture.captured_model import CapturedModel
@@ -16,12 +22,13 @@ from headlight.capture.objectives.next_token import CausalLanguageModel, Sequenc
 from headlight.capture.objectives.objective import Objective, Reduction
 from headlight.errors import MissingHeadError
 
-Head = Literal["masked", "causal", "sequence_to_sequence"]
+Head = Literal["masked", "causal", "sequence_to_sequence", "speech"]
 
 LOADERS: dict[Head, Any] = {
     "masked": AutoModelForMaskedLM,
     "causal": AutoModelForCausalLM,
     "sequence_to_sequence": AutoModelForSeq2SeqLM,
+    "speech": AutoModelForSpeechSeq2Seq,
 }
 
 
@@ -34,6 +41,8 @@ def head_of(config: Any, architecture: str) -> Head | None:
     """
     if architecture in SEQUENCES.values():
         return "sequence_to_sequence"
+    if architecture in SPEECH.values():
+        return "speech"
     if architecture in MASKED.values():
         return "masked"
     if architecture in CAUSAL.values():
@@ -59,7 +68,7 @@ def default_objective(
     """
     network = model.transformer
     head = head_of(network.config, type(network).__name__)
-    if head is None:
+    if head is None or head == "speech":  # whose loss needs the sound
         raise MissingHeadError(
             f"{model.name} is a {type(network).__name__}, which has no language-model head and so "
             "no loss; load it with head='language_model', or give an objective of your own."

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import ATTRIBUTION, Kinds, ValueBias, reading_measures
 
 STANDARD_INPUT = "-"
+_CHOSEN = ("kind", "layers", "heads", "queries", "value_bias")
 
 READ_EXAMPLES = examples(
     'headlight read "The cat sat on the mat."',
@@ -26,6 +27,7 @@ READ_EXAMPLES = examples(
     ('headlight read "Das Haus." "The house." --model NAME --kind all', "a translator"),
     ('headlight read "The cat sat." --measure attribution', "what input tokens contribute"),
     'headlight read "The cat sat." --compare-text "The dog sat." --html both.html',
+    ("headlight read --audio speech.wav --model openai/whisper-tiny.en", "words × frames"),
     'echo "The cat sat." | headlight read -',
 )
 
@@ -57,11 +59,17 @@ class ReadingSettings(Settings):
 
 @takes_settings(settings=ReadingSettings)
 def read(
-    text: Annotated[str, typer.Argument(help="What the model reads; - for standard input.")],
+    text: Annotated[
+        str | None, typer.Argument(help="What the model reads; - for standard input.")
+    ] = None,
     pair: Annotated[
         str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
     ] = None,
     load: LoadOptions = LOAD,
+    audio: Annotated[
+        Path | None,
+        typer.Option(help="A WAV file; the text is its transcript, by default the model's own."),
+    ] = None,
     measure: Annotated[
         str, typer.Option(help=f"What the terminal shows, of {', '.join(reading_measures())}.")
     ] = "norm",
@@ -107,32 +115,24 @@ def read(
         demand_place(path, suffix)
     _demand_runs(html, survey, dependency)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
-    if compares and html is None:
-        raise UsageError("two readings are compared on the page; say where it goes with --html.")
-    if html is not None and (settings.heads or settings.queries):
-        raise UsageError(
-            "--html shows all heads and tokens of a text; leave --heads and --queries out, or "
-            "write what is kept with --json or --netcdf."
-        )
+    _demand_page(compares, html, settings)
     attribution = _attribution(measure, settings)
-    text = _text(text)
+    _demand_words(text, audio, others=bool(compares or attribution or pair))
+    text = text and _text(text)
     load.check(layers=settings.layers)
 
     from headlight.reading import read as read_text
+    from headlight.reading.speech import read_speech
 
-    def read_by(options: LoadOptions, text: str) -> "Reading":
-        return read_text(
-            options.load(layers=settings.layers),
-            text,
-            pair,
-            kind=settings.kind,
-            layers=settings.layers,
-            heads=settings.heads,
-            queries=settings.queries,
-            value_bias=settings.value_bias,
-            attribution=attribution,
-            command=command_line(),
-        )
+    chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
+
+    def read_by(options: LoadOptions, text: str | None) -> "Reading":
+        head = "none" if text else "language_model"  # which transcribes
+        model = options.load(layers=settings.layers, head=head)
+        command = command_line()
+        if audio is not None:
+            return read_speech(model, audio, text, command=command, **chosen)
+        return read_text(model, str(text), pair, attribution=attribution, command=command, **chosen)
 
     reading, other = read_by(load, text), None
     if compares:
@@ -158,6 +158,36 @@ def read(
         say(f"written: {path}")
     for note in notes_of_reading(reading.dataset):
         complain(f"note: {note}")
+
+
+def _demand_page(compares: bool, html: Path | None, settings: ReadingSettings) -> None:
+    """Refuse what the page would have to show and is not written, or cannot show.
+
+    Raises:
+        UsageError: it is so.
+    """
+    if compares and html is None:
+        raise UsageError("two readings are compared on the page; say where it goes with --html.")
+    if html is not None and (settings.heads or settings.queries):
+        raise UsageError(
+            "--html shows all heads and tokens of a text; leave --heads and --queries out, or "
+            "write what is kept with --json or --netcdf."
+        )
+
+
+def _demand_words(text: str | None, audio: Path | None, *, others: bool) -> None:
+    """Refuse a command that says nothing to read, or of speech what is read of texts alone.
+
+    Raises:
+        UsageError: it is so.
+    """
+    if text is None and audio is None:
+        raise UsageError("there is nothing to read; give a text, or --audio.")
+    if audio is not None and others:
+        raise UsageError(
+            "speech is read with one transcript, without contributions and comparisons; leave "
+            "the others out."
+        )
 
 
 def _demand_runs(html: Path | None, *runs: Path | None) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
+from headlight.errors import UsageError
 from headlight.reading.alternatives import Alternatives, AlternativeSettings, alternatives
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
+from headlight.reading.speech import read_speech
 from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
 from headlight.reading.what_if.functions import FUNCTIONS
 from headlight.settings.attribution import AttributionSettings
@@ -21,9 +23,10 @@ class Model(CapturedModel):
 
     def read(  # noqa: PLR0913 - each is a choice of its own
         self,
-        text: str,
+        text: str | None = None,
         pair: str | None = None,
         *,
+        audio: str | Path | None = None,
         kind: Kinds | None = None,
         layers: Iterable[int] | None = None,
         heads: Iterable[int] | None = None,
@@ -31,7 +34,28 @@ class Model(CapturedModel):
         value_bias: ValueBias = "include",
         attribution: bool | AttributionSettings = False,
     ) -> Reading:
-        """Every measure of every head on one text, or two; see `headlight.reading.reading.read`."""
+        """Every measure of every head on one text, or two; see `headlight.reading.reading.read`.
+
+        With ``audio``, a WAV file, on speech; see `headlight.reading.speech.read_speech`.
+        """
+        if audio is not None:
+            if pair is not None or attribution:
+                raise UsageError(
+                    "speech is read with one transcript and without contributions; leave the "
+                    "others out."
+                )
+            return read_speech(
+                self,
+                audio,
+                text,
+                kind=kind,
+                layers=layers,
+                heads=heads,
+                queries=queries,
+                value_bias=value_bias,
+            )
+        if text is None:
+            raise UsageError("there is nothing to read; give a text, or audio.")
         return read(
             self,
             text,

@@ -1,0 +1,122 @@
+"""Readings of speech: a tiny Whisper of random weights, and noise."""
+
+import json
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
+
+import headlight
+from headlight.errors import UsageError
+from headlight.reading.model import Model
+from studies.command import Command
+
+TEXT = "The cat sat."
+SECONDS, RATE, POSITIONS = 0.41, 22050, 50
+
+
+def wav(path: Path, seconds: float = SECONDS, *, width: int = 2) -> Path:
+    noise = np.random.default_rng(0).normal(0, 3000, int(seconds * RATE)).astype("<i2")
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(width)
+        file.setframerate(RATE)
+        file.writeframes(noise.tobytes() if width == 2 else bytes(len(noise)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A window of one second, which the encoder sees as 50 positions of 20 ms."""
+    made = tmp_path_factory.mktemp("whisper")
+    tokenizer = headlight.load().tokenizer
+    assert tokenizer is not None
+    special = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"), 0)
+    config = WhisperConfig(
+        vocab_size=len(tokenizer), num_mel_bins=8, d_model=16, encoder_layers=2, decoder_layers=2,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16,
+        decoder_ffn_dim=16, max_source_positions=POSITIONS, max_target_positions=20,
+        decoder_start_token_id=1, suppress_tokens=None, begin_suppress_tokens=None, **special,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    WhisperForConditionalGeneration(config).save_pretrained(made)
+    WhisperFeatureExtractor(feature_size=8, chunk_length=1).save_pretrained(made)
+    tokenizer.save_pretrained(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Model:
+    return headlight.load(folder)
+
+
+def test_words_and_frames_are_those_of_the_model(folder: Path, tmp_path: Path) -> None:
+    model = headlight.load(folder)
+    audio = wav(tmp_path / "a.wav")
+    found = model.read(TEXT, audio=audio).dataset
+    heard = int(np.ceil(SECONDS / 0.02))
+    assert list(found.key_token.values) == [f"{0.02 * n:.2f} s" for n in range(heard)]
+    assert found.attrs["transcript"] == "given"
+    # The model itself, on features of the same sound.
+    seen: list[dict[str, torch.Tensor]] = []
+    hook = model.transformer.register_forward_pre_hook(
+        lambda _, args, given: seen.append(given), with_kwargs=True
+    )
+    model.read(TEXT, audio=audio, layers=[0])
+    hook.remove()
+    eager = type(model.transformer).from_pretrained(folder, attn_implementation="eager").eval()
+    with torch.no_grad():
+        own = eager(**seen[-1], output_attentions=True)
+    assert seen[-1]["input_features"].shape == (1, 8, 2 * POSITIONS)
+    for kind, name in (("cross", "cross"), ("encoder", "encoder"), ("decoder", "decoder")):
+        part = model.read(TEXT, audio=audio, kind=kind).dataset  # type: ignore[arg-type]
+        expected = torch.stack(getattr(own, f"{name}_attentions"))[:, 0].numpy()
+        sizes = (heard,) if kind == "encoder" else (expected.shape[2],)
+        keys = heard if kind != "decoder" else expected.shape[3]
+        np.testing.assert_allclose(part.weight, expected[:, :, : sizes[0], :keys], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sentence"),
+    [
+        (TEXT, "none.wav", "there is no audio file"),
+        (TEXT, "long.wav", r"lasts 1\.2 s, and 1 s at most"),
+        (TEXT, "bytes.wav", r"samples of 8 bits; .* 16000 Hz"),
+        (TEXT, "text.wav", "cannot be read as sound"),
+        (None, "a.wav", "cannot transcribe; give the text, or load it with head="),
+    ],
+)
+def test_what_cannot_be_heard_is_refused(
+    model: Model, tmp_path: Path, text: str | None, name: str, sentence: str
+) -> None:
+    wav(tmp_path / "a.wav")
+    wav(tmp_path / "long.wav", 1.2)
+    wav(tmp_path / "bytes.wav", width=1)
+    (tmp_path / "text.wav").write_text("no sound", encoding="utf-8")
+    with pytest.raises(UsageError, match=sentence):
+        model.read(text, audio=tmp_path / name)
+
+
+def test_models_of_text_hear_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="reads no speech"):
+        headlight.load().read(TEXT, audio=wav(tmp_path / "a.wav"))
+    with pytest.raises(UsageError, match="nothing to read"):
+        headlight.load().read()
+
+
+def test_the_command_reads_speech(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    command, written = Command(monkeypatch, capsys), tmp_path / "reading.json"
+    audio = wav(tmp_path / "a.wav")
+    code, _, complained = command(
+        "read", TEXT, "--audio", str(audio), "--model", str(folder), "--json", str(written)
+    )
+    assert code == 0, complained
+    assert "0.02 s" in json.dumps(json.loads(written.read_text(encoding="utf-8")))
+    code, _, complained = command("read")
+    assert code == 2
+    assert "give a text, or --audio" in complained
