@@ -169,7 +169,6 @@ class Refused:
     model_type: str
     cause: str
     """`outside` the attention interface, `changed` context, or `none`: no attention at all."""
-    because: str
     settings: dict[str, Any] = field(default_factory=dict)
     make_inputs: Callable[[torch.Generator, Padding], Inputs] = text
 

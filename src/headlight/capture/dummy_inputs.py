@@ -11,6 +11,9 @@ from headlight.errors import UnsupportedModelError
 ENCODER_LENGTH, DECODER_LENGTH = 7, 5
 """Different, so that cross-attention shows itself by its shape."""
 
+_BINS = ("input_feat_per_channel", "feature_projection_input_dim", "num_mel_bins")
+"""What configurations call the number of features of a frame."""
+
 _GRID = torch.tensor([[1, 4, 4]])
 
 
@@ -84,7 +87,7 @@ def _wave(config: Any) -> Tensor:
 
 def _features(config: Any) -> Tensor:
     longest = getattr(config, "max_source_positions", 64)
-    bins = getattr(config, "input_feat_per_channel", None) or config.num_mel_bins
+    bins = next(getattr(config, each) for each in _BINS if hasattr(config, each))
     if _bins(config) == 1:
         return _noise(1, bins, 2 * longest)
     return _noise(1, min(64, longest), bins)
@@ -93,7 +96,7 @@ def _features(config: Any) -> Tensor:
 def _bins(config: Any) -> int:
     """Which axis of a spectrogram is not time: the last where it may be of any length."""
     fixed = getattr(config, "max_source_positions", None)
-    return 1 if fixed and not hasattr(config, "input_feat_per_channel") else 2
+    return 2 if not fixed or any(hasattr(config, each) for each in _BINS[:2]) else 1
 
 
 def _noise(*shape: int) -> Tensor:
