@@ -113,7 +113,7 @@ def test_the_version(headlight):
     ("arguments", "part"),
     [
         (["--nonsense"], "--nonsense"),
-        (["read"], "Missing argument"),
+        (["read"], "give a text, or --audio"),
         (["reed", "the sea"], "read"),
         (["read", "the sea", "--measure", "nrom"], "nrom"),
         (["read", "the sea", "--top", "0"], "--top"),
