@@ -156,7 +156,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"for which no trial input", "takes neither text nor a picture nor sound"),
     (r"does not run on a trial input", "does not run on a trial input of text, picture or sound"),
 )
-NO_ATTENTION = "has no attention"
+NO_ATTENTION = "no module of the tiny model is named after attention"
 
 
 def main() -> None:
@@ -241,7 +241,8 @@ def result_of(name: str) -> dict[str, Any]:
             inner = {**checked(part), "part": place}
             if "refused" not in inner:
                 return inner
-            result = inner if "trial input" in result["refused"] else result
+            if "trial input" in result["refused"] and inner.get("attends"):
+                result = inner
         if first is None or "trial input" not in result["refused"]:
             first = result
     return first or {}
