@@ -90,7 +90,10 @@ def test_what_is_projected_is_the_new_weights_times_the_values_of_the_model(
     for head in range(site.heads):
         value = before.value[:, head * site.kv_heads // site.heads]
         weight = wanted.expand(shape[0], -1, -1) if head == 1 else before.weight[:, head]
-        torch.testing.assert_close(context[:, :, head], weight @ value, rtol=1e-4, atol=1e-5)
+        expected = weight @ value
+        if before.gate is not None:
+            expected = expected * before.gate[:, head]
+        torch.testing.assert_close(context[:, :, head], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_function_is_given_the_weights_of_the_layer_or_of_the_head_and_where_they_are() -> None:

@@ -59,7 +59,7 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
 @pytest.mark.parametrize("name", studies())
 def test_a_page_says_each_finding_once(name: str, study_runs: StudyRuns) -> None:
     result = study_runs.result(name)
-    texts = [each.text for each in Page(study_page(result)).elements]
+    texts = [each.text for each in undrawn_page(result).elements]
     assert [texts.count(each) for each in findings(result)] == [1] * len(findings(result))
 
 

@@ -27,13 +27,20 @@ SENTENCES = (
     "The train was late nearly every day because the bridge was closed.",
     "People who worked on the other side of the river had to take the train.",
 )
+OTHERS = (
+    "My brother bought seven green apples and a loaf of bread at the market.",
+    "When the rain stopped, the children ran across the field to find their dog.",
+    "The teacher asked whether anyone had read the second chapter of the book.",
+    "A small boat with a red sail moved slowly along the coast this morning.",
+)
+"""On which the way to score heads was not chosen; in another voice."""
 PAUSE, NEAR = 0.08, 0.1
 """Seconds between words, and around a word that count as it."""
 Readings = list[tuple[Reading, list[tuple[float, float]]]]
 
 
-def say(text: str, path: Path) -> tuple[int, np.ndarray]:
-    subprocess.run(["espeak-ng", "-v", "en-us", "-s", "150", "-w", str(path), text], check=True)
+def say(text: str, path: Path, voice: str = "en-us") -> tuple[int, np.ndarray]:
+    subprocess.run(["espeak-ng", "-v", voice, "-s", "150", "-w", str(path), text], check=True)
     with wave.open(str(path)) as file:
         rate = file.getframerate()
         return rate, np.frombuffer(file.readframes(file.getnframes()), "<i2")
@@ -48,11 +55,11 @@ def write(path: Path, rate: int, sound: np.ndarray) -> Path:
     return path
 
 
-def joined(text: str, folder: Path) -> tuple[Path, list[tuple[float, float]]]:
+def joined(text: str, folder: Path, voice: str = "en-us") -> tuple[Path, list[tuple[float, float]]]:
     """The words one after the other, and when each begins and ends."""
     parts, times, now = [], [], 0.0
     for n, word in enumerate(text.split()):
-        rate, sound = say(word, folder / f"{n}.wav")
+        rate, sound = say(word, folder / f"{n}.wav", voice)
         loud = np.flatnonzero(np.abs(sound.astype(int)) > 300)
         sound = sound[loud[0] : loud[-1] + 1]
         pause = np.zeros(int(PAUSE * rate), sound.dtype)
@@ -69,9 +76,20 @@ def model() -> Model:
 
 @pytest.fixture(scope="module")
 def readings(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Readings:
+    return read_all(model, SENTENCES, "en-us", tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def other_readings(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Readings:
+    return read_all(model, OTHERS, "en-gb+f3", tmp_path_factory)
+
+
+def read_all(
+    model: Model, texts: tuple[str, ...], voice: str, folders: pytest.TempPathFactory
+) -> Readings:
     found = []
-    for n, text in enumerate(SENTENCES):
-        path, times = joined(text, tmp_path_factory.mktemp(f"speech{n}"))
+    for text in texts:
+        path, times = joined(text, folders.mktemp("speech"), voice)
         found.append((model.read(text, audio=path), times))
     return found
 
@@ -110,15 +128,18 @@ def hits(reading: Reading, times: list[tuple[float, float]], measure: str) -> np
 
 
 @pytest.mark.parametrize("measure", ["weight", "norm"])
-def test_the_heads_that_align_are_those_of_the_model(readings: Readings, measure: str) -> None:
-    """Its list has eight; three heads outside it, (1, 5), (2, 1) and (3, 5), align as well."""
+@pytest.mark.parametrize("which", ["readings", "other_readings"])
+def test_the_heads_of_the_model_are_found_in_part(
+    which: str, measure: str, request: pytest.FixtureRequest
+) -> None:
+    """Its list has eight; heads outside it, (1, 5) and (2, 1), align as well, better than some."""
     listed = GenerationConfig.from_pretrained(Path(str(MODELS)) / "whisper").alignment_heads
-    share = np.mean([hits(*each, measure) for each in readings], 0)
+    share = np.mean([hits(*each, measure) for each in request.getfixturevalue(which)], 0)
     is_listed = np.zeros(share.shape, bool)
     is_listed[tuple(np.transpose(listed))] = True
     inside, outside = share[is_listed], share[~is_listed]
     assert inside.min() > 2 * np.median(outside)
-    assert (inside[:, None] > outside).mean() > 0.8
+    assert (inside[:, None] > outside).mean() > 0.75
     best = np.argsort(-share, axis=None)[: len(listed)]
     assert is_listed.flat[best].sum() >= 5
 

@@ -195,7 +195,7 @@ class Replacer:
         if weight.requires_grad and not changed.requires_grad:
             changed = changed + 0 * weight  # so that a loss can be differentiated by them
         self._used.add(site)
-        return context_of(changed, arguments[2]).reshape(context.shape), changed
+        return context_of(changed, arguments[2]).reshape(context.shape).contiguous(), changed
 
     def note_used(self, inner: "Replacer") -> None:
         """What ran while another one stood in for this one."""

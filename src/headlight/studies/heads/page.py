@@ -20,6 +20,7 @@ from headlight.findings import (
     share,
     surveyed,
 )
+from headlight.findings.answers.heads import SAID
 from headlight.findings.rules import FEWEST_TEXTS
 from headlight.result.kinds import MULTI_KIND
 from headlight.views.exhibits import Table
@@ -116,7 +117,13 @@ def _seen(result: xr.Dataset, *names: str) -> bool:
 
 
 def _highlights(result: xr.Dataset, pages: PassagePages) -> Section:
-    found = [(each, _passage(result, each, pages)) for each in highlights(result)]
+    # What is said of no head stands above the page already, if it is among the first.
+    shown = [
+        each
+        for place, each in enumerate(highlights(result))
+        if each.head is not None or place >= SAID
+    ]
+    found = [(each, _passage(result, each, pages)) for each in shown]
     passages = (
         " Where a head does something of its own, a row of the text of the corpus shows it in "
         "which it does that most: the framed token attends, and the stronger the colour of a "
