@@ -23,7 +23,7 @@ from headlight.cli import app, main
 from headlight.cli.printing import NARROWEST, say_json
 from headlight.corpora import open_corpus
 from headlight.errors import UsageError
-from headlight.result import load
+from headlight.result import load, save
 from studies.command import as_options
 from studies.processes import PROGRAM, start
 from translators import FAMILIES
@@ -76,6 +76,17 @@ def runs(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("runs")
 
 
+def work_on_a_run(command: str, model: list[str], runs: Path) -> list[str]:
+    """The same of commands that look at what another has left."""
+    run = runs / f"run{HOSTILE}"
+    run.mkdir(exist_ok=True)
+    if command == "heads":
+        save(headlight.survey(["the cat sees a dog"], model=model[1]), run / "result.nc")
+        return ["heads", str(run), "previous"]
+    (run / "result.nc").touch()  # both look at names alone
+    return [command, str(run)]
+
+
 def work_of(command: str, data: Path, runs: Path) -> list[str]:
     """Arguments with which a command does its work, and leaves files."""
     model = ["--model", str(data / f"model{HOSTILE}")]
@@ -95,11 +106,8 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
     if command == "alternatives":
         text = "the cat sees a dog " * 5
         return ["alternatives", text, *model, "--netcdf", str(runs / "alternatives.nc")]
-    if command in ("status", "merge"):
-        run = runs / f"run{HOSTILE}"
-        run.mkdir(exist_ok=True)
-        (run / "result.nc").touch()  # both look at names alone
-        return [command, str(run)]
+    if command in ("status", "merge", "heads"):
+        return work_on_a_run(command, model, runs)
     study = studies()[command.replace("-", "_")]
     name = SOURCES[study.reads]
     source = next(path for path in data.iterdir() if path.name.startswith(f"{name}{HOSTILE}"))

@@ -4,7 +4,7 @@ Every sentence is computed from the numbers of the result alone; no two say the 
 """
 
 from headlight.findings.equal_to_weight import equal_layers, equal_to_weight
-from headlight.findings.heads import head_scores, heads
+from headlight.findings.head_ranking import head_scores, heads
 from headlight.findings.no_op import no_op
 from headlight.findings.observed import (
     average,

@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings import rules
-from headlight.findings.heads import NORMAL
+from headlight.findings.head_ranking import NORMAL
 from headlight.findings.observed import (
     TOTALS,
     average,

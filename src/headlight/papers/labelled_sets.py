@@ -7,9 +7,8 @@ import glob
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path, PurePath
-
-import numpy as np
 
 from headlight.corpora import (
     PREFIX,
@@ -323,7 +322,7 @@ def _texts(
 ) -> list[LabelledText]:
     """Texts of the two classes that are neither too short nor too long."""
     numbers = {label: number for number, (_, given) in enumerate(classes) for label in given}
-    below = min(task.below or np.inf, np.inf if max_words is None else max_words + 1)
+    below = min(task.below or inf, inf if max_words is None else max_words + 1)
     made = (
         LabelledText(words_of(row.first, marks=task.marks), numbers[str(row.label)])
         for row in rows
@@ -338,6 +337,8 @@ def _split(texts: dict[Part, list[LabelledText]], seed: int) -> dict[Part, list[
     if "test" not in there and "dev" in there:
         there["test"] = there.pop("dev")
     train = there.pop("train", [])
+    import numpy as np  # which help needs not
+
     mixed = np.random.default_rng(seed).permutation(len(train)).tolist()
     order = sorted(mixed, key=lambda at: train[at].label)
     held: set[int] = set()
@@ -353,5 +354,7 @@ def _draw(texts: list[LabelledText], count: int | None, seed: int) -> list[Label
     """At most this many, in their order."""
     if count is None or len(texts) <= count:
         return texts
+    import numpy as np  # which help needs not
+
     chosen = np.random.default_rng(seed).choice(len(texts), count, replace=False)
     return [texts[at] for at in sorted(chosen.tolist())]

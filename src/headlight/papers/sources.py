@@ -25,7 +25,6 @@ from headlight.corpora import (
     task_of,
 )
 from headlight.errors import CorpusError
-from headlight.links import open_links
 from headlight.papers.labelled_sets import labelled_in, named_sets
 from headlight.papers.translations import AlignedPairs, Languages, read_aligned, translations_in
 from headlight.settings import REPEATED, Settings
@@ -339,6 +338,8 @@ class Sources(Settings):
 
     def _check_aligned(self) -> None:
         """Complain of links of other aligners that do not fit, and of text that is not there."""
+        from headlight.links import open_links  # with numpy, which help needs not
+
         if self.aligned is not None:
             sentences = len(self.aligned.pairs)
             for path in self.links:

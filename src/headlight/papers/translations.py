@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headlight.corpora import TranslationPair, open_parallel
-from headlight.links import Gold, demand_words, open_links
+
+if TYPE_CHECKING:
+    from headlight.links import Gold
 
 Languages = tuple[str, str]
 """From which and into which is translated, as in ``("de", "en")``."""
@@ -25,7 +27,7 @@ class AlignedPairs:
     """Sentences, their translations, and the gold links of their words."""
 
     pairs: list[TranslationPair]
-    gold: list[Gold]
+    gold: "list[Gold]"
 
     @property
     def words(self) -> list[tuple[list[str], list[str]]]:
@@ -44,6 +46,8 @@ def read_aligned(source: str, target: str | None, gold: str) -> AlignedPairs:
     Raises:
         CorpusError: there is no such file, or they do not fit each other.
     """
+    from headlight.links import demand_words, open_links  # with numpy, which help needs not
+
     pairs = list(open_parallel(source, target))
     found = list(open_links(gold, sentences=len(pairs)))
     demand_words(found, [(len(each.source.split()), len(each.target.split())) for each in pairs])
