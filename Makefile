@@ -30,7 +30,7 @@ pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
 .PHONY: help demo models test test-quick test-real install-notebook test-notebook test-lowest check check-format check-lint \
-  check-types check-layers docs fuzz bench scaling soak pretrain pretrain-translator reproduction package release clean
+  check-types check-layers docs fuzz bench scaling soak pretrain pretrain-translator reproduction pretrained-pages package release clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -115,6 +115,9 @@ pretrain-translator: $(VENV)/.installed-dev ## train the embedded translator: ma
 reproduction: $(VENV)/.installed-dev ## reproduce a paper and write its page: make reproduction PAPER=clark2019 DATA=folder
 	@test -n "$(PAPER)" -a -n "$(DATA)" || { echo "Name paper and data: make reproduction PAPER=clark2019 DATA=folder"; exit 2; }
 	$(bin)/python scripts/reproduction.py "$(PAPER)" "$(DATA)" --out build/$(PAPER) $(if $(COMPARE),--compare "$(COMPARE)")
+
+pretrained-pages: models ## ask the papers' findings of pretrained models, and write their pages
+	$(bin)/python scripts/pretrained_pages.py build/models --out build/pretrained
 
 package: $(VENV)/.installed-dev ## build wheel and sdist into dist, check both, and test what is in the sdist
 	rm -rf dist build/sdist

@@ -105,7 +105,7 @@ def _page(
         yield from _section(exhibit, name, shared)
     if shared:
         yield "## What holds of all of these\n"
-        yield from (f"- {_escaped(note)}" for note in shared)
+        yield from (f"- {escaped(note)}" for note in shared)
         yield ""
     for spec in missing:
         yield f"**{spec.title}** was left out.\n"
@@ -133,7 +133,7 @@ def _section(exhibit: Exhibit, paper: str, shared: list[str]) -> Iterator[str]:
     for table in exhibit.tables:
         if len(table.frame) <= LONGEST:
             yield from _table(table)
-    yield from (f"- {_escaped(note)}" for note in exhibit.notes if note not in shared)
+    yield from (f"- {escaped(note)}" for note in exhibit.notes if note not in shared)
     yield ""
 
 
@@ -142,28 +142,28 @@ def _drawn(picture: Picture, paper: str) -> str:
     path = DOCS / "images" / paper / f"{picture.name}.svg"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(picture.svg, encoding="utf-8")
-    title = _escaped(picture.caption)
-    return f"![{_escaped(picture.alternative)}](images/{paper}/{path.name})\n\n*{title}*\n"
+    title = escaped(picture.caption)
+    return f"![{escaped(picture.alternative)}](images/{paper}/{path.name})\n\n*{title}*\n"
 
 
 def _comparison(comparison: Comparison) -> str:
     published, ours, _ = comparison.texts
     cells = (comparison.quantity, published, ours, comparison.note)
-    return f"| {' | '.join(map(_escaped, cells))} |"
+    return f"| {' | '.join(map(escaped, cells))} |"
 
 
 def _table(table: Table) -> Iterator[str]:
     frame = table.frame
-    yield f"{_escaped(table.caption)}:\n"
-    yield f"| {' | '.join(_escaped(str(column)) for column in frame.columns)} |"
+    yield f"{escaped(table.caption)}:\n"
+    yield f"| {' | '.join(escaped(str(column)) for column in frame.columns)} |"
     yield "|" + "|".join("---" if index == 0 else "---:" for index in range(frame.shape[1])) + "|"
     for row in frame.itertuples(index=False):
         cells = (
             _shown(value, table.formats.get(str(column), ""))
             for column, value in zip(frame.columns, row, strict=True)
         )
-        yield f"| {' | '.join(map(_escaped, cells))} |"
-    yield f"\n{_escaped(table.note)}\n" if table.note else ""
+        yield f"| {' | '.join(map(escaped, cells))} |"
+    yield f"\n{escaped(table.note)}\n" if table.note else ""
 
 
 def _shown(value: object, format: str) -> str:
@@ -174,7 +174,7 @@ def _shown(value: object, format: str) -> str:
     return str(value)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     for mark in "\\|<>*_[]`":
         text = text.replace(
             mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark]

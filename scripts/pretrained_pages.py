@@ -1,0 +1,277 @@
+"""Ask the findings of the papers of pretrained models, and write the pages of the documentation.
+
+    python scripts/pretrained_pages.py build/models --out build/pretrained
+
+The models are those of ``make models``; every number comes from the studies that this script runs
+on the sample corpus.  What is done already in the folder is used again.
+"""
+
+import argparse
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+import transformers
+import xarray
+from reproduction import DOCS, LARGEST, escaped
+
+import headlight
+from headlight.corpora.samples import SAMPLE_TEXT
+from headlight.findings.rules import FAR_BELOW, MOST
+from headlight.findings.what_was_read import what_was_read
+from headlight.papers.brunner2020 import claims as brunner
+from headlight.papers.claims import Claim
+from headlight.papers.clark2019 import claims as clark
+from headlight.papers.kobayashi2020 import claims as kobayashi
+from headlight.papers.verdicts import Bounds, lies, some
+from headlight.views.pictures import svg_text
+from headlight.views.result_page import findings, pictures
+
+Results = Mapping[str, xarray.Dataset]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A study, and how it is asked of a model.
+
+    Attributes:
+        study: its name.
+        title: of its section.
+        settings: what differs from the defaults.
+        pictures: those of its page that are shown.
+    """
+
+    study: str
+    title: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    pictures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A pretrained model, and its page.
+
+    Attributes:
+        page: the file in docs, without its suffix.
+        title: of the page.
+        name: of the model.
+        about: what has to be known of its weights.
+        runs: what it is asked.
+        left_out: what it cannot be asked, and why.
+    """
+
+    page: str
+    title: str
+    name: str
+    about: str
+    runs: tuple[Run, ...]
+    left_out: str = ""
+
+
+TEXTS: Mapping[str, Any] = {"max_length": 128, "overflow": "split"}
+SHORTER = {"max_length": 40, "overflow": "split"}
+SURVEY = Run("survey", "Every head, by weight, norm and effective attention", TEXTS, ("shares",))
+NORMS = Run("norms", "Lengths of transformed vectors", {**TEXTS, "sinks": "on"}, ("lengths",))
+IDENTIFIABILITY = Run("identifiability", "What no output shows", TEXTS, ("correlations",))
+DISTANCES = Run("distances", "Heads that attend alike", {**TEXTS, "max_examples": 40})
+TOKENS = Run(
+    "token_identity",
+    "Hidden tokens and their inputs",
+    {**TEXTS, "maps": ("naive", "linear"), "solver": "ridge", "folds": 3},
+    ("rates",),
+)
+ATTRIBUTION = Run(
+    "attribution",
+    "Where hidden tokens come from",
+    {**SHORTER, "max_examples": 10, "exact": 0},
+    ("own",),
+)
+ABLATION = Run(
+    "ablation",
+    "Without a head",
+    {"max_length": 64, "overflow": "split", "max_examples": 10},
+    ("heads",),
+)
+SUBJECTS = {
+    "smollm2": Subject(
+        "real-decoder",
+        "What is true of a real decoder",
+        "SmolLM2-135M-Instruct",
+        "a Llama of 30 layers with 9 heads of 64 dimensions, which share 3 key-value heads; its "
+        "weights were quantised to 4 bits (GGUF, Q4_1) and are read as float32, so that **every "
+        "number on this page is one of 4-bit weights**. Its tokenizer adds no token in front of a "
+        "text: the first token is a word of the text.",
+        (SURVEY, NORMS, IDENTIFIABILITY, ABLATION, DISTANCES, TOKENS, ATTRIBUTION),
+    ),
+    "minilm": Subject(
+        "real-encoder",
+        "What is true of a real encoder",
+        "all-MiniLM-L6-v2",
+        "a BERT of 6 layers with 12 heads of 32 dimensions, trained further for embeddings of "
+        "sentences, in float32.",
+        (SURVEY, NORMS, IDENTIFIABILITY, DISTANCES, TOKENS, ATTRIBUTION),
+        "It predicts no words, so that there is no loss: ablation and importance, and with them "
+        "what the papers say of the loss, are not asked.",
+    ),
+}
+
+
+def main() -> None:
+    arguments = _arguments()
+    for name in arguments.only:
+        subject = SUBJECTS[name]
+        results = {
+            run.study: _result(run, arguments.models / name, arguments.out / name)
+            for run in subject.runs
+        }
+        text = "\n".join(page(subject, results))
+        path = DOCS / f"{subject.page}.md"
+        fresh = path.with_suffix(".new")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)
+        print(f"written: {path}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", type=Path, help="folder of the models")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
+    parser.add_argument("--only", nargs="+", choices=list(SUBJECTS), default=list(SUBJECTS))
+    return parser.parse_args()
+
+
+def _result(run: Run, model: Path, out: Path) -> xarray.Dataset:
+    print(f"{model.name}: {run.study}", flush=True)
+    study = getattr(headlight, run.study)
+    result = study(SAMPLE_TEXT, model=model, out=out / run.study, resume=True, **run.settings)
+    return cast("xarray.Dataset", result)
+
+
+def page(subject: Subject, results: Results) -> Iterator[str]:
+    """The lines of the page of a model."""
+    yield f"# {subject.title}\n"
+    yield (
+        f"{subject.name} is {subject.about}\n\nThis page is written by `make pretrained-pages`, "
+        "which runs the studies named below on the sample corpus that comes with Headlight (20,674 "
+        "words, in texts of at most 128 tokens) and asks the findings of the papers of the "
+        "results; nothing here is written by hand but the titles. Each section says how much was "
+        "read.\n"
+    )
+    yield "## The findings of the papers\n"
+    yield (
+        "What the papers say of BERT, asked of this model. A finding holds if the whole 95% "
+        "interval fulfils the rule, does not hold if none of it does, and is not decided otherwise "
+        "or where nothing could be measured. The rules are those of the reproductions; where a "
+        "paper speaks of [SEP] and the model has none, the first token is asked.\n"
+    )
+    yield "| finding | rule | the paper | here | |\n| --- | --- | --- | --- | --- |"
+    for claim in judge(results):
+        cells = (claim.claim, claim.rule, claim.published, claim.ours, claim.verdict)
+        yield f"| {' | '.join(escaped(cell) for cell in cells)} |"
+    yield ""
+    for run in subject.runs:
+        yield from _section(subject, run, results[run.study])
+    if subject.left_out:
+        yield f"{subject.left_out}\n"
+    yield (
+        f"{datetime.now(UTC).date().isoformat()}, torch {torch.__version__}, transformers "
+        f"{transformers.__version__}, Python {platform.python_version()}.\n"
+    )
+
+
+def _section(subject: Subject, run: Run, result: xarray.Dataset) -> Iterator[str]:
+    settings = ", ".join(f"`{name}={value!r}`" for name, value in run.settings.items())
+    yield f"## {run.title}\n"
+    yield f"*`{run.study}` with {settings}.* {escaped(what_was_read(result).sentence)}\n"
+    yield from (f"- {escaped(said)}" for said in findings(result))
+    yield ""
+    drawn = pictures(result)
+    for name in run.pictures:
+        content = svg_text(drawn[name].draw())
+        if len(content) > LARGEST:
+            raise SystemExit(f"{run.study} {name}: a picture of {len(content)} characters")
+        path = DOCS / "images" / subject.page / f"{run.study}-{name}.svg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        caption = drawn[name].caption or drawn[name].alternative
+        where = f"images/{subject.page}/{path.name}"
+        yield f"![{escaped(drawn[name].alternative)}]({where})\n\n*{escaped(caption)}*\n"
+
+
+def judge(results: Results) -> list[Claim]:
+    """The findings that the results can be asked for, those of Clark et al. first."""
+    survey, attribution = results["survey"], results["attribution"]
+    rates = results["token_identity"].sel(map="linear").squeeze(("offset", "fraction"))["rate"]
+    return [
+        _named("Clark 2019", clark.to_neighbours(survey)),
+        *_to_what_says_little(survey),
+        _named("Clark 2019", clark.broad_below(survey)),
+        _named("Clark 2019", clark.alike_in_layers(results["distances"])),
+        *(_named("Kobayashi 2020", each) for each in kobayashi.judge_claims(results["norms"])),
+        _named("Brunner 2020", brunner.less_correlated(results["identifiability"])),
+        _named("Brunner 2020", brunner.keeps_identity(rates)),
+        _named("Brunner 2020", brunner.in_the_angle(rates.isel(layer=-1))),
+        _named("Brunner 2020", brunner.mixes(attribution)),
+        _named("Brunner 2020", brunner.still_largest(attribution)),
+        _named("Brunner 2020", brunner.local(attribution)),
+        _named("Brunner 2020", brunner.far_context_is_deep(attribution)),
+    ]
+
+
+def _named(paper: str, claim: Claim) -> Claim:
+    """With the paper in front, in place of the number that it has on the page of the paper."""
+    return replace(claim, claim=f"{paper}: {claim.claim.split('. ', 1)[-1]}")
+
+
+def _to_what_says_little(survey: xarray.Dataset) -> list[Claim]:
+    """That much goes where there is little to take: [SEP], or the first token of a decoder."""
+    of_sep = survey.sel(key_category="sep")
+    if float(of_sep["token_share"]) > 0:
+        share, error = of_sep["share"].sel(query_category="all"), of_sep["share_error"]
+        return [
+            _named("Clark 2019", clark.to_separators(survey)),
+            _named("Clark 2019", clark.no_op(survey)),
+            _named("Brunner 2020", brunner.peak_vanishes(share, error)),
+        ]
+    first = survey.sel(behaviour="first")
+    share, error = first["behaviour_share"], clark.TWO_SIDED * first["behaviour_error"]
+    deep = {"layer": slice(survey.sizes["layer"] // 2, None)}
+    weight, taken = (
+        Bounds.around(float(share.sel(measure=name).mean()), float(error.sel(measure=name).mean()))
+        for name in ("weight", "norm")
+    )
+    layers = [
+        Bounds.around(float(value), float(half))
+        for value, half in zip(
+            share.sel(measure="weight").isel(deep).mean("head"),
+            error.sel(measure="weight").isel(deep).mean("head"),
+            strict=True,
+        )
+    ]
+    most = max(layers, key=lambda one: one.value)
+    peak = brunner.peak_vanishes(share, first["behaviour_error"])
+    return [
+        Claim(
+            "Clark 2019: Deep layers attend mostly to a token that says little (the first)",
+            "in at least one layer of the deeper half more than half of the weight goes to it",
+            "[SEP], layers 6 to 10 of 12 (Section 3.2)",
+            f"most of any such layer: {most:.1%}",
+            some(*(lies(layer, above=MOST) for layer in layers)),
+        ),
+        Claim(
+            "Kobayashi 2020: First token: weight is cancelled",
+            f"its share of ‖αf(x)‖ is at most {FAR_BELOW} times that of α",
+            "[CLS] and [SEP] (Figure 3)",
+            f"{weight:.1%} of α, {taken:.1%} of ‖αf(x)‖",
+            lies(taken - weight * FAR_BELOW, most=0),
+        ),
+        replace(peak, claim="Brunner 2020: The peak of the first token is not effective"),
+    ]
+
+
+if __name__ == "__main__":
+    main()
