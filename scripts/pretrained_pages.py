@@ -72,12 +72,12 @@ class Subject:
     left_out: str = ""
 
 
-TEXTS: Mapping[str, Any] = {"max_length": 128, "overflow": "split"}
+TEXTS: Mapping[str, Any] = {"max_length": 128, "overflow": "split", "max_examples": 100}
 SHORTER = {"max_length": 40, "overflow": "split"}
 SURVEY = Run("survey", "Every head, by weight, norm and effective attention", TEXTS, ("shares",))
 NORMS = Run("norms", "Lengths of transformed vectors", {**TEXTS, "sinks": "on"}, ("lengths",))
 IDENTIFIABILITY = Run("identifiability", "What no output shows", TEXTS, ("correlations",))
-DISTANCES = Run("distances", "Heads that attend alike", {**TEXTS, "max_examples": 40})
+DISTANCES = Run("distances", "Heads that attend alike", {**TEXTS, "max_examples": 20})
 TOKENS = Run(
     "token_identity",
     "Hidden tokens and their inputs",
@@ -87,13 +87,13 @@ TOKENS = Run(
 ATTRIBUTION = Run(
     "attribution",
     "Where hidden tokens come from",
-    {**SHORTER, "max_examples": 10, "exact": 0},
+    {**SHORTER, "max_examples": 5, "exact": 0},
     ("own",),
 )
 ABLATION = Run(
     "ablation",
     "Without a head",
-    {"max_length": 64, "overflow": "split", "max_examples": 10},
+    {"max_length": 64, "overflow": "split", "max_examples": 6},
     ("heads",),
 )
 SUBJECTS = {
