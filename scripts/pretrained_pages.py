@@ -75,7 +75,7 @@ class Subject:
 TEXTS: Mapping[str, Any] = {"max_length": 128, "overflow": "split", "max_examples": 100}
 SHORTER = {"max_length": 40, "overflow": "split"}
 SURVEY = Run("survey", "Every head, by weight, norm and effective attention", TEXTS, ("shares",))
-NORMS = Run("norms", "Lengths of transformed vectors", {**TEXTS, "sinks": "on"}, ("lengths",))
+NORMS = Run("norms", "Lengths of transformed vectors", {**TEXTS, "sinks": "on"}, ("dispersion",))
 IDENTIFIABILITY = Run("identifiability", "What no output shows", TEXTS, ("correlations",))
 DISTANCES = Run("distances", "Heads that attend alike", {**TEXTS, "max_examples": 20})
 TOKENS = Run(
@@ -94,7 +94,7 @@ ABLATION = Run(
     "ablation",
     "Without a head",
     {"max_length": 64, "overflow": "split", "max_examples": 6},
-    ("heads",),
+    ("layers",),
 )
 SUBJECTS = {
     "smollm2": Subject(
@@ -104,7 +104,8 @@ SUBJECTS = {
         "a Llama of 30 layers with 9 heads of 64 dimensions, which share 3 key-value heads; its "
         "weights were quantised to 4 bits (GGUF, Q4_1) and are read as float32, so that **every "
         "number on this page is one of 4-bit weights**. Its tokenizer adds no token in front of a "
-        "text: the first token is a word of the text.",
+        "text: the first token is a word of the text. A decoder sees no next token, so that a rule "
+        "which asks for one cannot hold.",
         (SURVEY, NORMS, IDENTIFIABILITY, ABLATION, DISTANCES, TOKENS),
         "Where hidden tokens come from (hidden token attribution) is not asked: derivatives "
         "through 30 layers take too long for a page that is made on two cores.",
@@ -160,7 +161,7 @@ def page(subject: Subject, results: Results) -> Iterator[str]:
         f"{subject.name} is {subject.about}\n\nThis page is written by `make pretrained-pages`, "
         "which runs the studies named below on the sample corpus that comes with Headlight (20,674 "
         "words, in texts of at most 128 tokens) and asks the findings of the papers of the "
-        "results; nothing here is written by hand but the titles. Each section says how much was "
+        "results; nothing here is written by hand but titles and introductions. Each section says how much was "
         "read.\n"
     )
     yield "## The findings of the papers\n"
