@@ -161,8 +161,8 @@ def page(subject: Subject, results: Results) -> Iterator[str]:
         f"{subject.name} is {subject.about}\n\nThis page is written by `make pretrained-pages`, "
         "which runs the studies named below on the sample corpus that comes with Headlight (20,674 "
         "words, in texts of at most 128 tokens) and asks the findings of the papers of the "
-        "results; nothing here is written by hand but titles and introductions. Each section says how much was "
-        "read.\n"
+        "results; nothing here is written by hand but titles and introductions. Each section says "
+        "how much was read.\n"
     )
     yield "## The findings of the papers\n"
     yield (
