@@ -17,7 +17,7 @@ from typing import Any, cast
 import torch
 import transformers
 import xarray
-from reproduction import DOCS, LARGEST, escaped
+from reproduction import DOCS, LARGEST, escaped, write_page
 
 import headlight
 from headlight.corpora.samples import SAMPLE_TEXT
@@ -131,12 +131,7 @@ def main() -> None:
             run.study: _result(run, arguments.models / name, arguments.out / name)
             for run in subject.runs
         }
-        text = "\n".join(page(subject, results))
-        path = DOCS / f"{subject.page}.md"
-        fresh = path.with_suffix(".new")
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(path)
-        print(f"written: {path}")
+        write_page(subject.page, page(subject, results))
 
 
 def _arguments() -> argparse.Namespace:

@@ -8,7 +8,7 @@ What is made already in the folder is used again, so an interrupted reproduction
 import argparse
 import platform
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -60,10 +60,16 @@ def main() -> None:
         )
         command = f"python scripts/reproduction.py {paper.name} DATA"
         reproduce(paper, reproduction, on_exhibit=tell, command=command)
-    text = "\n".join(_page(paper.title, paper.name, made, missing, compared=arguments.compare))
-    path = DOCS / f"{paper.name}.md"
+    write_page(
+        paper.name, _page(paper.title, paper.name, made, missing, compared=arguments.compare)
+    )
+
+
+def write_page(name: str, lines: Iterable[str]) -> None:
+    """Put a page into the documentation, whole."""
+    path = DOCS / f"{name}.md"
     fresh = path.with_suffix(".new")
-    fresh.write_text(text, encoding="utf-8")
+    fresh.write_text("\n".join(lines), encoding="utf-8")
     fresh.replace(path)
     print(f"written: {path}")
 

@@ -1,25 +1,21 @@
 """What heads of a trained decoder do, against plain loops; its weights are rounded to 4 bits."""
 
-import os
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import headlight
 from headlight.encode.function_words import function_word_ids
 from headlight.vocabulary import BEHAVIOURS, CATEGORIES
+from real.models import MODELS, needs_models
 from studies import behaviours_naive as naive
 
-MODELS = os.environ.get("HEADLIGHT_MODELS")
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(MODELS is None, reason="no HEADLIGHT_MODELS: make models fetches them"),
-]
+pytestmark = needs_models
 TEXT = (
-    "Mrs. Dursley and Mr. Potter met at the reptilehouse, where Mrs. Dursley laughed at a python. "
-    "The keeper said that the python was old, and that Mr. Potter should not wake the python. "
-    "Mr. Potter did not listen, and Mrs. Dursley said that the reptilehouse would soon be closed."
+    "Mrs. Ravenhill and Mr. Okonkwo met at the butterflyhouse, where Mrs. Ravenhill laughed at a "
+    "tortoise. The keeper said that the tortoise was old, and that Mr. Okonkwo should not wake the "
+    "tortoise. Mr. Okonkwo did not listen, and Mrs. Ravenhill said that the butterflyhouse would "
+    "soon be closed."
 )
 LAYERS = (0, 5, 17)
 

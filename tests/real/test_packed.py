@@ -1,18 +1,13 @@
 """A model of four bits, from its GGUF file and as the folder that was made of it."""
 
-import os
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import headlight
+from real.models import MODELS, needs_models
 
-MODELS = os.environ.get("HEADLIGHT_MODELS")
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(MODELS is None, reason="no HEADLIGHT_MODELS: make models fetches them"),
-]
+pytestmark = needs_models
 TEXT = "The old bridge over the river was closed in the spring."
 
 

@@ -3,7 +3,6 @@
 The models are those of ``make models``; HEADLIGHT_MODELS names their folder.
 """
 
-import os
 import re
 from base64 import b64decode
 from pathlib import Path
@@ -18,12 +17,9 @@ from headlight.findings.answers import answers
 from headlight.measures import Scores, causal
 from headlight.reading.model import Model
 from headlight.reading.reading import Reading
+from real.models import MODELS, needs_models
 
-MODELS = os.environ.get("HEADLIGHT_MODELS")
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(MODELS is None, reason="no HEADLIGHT_MODELS: make models fetches them"),
-]
+pytestmark = needs_models
 TEXT = (
     "The old bridge over the river was closed in the spring, because the flood had damaged two of "
     "its arches. People who worked on the other side of the river had to take the train, and the "

@@ -3,7 +3,6 @@
 Words are said one by one (espeak-ng) and joined with pauses, so that their times are known.
 """
 
-import os
 import shutil
 import subprocess
 import wave
@@ -16,11 +15,10 @@ from transformers import GenerationConfig
 import headlight
 from headlight.reading import Reading
 from headlight.reading.model import Model
+from real.models import MODELS, needs_models
 
-MODELS = os.environ.get("HEADLIGHT_MODELS")
 pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(MODELS is None, reason="no HEADLIGHT_MODELS: make models fetches them"),
+    *needs_models,
     pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="no espeak-ng to say words with"),
 ]
 SENTENCES = (
