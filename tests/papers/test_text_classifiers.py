@@ -9,15 +9,13 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight.papers.text_classifiers.data import TextData
-from headlight.papers.text_classifiers.evaluation import (
-    difference,
-    distances,
-    quality,
-)
 from headlight.papers.text_classifiers.jobs import (
     PATIENCE,
     ClassifierJob,
     ClassifierTrainer,
+    difference,
+    distances,
+    quality,
 )
 from headlight.training import run_all
 from headlight.training.adversarial import AdversarialObjective

@@ -13,9 +13,15 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 from definitions import adversarial_loss, attention_distance
 from headlight.corpora import TaggedSentence, WordVectors
 from headlight.papers.yang2020 import jobs
-from headlight.papers.yang2020.evaluation import difference, quality
-from headlight.papers.yang2020.guides import plain_attention
-from headlight.papers.yang2020.jobs import BETAS, PEAK, Job, TaggerTrainer
+from headlight.papers.yang2020.jobs import (
+    BETAS,
+    PEAK,
+    Job,
+    TaggerTrainer,
+    difference,
+    plain_attention,
+    quality,
+)
 from headlight.papers.yang2020.tagger import Dropout, Tagger
 from headlight.papers.yang2020.tagging_data import UNKNOWN, normal, prepare_data
 from headlight.training import run_all
@@ -23,7 +29,7 @@ from headlight.training.adversarial import AdversarialObjective
 from headlight.training.outputs import Outputs, outputs_of
 from headlight.training.schedule import rate
 from headlight.training.teacher import TrainingConfig
-from headlight.training.timing import timing_signal
+from headlight.training.text_classifier import timing_signal
 from headlight.training.trainer import TrainingBatch, TrainingTask, loss_of
 
 WORDS = ["the", "Old", "mill", "grinds", "grain", "for", "42", "villages"]

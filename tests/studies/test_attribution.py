@@ -17,8 +17,9 @@ from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
 from headlight.settings.attribution import AttributionSettings
 from headlight.studies.attribution.settings import AttributionStudySettings
-from headlight.studies.attribution.spread import MARKS, boxes
 from headlight.studies.attribution.statistics import (
+    MARKS,
+    boxes,
     by_distance,
     by_offset,
     centred,

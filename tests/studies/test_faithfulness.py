@@ -13,7 +13,7 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 import headlight
 from headlight.capture import CapturedModel
 from headlight.errors import MissingHeadError, UsageError
-from headlight.studies.faithfulness.metrics import SHARES, STEPS, TOTALS, metrics, parts, removals
+from headlight.studies.faithfulness.study import SHARES, STEPS, TOTALS, metrics, parts, removals
 from studies.models import WORDS, model
 from studies.test_permutation import classifier, labelled, tagged
 

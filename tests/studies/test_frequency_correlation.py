@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import rankdata, spearmanr
 
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
-from headlight.studies.norms.frequency_correlation import BINS, correlated, counted
+from headlight.studies.norms.occurrences import BINS, correlated, counted
 
 ZIPF = 1 / np.arange(1.0, 400.0)
 

@@ -19,8 +19,8 @@ from headlight.studies.guided.models import (
     collate,
     token_classifier,
 )
-from headlight.studies.guided.result import Evaluation
 from headlight.studies.guided.settings import GuidedSettings
+from headlight.studies.guided.study import Evaluation
 from headlight.studies.guided.words import guided_words
 from studies.models import model
 from studies.test_permutation import classifier, labelled, tagged

@@ -20,10 +20,9 @@ from headlight.reduce import Sample, Tally
 from headlight.result import load
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences, count_types
 from headlight.studies.norms.observer import NormsObserver
-from headlight.studies.norms.result import dataset
 from headlight.studies.norms.settings import NormSettings
 from headlight.studies.norms.sinks import find_sinks
-from headlight.studies.norms.study import run
+from headlight.studies.norms.study import dataset, run
 from headlight.vocabulary import CATEGORIES
 from studies.models import VOCABULARY, documents, model, texts, uneven
 from studies.norms_naive import Study

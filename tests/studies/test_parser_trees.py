@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UnknownNameError
-from headlight.studies.parser_probes.trees import arborescence, spanning_edges
+from headlight.studies.parser_probes.evaluation import arborescence, spanning_edges
 
 
 def is_tree(heads: tuple[int, ...]) -> bool:

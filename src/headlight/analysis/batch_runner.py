@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
@@ -10,14 +11,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headlight.analysis.allocator import give_freed_memory_back
-from headlight.analysis.attribution import kind_of, with_contributions
 from headlight.analysis.settings import BATCH_TOKENS
-from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Objective, Recorder
+from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.memory import out_of_memory
 from headlight.capture.tensor_parallel import processes_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.errors import UsageError
 from headlight.reduce import Tally
 from headlight.settings.attribution import AttributionSettings
 
@@ -180,3 +181,29 @@ class BatchRunner(Generic[E]):
         found = attribute(self._model, batch, settings, kind=kind_of(self._sites))
         give_freed_memory_back()
         return found
+
+
+def kind_of(sites: Sequence[AttentionSite]) -> Kind:
+    """The kind of attention that the sites have.
+
+    Raises:
+        UsageError: there are several, or no site.
+    """
+    kinds = {site.kind for site in sites}
+    if len(kinds) != 1:
+        raise UsageError(
+            "contributions are those of one kind of attention at a time; observe the sites of "
+            f"one kind, not of {len(kinds)}."
+        )
+    return kinds.pop()
+
+
+def with_contributions(
+    visit: Callable[[LayerRecord], object], found: Attribution
+) -> Callable[[LayerRecord], None]:
+    """A visit by records that hold the contributions to the output of their block."""
+
+    def visit_with(record: LayerRecord) -> None:
+        visit(replace(record, attribution=found.contribution[record.site.layer]))
+
+    return visit_with

@@ -1,24 +1,111 @@
-"""What studies of texts share: one pass over a corpus, for each kind of attention."""
+"""What studies of texts share: one pass over a corpus, each kind observed by itself."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import xarray
+from jaxtyping import Float
+from torch import Tensor
 
-from headlight.analysis.batch_runner import AttentionObserver
+from headlight.analysis.batch_runner import AttentionObserver, LossObserver
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.kinds import Observe, ToDataset, run_kinds
 from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.runner import category_names, run_study
 from headlight.analysis.settings import TextSettings
 from headlight.analysis.study import CorpusStudy, GradientStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
-from headlight.capture import CapturedModel, Objective
+from headlight.capture import CapturedModel, Kind, LayerRecord, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.errors import UsageError
 from headlight.reduce import Tally
+from headlight.result.kinds import concat_kinds
+from headlight.run import State
 
 S = TypeVar("S", bound=TextSettings)
+E = TypeVar("E", bound=Encoded)
+
+Observe = Callable[[Pass, Batch, Sequence[Encoded]], AttentionObserver]
+ToDataset = Callable[[Pass, State], xarray.Dataset]
+
+
+def run_kinds(
+    plan: StudyPlan[Encoded],
+    make: Callable[[StudyPlan[Encoded]], tuple[Observe, ToDataset]],
+    **options: Any,
+) -> xarray.Dataset:
+    """Run a plan of one kind of attention, or of all kinds at once.
+
+    Args:
+        plan: what is to be run.
+        make: what makes the observers, and the dataset, of a plan of one kind; see `run_study`.
+        options: of `run_study`.
+
+    Raises:
+        UsageError: contributions of several kinds are asked for at once.
+    """
+    if not plan.all_kinds:
+        return run_study(plan, *make(plan), **options)
+    if any(one.attribution is not None for one in plan.passes):
+        raise UsageError(
+            "contributions are those of one kind of attention at a time; choose one with kind, or "
+            "leave attribution out of the measures."
+        )
+    parts = plan.by_kind()
+    made = {kind: make(part) for kind, part in parts.items()}
+
+    def observer(one: Pass, batch: Batch, examples: Sequence[Encoded]) -> KindsObserver:
+        return KindsObserver(
+            {kind: observe(one, batch, examples) for kind, (observe, _) in made.items()}
+        )
+
+    def to_dataset(one: Pass, state: State) -> xarray.Dataset:
+        found = {
+            kind: to_dataset(one, replace(state, tally=tally_of(state.tally, kind)))
+            for kind, (_, to_dataset) in made.items()
+        }
+        return concat_kinds(
+            {kind: each.assign_attrs(category_names(parts[kind])) for kind, each in found.items()}
+        )
+
+    return run_study(plan, observer, to_dataset, **options)
+
+
+class KindsObserver:
+    """Hands each layer to the observer of its kind; what they saw is one tally."""
+
+    def __init__(self, observers: Mapping[Kind, AttentionObserver]) -> None:
+        self._observers = observers
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at one layer."""
+        self._observers[record.site.kind].visit(record)
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """The loss of each text, for those that want to know it."""
+        for observer in self._observers.values():
+            if isinstance(observer, LossObserver):
+                observer.note_losses(losses)
+
+    def tally(self) -> Tally:
+        """What all of them saw."""
+        return Tally(
+            {
+                f"{kind}/{name}": member
+                for kind, observer in self._observers.items()
+                for name, member in observer.tally().items()
+            }
+        )
+
+
+def tally_of(tally: Tally, kind: Kind) -> Tally:
+    """What the observers of a kind saw."""
+    start = f"{kind}/"
+    return Tally(
+        {name.removeprefix(start): each for name, each in tally.items() if name.startswith(start)}
+    )
 
 
 class TextStudy(CorpusStudy[S]):

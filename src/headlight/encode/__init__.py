@@ -5,13 +5,12 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 """
 
 from headlight.encode.adjacent_segments import adjacent_segments
-from headlight.encode.assembly import unknown_id
+from headlight.encode.assembly import special_tokens, unknown_id
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
 from headlight.encode.piece_style import piece_style
 from headlight.encode.sentence_pairs import EncodedPair, sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.spans import EncodedSpan, documents, windows
-from headlight.encode.special_token_names import special_tokens
 from headlight.encode.texts import encode_one, texts
 from headlight.encode.translations import EncodedTranslation, translations
 

@@ -1,6 +1,6 @@
 """Pieces to examples, for one tokenizer: its special tokens and its categories."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
@@ -10,6 +10,7 @@ from headlight.encode.examples import Encoded
 from headlight.encode.pieces import Pieces, Tokenizer, require_fast
 from headlight.encode.word_boundaries import with_words
 from headlight.errors import ModelError, UsageError
+from headlight.vocabulary import CATEGORIES
 
 SPECIAL_WORD = -1
 TRIAL_TEXTS = ("a", ".", "0")
@@ -241,3 +242,47 @@ class Assembly:
             target_categories=(CLS, *labels.target_categories[:-1]),
             target_words=(SPECIAL_WORD, *labels.target_words[:-1]),
         )
+
+
+Names = dict[str, str]
+"""Of special tokens, by their category."""
+
+
+def special_tokens(tokenizer: Tokenizer, decoder_start: int | None = None) -> tuple[Names, Names]:
+    """What the special tokens around a text are called, and those around one for the decoder.
+
+    They are read off what the tokenizer itself puts there: of NLLB the source begins with
+    ``deu_Latn``, and the target with ``</s> and eng_Latn``.  A category of which nothing is there
+    has the name that the tokenizer gives it, if it has one.
+
+    Args:
+        tokenizer: A fast Hugging Face tokenizer.
+        decoder_start: The id with which the decoder begins; without one both are the same.
+
+    Raises:
+        UsageError: The tokenizer is slow.
+    """
+    added = Assembly.of(tokenizer, decoder_start).special_tokens()
+    own = _own_names(tokenizer)
+    source = own | _names(tokenizer, added.ids, added.categories)
+    if not added.target:
+        return source, source
+    return source, own | _names(tokenizer, added.target, added.target_categories)
+
+
+def _own_names(tokenizer: Any) -> Names:
+    """What the tokenizer calls the special tokens that begin and end a text."""
+    named = {
+        "cls": tokenizer.cls_token or tokenizer.bos_token,
+        "sep": tokenizer.sep_token or tokenizer.eos_token,
+    }
+    return {category: str(token) for category, token in named.items() if token}
+
+
+def _names(tokenizer: Any, ids: Sequence[int], categories: Sequence[int]) -> Names:
+    found: dict[str, list[str]] = {}
+    for token, category in zip(tokenizer.convert_ids_to_tokens(list(ids)), categories, strict=True):
+        names = found.setdefault(CATEGORIES[category], [])
+        if token not in names:
+            names.append(str(token))
+    return {category: " and ".join(names) for category, names in found.items()}

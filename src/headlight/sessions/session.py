@@ -12,7 +12,7 @@ from headlight.analysis.folder import JOIN, RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.tensor_parallel import processes_of
 from headlight.catalogue import Study, find_study
-from headlight.sessions.configuration import configuration
+from headlight.catalogue.models import EMBEDDED_MODELS, EMBEDDED_NAME
 from headlight.sessions.passage_pages import check_pages, write_pages
 from headlight.sessions.reports import write_configuration, write_report
 from headlight.sessions.workers import (
@@ -122,3 +122,27 @@ def _workers(
         ray_workers(join, folder, show=progress)
     with local_workers(study, repeats, folder, model):
         yield
+
+
+def configuration(
+    study: Study, source: Any, settings: StudySettings, model: CapturedModel
+) -> dict[str, Any]:
+    """Everything that repeats a run, as a config file of the command holds it."""
+    found: dict[str, Any] = {"study": study.name}
+    if isinstance(source, str | Path):
+        found["source"] = str(source)
+    if model.name != EMBEDDED_NAME:
+        found["model"] = model.name
+    if (tokenizer := _name_of_another(model)) is not None:
+        found["tokenizer"] = tokenizer
+    if not model.revision.startswith("sha256:"):  # which is of the weights in a folder
+        found["revision"] = model.revision
+    found["dtype"] = str(model.transformer.dtype).removeprefix("torch.")
+    return found | settings.signature()
+
+
+def _name_of_another(model: CapturedModel) -> str | None:
+    """Where the tokenizer is from, if it did not come with the model."""
+    named = str(getattr(model.tokenizer, "name_or_path", ""))
+    own = {"", model.name, str(EMBEDDED_MODELS.get(model.name, ""))}
+    return None if named in own else named

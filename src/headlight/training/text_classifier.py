@@ -1,5 +1,6 @@
 """Classifiers of texts: words are encoded, one attention weighs them, their sum is classified."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,7 +9,17 @@ from jaxtyping import Bool, Float, Float32, Int64
 from torch import Tensor, nn
 
 from headlight.training.outputs import Attention, AttentionModel, Logits, ValidMask
-from headlight.training.timing import timing_signal
+
+LONGEST_WAVE = 10_000.0
+
+
+def timing_signal(words: int, width: int) -> Float[Tensor, "words width"]:
+    """Sines and cosines of wave lengths from 2π to 10,000 · 2π, side by side."""
+    half = width // 2
+    rate = torch.exp(torch.arange(half) * -(math.log(LONGEST_WAVE) / max(half - 1, 1)))
+    angle = torch.arange(words)[:, None] * rate
+    return torch.cat([angle.sin(), angle.cos()], -1)
+
 
 Encoder = Literal["lstm", "average", "transformer"]
 """What words become before they are weighed: states of an LSTM in both directions, of words alone

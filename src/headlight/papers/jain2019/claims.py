@@ -1,13 +1,18 @@
-"""The rules by which the paper's conclusions hold."""
+"""What the paper concludes, by which rules that holds, and whether it is so here."""
 
 from collections.abc import Callable, Iterable, Mapping
 
 import pandas
 
-from headlight.papers.claims import Claim
+from headlight.papers.claims import Claim, claims_content
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.jain2019 import published
 from headlight.papers.jain2019.figures import between, gain
+from headlight.papers.jain2019.results import frame_of, load_all
+from headlight.papers.jain2019.tables import SOURCE, notes_of
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.verdicts import Answer, Bounds, every, lies, mean_of, median_of, some
+from headlight.papers.writer import ExhibitWriter
 from headlight.training.text_classifier import Encoder
 
 MODEST = 0.5
@@ -166,3 +171,20 @@ def _released(
     }
     said = ", ".join(f"{title} {value:.2f}" for title, value in there.items()).replace("-", "−")
     return f"{said} (released results)" if there else "other sets"
+
+
+@exhibit("findings", "What the paper concludes, and what is so here", f"{SOURCE}, Sections 4 and 5")
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The conclusions, each judged by a rule that is stated."""
+    results = load_all(reproduction)
+    frames = {key: frame_of(found) for key, found in results.items()}
+    found = [
+        modest(frames),
+        gradients_agree_more(frames),
+        not_without_context(frames),
+        context_breaks(frames),
+        others_exist(frames),
+        permuting_does_little(frames),
+        transformer_alike(frames),
+    ]
+    return claims_content(writer, found, notes_of(reproduction, results), "classifiers of texts")

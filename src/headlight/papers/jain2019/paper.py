@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from headlight.papers.exhibit import Paper
+from headlight.papers.jain2019.claims import findings
 from headlight.papers.jain2019.figures import figure_2, figure_3, figure_6, figure_7, figure_8
-from headlight.papers.jain2019.findings import findings
 from headlight.papers.jain2019.settings import Settings
 from headlight.papers.jain2019.tables import table_1, table_2
 

@@ -1,11 +1,13 @@
-"""The rules by which the paper's conclusions hold."""
+"""What the paper concludes, by which rules that holds, and whether it is so here."""
 
 from collections.abc import Callable, Iterable, Mapping
 
 import pandas
 from numpy.typing import ArrayLike
 
-from headlight.papers.claims import Claim
+from headlight.papers.claims import Claim, claims_content
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.verdicts import (
     Answer,
     Bounds,
@@ -18,6 +20,9 @@ from headlight.papers.verdicts import (
     some,
 )
 from headlight.papers.wiegreffe2019.published import QUOTED, UNCHECKED, Quoted
+from headlight.papers.wiegreffe2019.results import frames_of, load_all
+from headlight.papers.wiegreffe2019.tables import SOURCE, notes_of
+from headlight.papers.writer import ExhibitWriter
 from headlight.training.text_classifier import Encoder
 
 AS_GOOD = 0.02
@@ -218,3 +223,24 @@ def _quoted(number: Callable[[Quoted], float | None], found: Iterable[str], sign
         f"{title} {value:{sign}.3f}" for title, value in numbers.items() if value is not None
     )
     return f"{said} ({UNCHECKED})" if said else "other sets"
+
+
+@exhibit("findings", "What the paper concludes, and what is so here", f"{SOURCE}, Sections 3 to 5")
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The conclusions, each judged by a rule that is stated."""
+    rows = frames_of(reproduction)
+    instances = {
+        title: {
+            name: found[f"instance_{name}"].sel(encoder_of="lstm").values for name in ("tvd", "jsd")
+        }
+        for title, found in load_all(reproduction).items()
+    }
+    found = [
+        needs_attention(rows),
+        carries_over(rows),
+        adversaries_do_not(rows),
+        adversaries_exist(rows),
+        harder_than_single_texts(rows, instances),
+        adversaries_exist(rows, "transformer"),
+    ]
+    return claims_content(writer, found, notes_of(reproduction), "its classifiers")

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from headlight.papers.exhibit import Paper
+from headlight.papers.wiegreffe2019.claims import findings
 from headlight.papers.wiegreffe2019.figures import figure_3, figure_5
-from headlight.papers.wiegreffe2019.findings import findings
 from headlight.papers.wiegreffe2019.settings import Settings
 from headlight.papers.wiegreffe2019.tables import table_2, table_3, table_4
 

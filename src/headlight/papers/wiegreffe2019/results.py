@@ -15,16 +15,14 @@ from headlight.papers.folder import RESULTS
 from headlight.papers.labelled_sets import named_sets
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight.papers.text_classifiers.data import data_key, drawn_from, open_data
-from headlight.papers.text_classifiers.evaluation import (
-    difference,
-    distances,
-    quality,
-)
 from headlight.papers.text_classifiers.jobs import (
     PATIENCE,
     ClassifierJob,
     ClassifierTrainer,
     Guide,
+    difference,
+    distances,
+    quality,
 )
 from headlight.papers.text_classifiers.predictor import TextPredictor, adversaries
 from headlight.papers.wiegreffe2019.settings import Settings

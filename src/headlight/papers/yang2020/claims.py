@@ -1,4 +1,4 @@
-"""The rules by which the paper's conclusions hold."""
+"""What the paper concludes, by which rules that holds, and whether it is so here."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -7,9 +7,14 @@ from math import inf, log
 import numpy as np
 import pandas
 
-from headlight.papers.claims import Claim
+from headlight.papers.claims import Claim, claims_content
+from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.reproduction import Reproduction
 from headlight.papers.verdicts import Answer, difference, every, given, lies, mean_of, some
+from headlight.papers.writer import ExhibitWriter
 from headlight.papers.yang2020 import published
+from headlight.papers.yang2020.results import chosen_lambdas, frame_of, load_guided, load_sweep
+from headlight.papers.yang2020.tables import SOURCE, notes_of
 from headlight.reduce.intervals import mean_interval
 
 AS_GOOD = 0.01
@@ -207,3 +212,21 @@ def _f1(
     chosen = chosen if weight is None else chosen[chosen.weight == weight]
     chosen = chosen if guide is None else chosen[chosen.guide == guide]
     return chosen.f1
+
+
+@exhibit("findings", "What the paper concludes, and what is so here", f"{SOURCE}, Section 5")
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The conclusions, each judged by a rule that is stated."""
+    sweep = load_sweep(reproduction)
+    rows, guided = frame_of(sweep), frame_of(load_guided(reproduction))
+    small, large = chosen_lambdas(reproduction)
+    length = float(sweep.attrs["row_length"])
+    found = [
+        costs_nothing(rows, small, length),
+        costs_much(rows, large, length),
+        safe_point(rows),
+        guides_as_well(rows, guided, large, length),
+        carries_over(rows, guided),
+        beyond_seeds(rows, small, length),
+    ]
+    return claims_content(writer, found, notes_of(reproduction), "its tagger")

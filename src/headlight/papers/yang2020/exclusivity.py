@@ -14,8 +14,13 @@ from headlight.papers.folder import RESULTS
 from headlight.papers.labelled_sets import named_sets
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight.papers.text_classifiers.data import data_key, open_data
-from headlight.papers.text_classifiers.evaluation import difference, quality
-from headlight.papers.text_classifiers.jobs import PATIENCE, ClassifierJob, ClassifierTrainer
+from headlight.papers.text_classifiers.jobs import (
+    PATIENCE,
+    ClassifierJob,
+    ClassifierTrainer,
+    difference,
+    quality,
+)
 from headlight.papers.writer import ExhibitWriter
 from headlight.papers.yang2020 import claims
 from headlight.papers.yang2020.results import frame_of, lambdas_of, load_sweep

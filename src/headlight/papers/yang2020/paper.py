@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from headlight.papers.exhibit import Paper
+from headlight.papers.yang2020.claims import findings
 from headlight.papers.yang2020.exclusivity import exclusivity
 from headlight.papers.yang2020.figures import figure_1, figure_5
-from headlight.papers.yang2020.findings import findings
 from headlight.papers.yang2020.rankings import rankings
 from headlight.papers.yang2020.settings import Settings
 from headlight.papers.yang2020.tables import table_1, table_2

@@ -13,9 +13,14 @@ from headlight.corpora import open_tagged, read_word_vectors, source_state
 from headlight.errors import CorpusError
 from headlight.papers.folder import RESULTS
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight.papers.yang2020.evaluation import difference, quality
-from headlight.papers.yang2020.guides import Guide, plain_attention
-from headlight.papers.yang2020.jobs import Job, TaggerTrainer
+from headlight.papers.yang2020.jobs import (
+    Guide,
+    Job,
+    TaggerTrainer,
+    difference,
+    plain_attention,
+    quality,
+)
 from headlight.papers.yang2020.tagging_data import TaggingData, prepare_data
 from headlight.result import describe
 from headlight.training import run_stages

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from headlight.papers.yang2020.tagging_data import SUFFIXES, TagBatch, TaggingData, WordTypes
 from headlight.training.outputs import Attention, AttentionModel, Logits
-from headlight.training.timing import timing_signal
+from headlight.training.text_classifier import timing_signal
 
 HEADS = 4
 WIDTH = 128

@@ -13,8 +13,7 @@ from headlight.capture.attribution import Attribution
 from headlight.encode.batch import Batch
 from headlight.reduce import Accumulator, Histogram, Pearson, Tally
 from headlight.studies.attribution.observer import EDGES, AttributionSpec
-from headlight.studies.attribution.spread import boxes
-from headlight.studies.attribution.statistics import Contribution, is_not_largest, own
+from headlight.studies.attribution.statistics import Contribution, boxes, is_not_largest, own
 
 
 class AgreementObserver:

@@ -9,8 +9,7 @@ import xarray
 from headlight.reduce import Tally
 from headlight.result import describe
 from headlight.studies.attribution.observer import EDGES
-from headlight.studies.attribution.spread import MARKS, boxes
-from headlight.studies.attribution.statistics import GROUPS as DISTANCES
+from headlight.studies.attribution.statistics import GROUPS as DISTANCES, MARKS, boxes
 from headlight.studies.attribution.tags import GROUPS
 
 Statistics = Mapping[str, np.ndarray]

@@ -1,24 +1,127 @@
 """Heads as parsers: how often the word a head attends to most is the governor, or the dependent."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray
+from jaxtyping import Bool, Float64
 
 from headlight.analysis.plan import Pass, check_repeatable
+from headlight.analysis.positions import head_mask
 from headlight.analysis.word_study import WordStudy
-from headlight.capture import CapturedModel, Objective
-from headlight.corpora import Sentence, open_treebank
+from headlight.capture import AttentionSite, CapturedModel, Objective
+from headlight.corpora import PUNCTUATION_RELATION, Sentence, open_treebank
 from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
 from headlight.encode.batch import Batch
+from headlight.findings.dependency import ALL, base_relation
+from headlight.reduce import Tally, share, share_interval
+from headlight.result import describe
 from headlight.run import State
 from headlight.studies.dependency.gold import summarize
 from headlight.studies.dependency.observer import DependencyObserver
-from headlight.studies.dependency.result import to_dataset
+from headlight.studies.dependency.predictions import DIRECTIONS, OFFSETS
 from headlight.studies.dependency.sentences import best_sentences, no_sentences
 from headlight.studies.dependency.settings import DependencySettings
+
+VARIABLES = {
+    "correct": ("words whose governor is found", "1"),
+    "accuracy": ("share of the words whose governor is found", "1"),
+    "low": ("lower end of the 95% interval of the accuracy", "1"),
+    "high": ("upper end of the 95% interval of the accuracy", "1"),
+    "uas_without_punctuation": ("accuracy over all words that are no punctuation", "1"),
+    "count": ("words asked about", "1"),
+    "offset_correct": ("words whose governor is at the offset", "1"),
+    "offset_accuracy": ("share of the words whose governor is at the offset", "1"),
+    "right_branching": ("accuracy of the right-branching baseline", "1"),
+}
+"""Long name and unit of every variable."""
+
+_CELL = ("measure", "layer", "head", "direction")
+
+
+def to_dataset(
+    tally: Tally,
+    settings: DependencySettings,
+    measures: Sequence[str],
+    relations: Sequence[str],
+    sites: Sequence[AttentionSite],
+) -> xarray.Dataset:
+    """Named arrays of what a pass has found.
+
+    Args:
+        tally: What the observers saw, merged.
+        settings: What was asked.
+        measures: Those of this pass.
+        relations: Their names, by number.
+        sites: The observed layers.
+    """
+    found = {name: each for name, each in tally.compute().items() if name != "sentences"}
+    names = np.array(relations)
+    order = _order(names, found["count"]["total"])
+    sums = {
+        name: {kind: _with_all(counts[..., order]) for kind, counts in each.items()}
+        for name, each in found.items()
+    }
+    there = head_mask(measures, [site.heads for site in sites])
+    plain = np.array(
+        [base_relation(name) != PUNCTUATION_RELATION for name in names[order]], dtype=float
+    )
+    sentences, words, cut, lost = map(int, tally["sentences"].compute()["total"])
+    result = xarray.Dataset(
+        _variables(sums, there[..., None, None], plain),
+        coords={
+            "measure": list(measures),
+            "layer": [site.layer for site in sites],
+            "head": list(range(there.shape[2])),
+            "direction": list(DIRECTIONS),
+            "relation": [ALL, *names[order]],
+            "offset": list(OFFSETS[settings.offsets]),
+        },
+        attrs={"sentences": sentences, "words": words, "cut_words": cut, "lost_words": lost},
+    )
+    return describe(result, VARIABLES)
+
+
+def _variables(
+    sums: Mapping[str, Mapping[str, np.ndarray]],
+    there: Bool[np.ndarray, "measure layer head 1 1"],
+    plain: Float64[np.ndarray, " relation"],
+) -> dict[str, Any]:
+    """All arrays, with their axes.
+
+    Args:
+        sums: Of every count, as it is and resampled; the first relation is all words.
+        there: Which heads there are.
+        plain: 1 for every relation but the first that is not punctuation.
+    """
+    count, offset = sums["count"]["total"], sums["offset"]["total"]
+    correct = np.where(there, sums["correct"]["total"], np.nan)
+    low, high = share_interval(sums["correct"]["replicates"], sums["count"]["replicates"])
+    unpunctuated = share(correct[..., 1:] @ plain, np.asarray(count[1:] @ plain))
+    return {
+        "correct": ((*_CELL, "relation"), correct),
+        "accuracy": ((*_CELL, "relation"), share(correct, count)),
+        "low": ((*_CELL, "relation"), np.where(there, low, np.nan)),
+        "high": ((*_CELL, "relation"), np.where(there, high, np.nan)),
+        "uas_without_punctuation": (_CELL, unpunctuated),
+        "count": ("relation", count),
+        "offset_correct": (("offset", "relation"), offset),
+        "offset_accuracy": (("offset", "relation"), share(offset, count)),
+        "right_branching": ("relation", share(sums["right_branching"]["total"], count)),
+    }
+
+
+def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Relations that occur, the most frequent first; in alphabetical order where two are equal."""
+    order = np.lexsort((names, -count))
+    return order[count[order] > 0]
+
+
+def _with_all(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([counts.sum(axis=-1, keepdims=True), counts], axis=-1)
 
 
 class DependencyStudy(WordStudy[DependencySettings]):

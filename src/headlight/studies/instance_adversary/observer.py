@@ -28,9 +28,14 @@ from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import AdversarySearch
 from headlight.reduce import Sample, Tally
-from headlight.studies.instance_adversary.exact import exact_rows
-from headlight.studies.instance_adversary.kept import Found, kept_attention, own_attention
-from headlight.studies.instance_adversary.search import InstanceSearch, SearchVariables
+from headlight.studies.instance_adversary.search import (
+    Found,
+    InstanceSearch,
+    SearchVariables,
+    exact_rows,
+    kept_attention,
+    own_attention,
+)
 from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
 
 STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")

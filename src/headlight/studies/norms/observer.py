@@ -15,8 +15,7 @@ from headlight.pool import membership
 from headlight.reduce import Accumulator, Count, Sample, Tally
 from headlight.studies.norms.frequency import Occurrences
 from headlight.studies.norms.occurrences import seen_with
-from headlight.studies.norms.pairs import PairRanks
-from headlight.studies.norms.sample import PairSample, occurrence_sample
+from headlight.studies.norms.sample import PairRanks, PairSample, occurrence_sample
 
 
 class NormsObserver:

@@ -19,8 +19,7 @@ from headlight.analysis.settings import SentenceSettings
 from headlight.capture import AttentionSite, CapturedModel, Kind
 from headlight.corpora import Sentence, open_treebank
 from headlight.encode import Counts, EncodedSentence, Examples, sentences as encode_sentences
-from headlight.studies.word_maps.index import index_of
-from headlight.studies.word_maps.observer import NumberedSentence, numbered
+from headlight.studies.word_maps.observer import NumberedSentence, index_of, numbered
 from headlight.studies.word_maps.store import Index
 
 TreebankSource = str | Path | Iterable[Sentence]

@@ -14,10 +14,10 @@ from headlight.views.parts.said import (
     categories,
     mean_of,
     rounded,
+    sentence_links,
     settings_of,
 )
 from headlight.views.parts.section import Drawing, Figure, Section, Summary
-from headlight.views.parts.sentences import sentence_links
 
 __all__ = [
     "IMPORTANCE_NAMES",
