@@ -14,7 +14,7 @@ import pytest
 from typer.main import get_command
 
 import headlight as headlight_in_python
-from architectures import REFUSED
+from architectures import ARCHITECTURES, REFUSED
 from headlight.catalogue import studies
 from headlight.cli import app
 from headlight.cli.setting_options import SettingOption
@@ -657,11 +657,19 @@ def test_check_of_a_model_that_is_supported(headlight, bert):
     code, said, complained = headlight("check", bert)
     assert (code, complained) == (0, "")
     assert "2 attention modules; Eq. 3" in said
+    assert "the parts add up to what leaves the layer, to " in said
+
+
+def test_check_says_of_which_layers_the_whole_cannot_be_had(headlight, tmp_path):
+    next(row for row in ARCHITECTURES if row.name == "MobileBERT").build().save_pretrained(tmp_path)
+    code, said, complained = headlight("check", str(tmp_path))
+    assert (code, complained) == (0, "")
+    assert said.count("Measures of the whole layer cannot be had: encoder.layer.") == 2
 
 
 def test_eighty_columns_hold_the_modules_of_bert(headlight, monkeypatch, bert):
     monkeypatch.setenv("COLUMNS", "80")
-    *lines, _ = headlight("check", bert)[1].splitlines()  # the last is a sentence
+    *lines, _, _ = headlight("check", bert)[1].splitlines()  # the last are sentences
     assert max(map(len, lines)) <= 80
     assert sum("encoder.layer.1.attention.self " in line for line in lines) == 1
 

@@ -8,12 +8,14 @@ values v(x), inputs x, which keys each query may see, and the site.  With
 ``with attention_replaced(model, …)`` the model works with attention matrices of the caller.
 ``with heads_removed(model, …)`` it works without some heads.
 ``with attention_with_graph(model) as attention`` a model can be trained by its attention.
+``with model.capture(sites, residual=True)`` records also say what the output is added to.
 ``attribute(model, batch)`` is what input tokens contribute to hidden ones.
 """
 
 from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.classes import Classes
+from headlight.capture.frozen_map import FrozenMap
 from headlight.capture.heads import default_objective
 from headlight.capture.interventions.graph import attention_with_graph
 from headlight.capture.interventions.removal import Heads, heads_removed
@@ -34,6 +36,13 @@ from headlight.capture.objectives import (
     SequenceToSequence,
 )
 from headlight.capture.record import AttentionSite, LayerRecord, Projection
+from headlight.capture.residual import (
+    FeedForwardSite,
+    NoResidualSite,
+    Place,
+    Residual,
+    ResidualSite,
+)
 from headlight.capture.session import Recorder
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kind
@@ -46,18 +55,24 @@ __all__ = [
     "CapturedModel",
     "CausalLanguageModel",
     "Classes",
+    "FeedForwardSite",
+    "FrozenMap",
     "Heads",
     "Kind",
     "LayerRecord",
     "MaskedLanguageModel",
+    "NoResidualSite",
     "Objective",
     "OwnObjective",
+    "Place",
     "Prepared",
     "Projection",
     "Recorder",
     "Reduction",
     "Replacement",
     "Replacements",
+    "Residual",
+    "ResidualSite",
     "SequenceToSequence",
     "attention_replaced",
     "attention_with_graph",

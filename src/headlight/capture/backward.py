@@ -53,6 +53,7 @@ class GradientTape:
             value=record.value.detach(),
             input=None if record.input is None else record.input.detach(),
             gate=None if record.gate is None else record.gate.detach(),
+            residual=record.residual and record.residual.detached(),
         )
         if weight.requires_grad:
             weight.register_hook(partial(self._on_gradient, index))  # type: ignore[no-untyped-call]

@@ -21,8 +21,12 @@ from headlight.capture.objectives.head_rows import only_predicted
 from headlight.capture.objectives.objective import Objective, Prepared
 from headlight.capture.precision import own_precision
 from headlight.capture.record import AttentionSite
+from headlight.capture.residual import NoResidualSite, ResidualSite, followed
+from headlight.capture.residuals.check import ResidualCheck
+from headlight.capture.residuals.tracing import trace_residuals
 from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.tasks import task_of
+from headlight.capture.tensor_parallel import require_all_heads
 from headlight.capture.tracing import trace
 from headlight.capture.vocabulary_check import require_fitting
 from headlight.capture.wrappers import unwrapped
@@ -62,6 +66,7 @@ class CapturedModel:
     _fitting: Any = field(default=None, init=False, repr=False)
     _promised: bool = field(default=False, init=False, repr=False)
     _digest: str = field(default="", init=False, repr=False)
+    _traced_on: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.transformer = unwrapped(self.transformer)
@@ -104,7 +109,28 @@ class CapturedModel:
         self._check_evaluation()
         with self.running():
             self.sites = trace(self.transformer, inputs)
+        self._traced_on = inputs
+        vars(self).pop("residuals", None)
         return self.sites
+
+    @cached_property
+    def residuals(self) -> dict[AttentionSite, ResidualSite | NoResidualSite]:
+        """How the output of each of `sites` enters the residual stream; found when asked for.
+
+        Where the layer could not be followed there is the reason.
+
+        Raises:
+            UnsupportedModelError: several processes share the heads.
+        """
+        require_all_heads(self.transformer, "the residual stream")
+        network = self.transformer.base_model if self.reads_twice else self.transformer
+        sites, inputs = self.sites, self._traced_on
+        if inputs is None:
+            inputs = dummy_inputs(network)
+        else:
+            network = self.transformer
+        with self.running(("a trial input",)):
+            return trace_residuals(network, inputs, sites)
 
     def verify(self, batch: Batch) -> None:
         """Check Eq. 3 of every attention module once more, on real input.
@@ -114,6 +140,21 @@ class CapturedModel:
         """
         with self.running(batch.names):
             trace(self.transformer, self.inputs(batch))
+
+    def verify_residuals(self, batch: Batch, sites: Iterable[AttentionSite] | None = None) -> None:
+        """Check on real input that the parts add up to what leaves the attention blocks.
+
+        Of a block to whose sum the feed-forward is added as well, only the trial input was checked.
+
+        Raises:
+            UnsupportedModelError: they do not, or a layer could not be followed.
+        """
+        check = ResidualCheck()
+        chosen = [self.sites[number] for number in self.numbers_of(sites)]
+        with self.capture(chosen, residual=True) as recorder:
+            recorder.visit = check.visit
+            with check.watching(followed(self.residuals[site]).output for site in chosen):
+                self.run(batch)
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -148,20 +189,27 @@ class CapturedModel:
         return [site for site in sites if site.layer in asked]
 
     @contextmanager
-    def capture(self, sites: Iterable[AttentionSite] | None = None) -> Iterator[Recorder]:
+    def capture(
+        self, sites: Iterable[AttentionSite] | None = None, *, residual: bool = False
+    ) -> Iterator[Recorder]:
         """Record attention while the block runs the model; then the model is as it was.
 
         Set ``visit`` of the recorder to a function of a `LayerRecord`; it is called while the
         forward pass runs, once for each of `sites` (default: all).  Sites left out keep the fast
-        attention that they had.
+        attention that they had.  With `residual` records say what the output of the attention is
+        added to, and what that output is.
 
         Raises:
             CaptureError: the model is being captured already, or runs otherwise than when traced.
+            UnsupportedModelError: the residual is asked for, and what a layer does with the output
+                of its attention could not be followed.
             UsageError: the model is in training mode, or a site is not one of its `sites`.
         """
         self._check_evaluation()
         wanted = self.numbers_of(sites)
-        with recording(self.transformer, self.sites, wanted) as recorder:
+        chosen = [self.sites[number] for number in sorted(wanted)] if residual else []
+        residuals = {site: followed(self.residuals[site]) for site in chosen}
+        with recording(self.transformer, self.sites, wanted, residuals=residuals) as recorder:
             yield recorder
 
     def numbers_of(self, sites: Iterable[AttentionSite] | None) -> frozenset[int]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.finite import require_finite
-from headlight.capture.hooks import hooked
+from headlight.capture.hooks import first_tensor, hooked
 from headlight.encode.batch import Batch
 from headlight.errors import UnsupportedModelError, UsageError
 
@@ -146,7 +146,7 @@ class HiddenStates:
         def stop(_: nn.Module, __: object, output: Any) -> None:
             nonlocal calls
             calls += 1
-            found = _first(output)
+            found = first_tensor(output)
             if calls == last and found is not None:
                 raise _ReachedError(found)
 
@@ -175,17 +175,10 @@ def _place_of(model: CapturedModel, layer: int) -> tuple[nn.Module, int] | None:
 
     def compare(module: nn.Module, _: object, output: Any) -> None:
         calls[module] += 1
-        found = _first(output)
+        found = first_tensor(output)
         if found is not None and found.shape == wanted.shape and torch.equal(found, wanted):
             places.append((module, calls[module]))
 
     with hooked((module.register_forward_hook, compare) for module in modules):
         _run_trial(model, ids, attention_mask=padded)
     return places[0] if places else None
-
-
-def _first(output: Any) -> Tensor | None:
-    """What a module puts out, or the first of several things."""
-    if isinstance(output, tuple) and output:
-        output = output[0]
-    return output if isinstance(output, Tensor) else None

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from torch import Tensor
+
 Registration = tuple[Callable[[Callable[..., Any]], Any], Callable[..., Any]]
 """A method of a module, such as ``register_forward_hook``, and the hook that it is given."""
 
@@ -31,3 +33,10 @@ def _in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
         return hook(*arguments) if threading.get_ident() == own else None
 
     return guarded
+
+
+def first_tensor(output: Any) -> Tensor | None:
+    """What a module puts out, or the first of several things."""
+    if isinstance(output, tuple) and output:
+        output = output[0]
+    return output if isinstance(output, Tensor) else None

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from headlight.capture.residual import Residual
 from headlight.capture.tensor_parallel import gathered, whole_weight
 from headlight.shapes import Factor, GateValues, OutputWeight, Overlap, Value, Visible, Weight
 from headlight.vocabulary import Kind
@@ -171,6 +172,8 @@ class LayerRecord:
             output of the block; None unless contributions were computed.
         block: which queries these are; None for all.
         gate: what the context of each query is multiplied by before W^O; None if by nothing.
+        residual: what the output of the attention is added to, and that output, of its queries;
+            None unless the residual was asked for.
     """
 
     site: AttentionSite
@@ -182,6 +185,7 @@ class LayerRecord:
     attribution: Float[Tensor, "batch query key"] | None = field(default=None, repr=False)
     block: QueryBlock | None = field(default=None, repr=False)
     gate: GateValues | None = field(default=None, repr=False)
+    residual: Residual | None = field(default=None, repr=False)
 
     @property
     def first(self) -> int:
@@ -198,7 +202,8 @@ class LayerRecord:
         if self.weight.device == device:
             return self
         block = self.block and replace(self.block, **_moved(self.block, device))
-        return replace(self, **_moved(self, device), block=block)
+        residual = self.residual and self.residual.to(device)
+        return replace(self, **_moved(self, device), block=block, residual=residual)
 
 
 def _moved(record: object, device: torch.device) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Capture the attention of one model, and leave the model exactly as it was."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -33,6 +34,7 @@ from headlight.capture.query_blocks import (
     seen_in,
 )
 from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock, as_context
+from headlight.capture.residual import Place, Residual, ResidualSite
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
 from headlight.shapes import GateValues, Value, Visible
 
@@ -81,6 +83,8 @@ class Recorder:
     function that the model had before.  When the model is run backward, records are passed on in
     that pass, with gradients, from the last layer to the first.
 
+    Where the residual is asked for, a record is passed on when the projection has put out.
+
     Where a gate stands between the attention and its projection, the model is handed ones for the
     context, so that the projection is given the gate; there the record is passed on, and the input
     of the projection becomes the context times the gate.
@@ -93,6 +97,7 @@ class Recorder:
         own: dict[nn.Module, AttentionFunction],
         home: torch.device,
         function_of: Callable[[nn.Module], AttentionFunction] = eager_function,
+        residuals: Mapping[AttentionSite, ResidualSite] = MappingProxyType({}),
     ) -> None:
         self.visit: Callable[[LayerRecord], object] | None = None
         self.query_block: int | None = 0
@@ -106,6 +111,9 @@ class Recorder:
         self._inputs: dict[nn.Module, Tensor] = {}
         self._gated: _Gated | None = None
         self._tape: GradientTape | None = None
+        self._residuals = residuals
+        self._added_to: dict[Place, Tensor] = {}
+        self._waiting: tuple[int, LayerRecord] | None = None
 
     @contextmanager
     def taped(self) -> Iterator[GradientTape]:
@@ -115,13 +123,15 @@ class Recorder:
         try:
             yield tape
         finally:
-            self._tape = self._gated = None
+            self._tape = self._gated = self._waiting = None
+            self._added_to.clear()
             self._inputs.clear()  # after an exception they hang on the graph
 
     def begin(self, *_: Any) -> None:
         """A forward pass starts: count from the first site."""
         self._next = 0
-        self._gated = None
+        self._gated = self._waiting = None
+        self._added_to.clear()
         self._inputs.clear()
 
     def end(self, *_: Any) -> None:
@@ -131,15 +141,23 @@ class Recorder:
             CaptureError: the pass ran other attention than the traced one.
         """
         self._inputs.clear()
+        self._added_to.clear()
         if self._next != len(self._sites):
             raise CaptureError(
                 f"the model ran {self._next} attention modules, where tracing had found "
                 f"{len(self._sites)}; trace it with inputs of the same form."
             )
+        if self._waiting is not None:
+            name = self._waiting[1].site.projection.name
+            raise CaptureError(f"{name} did not run after its attention, as it did when traced.")
 
     def keep_input(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A forward pre-hook of the sources of values: their input is x."""
         self._inputs[module] = inputs[0]
+
+    def keep_residual(self, place: Place, tensor: Tensor) -> None:
+        """Told of what is at the places of residuals; the last before W^O has run is the one."""
+        self._added_to[place] = tensor
 
     def attend(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
@@ -185,10 +203,33 @@ class Recorder:
         return ones, weight
 
     def _pass_on(self, index: int, record: LayerRecord) -> None:
-        if self._tape is None:
+        if record.site in self._residuals and record.residual is None:
+            self._waiting = index, record
+        elif self._tape is None:
             self._visit(record)
         else:
             self._tape.watch(index, record)
+
+    def complete(self, module: nn.Module, _: object, output: Tensor) -> None:
+        """A forward hook of projections: what a record waits for is there."""
+        waiting = self._waiting
+        if waiting is not None and waiting[1].site.projection.module is module:
+            self._waiting = None
+            index, record = waiting
+            residual = self._residual(record.site, output, len(record.weight))
+            self._pass_on(index, replace(record, residual=residual))
+
+    def _residual(
+        self, site: AttentionSite, written: Tensor, batch: int, queries: slice = slice(None)
+    ) -> Residual:
+        """What W^O put out for these queries, and what that is added to.
+
+        Some models have no axis for texts where W^O is.
+        """
+        found = self._residuals[site]
+        added_to = self._added_to[found.residual]
+        given = added_to.reshape(batch, -1, added_to.shape[-1])[:, queries]
+        return Residual(found, given, written.reshape(given.shape))
 
     def open_gate(self, module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """A forward pre-hook of projections: what they are given may be the gate alone.
@@ -246,7 +287,12 @@ class Recorder:
             of_block = None if gate is None else gate[:, :, rows]
             if of_block is not None:
                 require_finite_attention(place, of_block, of_block, part, visible)
-            self._visit(LayerRecord(site, weight, part, visible, seen, block=whole, gate=of_block))
+            record = LayerRecord(site, weight, part, visible, seen, block=whole, gate=of_block)
+            if site in self._residuals:
+                written = _projected(site, all_contexts, of_block)
+                residual = self._residual(site, written, len(value), rows)
+                record = replace(record, residual=residual)
+            self._visit(record)
             if whole_context is None:
                 whole_context = context.new_empty(len(value), query.shape[2], *context.shape[2:])
             whole_context[:, block.first : block.first + context.shape[1]] = context
@@ -273,6 +319,15 @@ class Recorder:
         visible = visible_keys(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
         return LayerRecord(site, weight, value, visible, given)
+
+
+def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:
+    """What W^O makes of the contexts of some queries."""
+    if gate is not None:
+        context = context * gate.transpose(1, 2)
+    output, bias = site.projection.weight.flatten(0, 1), site.projection.bias
+    written = context.flatten(2).to(output.device) @ output
+    return (written if bias is None else written + bias).to(context.device)
 
 
 class _Gated(NamedTuple):
@@ -306,6 +361,7 @@ def recording(
     sites: list[AttentionSite],
     wanted: frozenset[int],
     function_of: Callable[[nn.Module], AttentionFunction] = eager_function,
+    residuals: Mapping[AttentionSite, ResidualSite] = MappingProxyType({}),
 ) -> Iterator[Recorder]:
     """Record the sites numbered `wanted` in every forward pass of the block.
 
@@ -314,9 +370,10 @@ def recording(
         sites: all of its attention, in order.
         wanted: which of them.
         function_of: the function that computes the attention of a module that is recorded.
+        residuals: of the sites whose records are to hold the residual.
     """
     own = {site.module: own_function(site.module) for site in sites}
-    recorder = Recorder(sites, wanted, own, home_of(model), function_of)
+    recorder = Recorder(sites, wanted, own, home_of(model), function_of, residuals)
     sources = [source for source in {sites[index].source for index in wanted} if source]
     projections = {sites[index].projection.module for index in wanted if sites[index].gate}
     hooks: list[Registration] = [
@@ -324,6 +381,14 @@ def recording(
         (model.register_forward_hook, recorder.end),
         *((source.register_forward_pre_hook, recorder.keep_input) for source in sources),
         *((each.register_forward_pre_hook, recorder.open_gate) for each in projections),
+        *(
+            place.watch(partial(recorder.keep_residual, place))
+            for place in dict.fromkeys(each.residual for each in residuals.values())
+        ),
+        *(
+            (each.register_forward_hook, recorder.complete)
+            for each in {site.projection.module for site in residuals}
+        ),
     ]
     with interface_hook(model, recorder), hooked(hooks):
         yield recorder

@@ -1,6 +1,7 @@
 """The command `check`."""
 
 import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from headlight.cli.printing import say, show
 from headlight.files import printable
 
 if TYPE_CHECKING:
-    from headlight.capture import AttentionSite
+    from headlight.capture import AttentionSite, NoResidualSite, ResidualSite
 
 CHECK_EXAMPLES = examples(
     "headlight check bert-base-uncased",
@@ -37,7 +38,8 @@ def check(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
     ).load()
-    show(_sites_table(captured.name, captured.sites))
+    residuals = captured.residuals
+    show(_sites_table(captured.name, residuals))
     if captured.quantisation:
         say(f"The weights in this file are quantised: {captured.quantisation}.")
     worst = max(site.error for site in captured.sites)
@@ -45,11 +47,35 @@ def check(
         f"{len(captured.sites)} attention modules; Eq. 3 (Kobayashi et al. 2020) holds to "
         f"{worst:.1e} of the output's norm."
     )
+    for sentence in _about_residuals(residuals.values()):
+        say(sentence)
 
 
-def _sites_table(name: str, sites: "list[AttentionSite]") -> Any:
+def _about_residuals(
+    residuals: "Iterable[ResidualSite | NoResidualSite]",
+) -> Iterator[str]:
+    from headlight.capture import NoResidualSite
+
+    errors = []
+    for each in residuals:
+        if isinstance(each, NoResidualSite):
+            yield f"Measures of the whole layer cannot be had: {each.problem}"
+        else:
+            errors.append(each.error)
+    if errors:
+        yield (
+            "With the residual, and norms frozen, the parts add up to what leaves the layer, to "
+            f"{max(errors):.1e} of its norm."
+        )
+
+
+def _sites_table(
+    name: str, residuals: "Mapping[AttentionSite, ResidualSite | NoResidualSite]"
+) -> Any:
     from rich.table import Table
     from rich.text import Text
+
+    from headlight.capture import NoResidualSite
 
     # One blank between columns leaves room for the names of BERT's modules in eighty of them.
     table = Table(
@@ -62,16 +88,23 @@ def _sites_table(name: str, sites: "list[AttentionSite]") -> Any:
     table.add_column("kind, layer", no_wrap=True)
     for heading in ("module", "W^O"):
         table.add_column(heading, overflow="fold")
-    gated = any(site.gate for site in sites)
-    for heading in ("heads", "kv", "dim", *["gate"] * gated, "error"):
+    gated = any(site.gate for site in residuals)
+    for heading in ("heads", *["gate"] * gated, "error", "layer"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for site in sites:
+    for site, residual in residuals.items():
         texts = (f"{site.kind} {site.layer}", site.name, _beside(site.name, site.projection.name))
-        numbers = (site.heads, site.kv_heads, site.head_dim, *[site.gate or "–"] * gated)
+        shared = "" if site.kv_heads == site.heads else f"/{site.kv_heads}"
+        heads = f"{site.heads}{shared}×{site.head_dim}"
         table.add_row(
-            *(Text(printable(text)) for text in texts), *map(str, numbers), f"{site.error:.0e}"
+            *(Text(printable(text)) for text in texts),
+            *(Text(each) for each in (heads, *[site.gate or "–"] * gated)),
+            f"{site.error:.0e}",
+            "–" if isinstance(residual, NoResidualSite) else f"{residual.error:.0e}",
         )
-    table.caption = "kv: heads with values of their own; dim: size of a head; error: of Eq. 3"
+    table.caption = (
+        "heads: with the size of one; 9/3: of nine, three have values of their own; error: of "
+        "Eq. 3; layer: of what leaves the layer, with residual and norm"
+    )
     if gated:
         table.caption += "; gate: for each head, or each element of a head, before W^O"
     return table

@@ -1,0 +1,180 @@
+"""The sum of attention output and residual, what is on the way to it, and the norm behind it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headlight.capture.frozen_map import FrozenMap
+from headlight.capture.hooks import Registration, first_tensor
+from headlight.errors import UnsupportedModelError
+
+States = Float[Tensor, "*tokens d_model"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor can be seen while the model runs.
+
+    Attributes:
+        module: that is given it, or puts it out.
+        name: of the module.
+        slot: the position or the name of the argument; None for the output, or the first of it.
+    """
+
+    module: nn.Module
+    name: str
+    slot: int | str | None
+
+    def watch(self, see: Callable[[Tensor], object]) -> Registration:
+        """A hook for `headlight.capture.hooks.hooked`, by which `see` is told of each tensor."""
+        if self.slot is None:
+            return self.module.register_forward_hook, partial(_tell_output, see)
+        register = partial(self.module.register_forward_pre_hook, with_kwargs=True)
+        return register, partial(_tell_argument, see, self.slot)
+
+
+def _tell_output(see: Callable[[Tensor], object], _: nn.Module, __: object, output: Any) -> None:
+    found = first_tensor(output)
+    if found is not None:
+        see(found)
+
+
+def _tell_argument(
+    see: Callable[[Tensor], object],
+    slot: int | str,
+    _: nn.Module,
+    arguments: tuple[Any, ...],
+    options: dict[str, Any],
+) -> None:
+    known: dict[Any, Any] = dict(enumerate(arguments))
+    known |= options
+    if isinstance(known.get(slot), Tensor):
+        see(known[slot])
+
+
+@dataclass(frozen=True, eq=False)
+class FeedForwardSite:
+    """What is added behind an attention block: in most models the feed-forward network.
+
+    Attributes:
+        sum: where the sum can be seen, after it was made: what left the attention block, plus this.
+        norm: that follows the sum, and alone reads it: that of a post-LN layer; in the last layer
+            of a pre-LN model the norm before its head.
+    """
+
+    sum: Place | None
+    norm: FrozenMap | None
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSite:
+    """Where and how the output of one attention module enters the residual stream.
+
+    sum = branch(W^O output) + residual, and norm(sum) goes on where a norm follows.  With what the
+    norms divide by frozen, that is linear in the vectors α f(x), b^O and the residual.
+
+    Attributes:
+        branch: maps between W^O and the sum, in order: norms (Gemma 2, OLMo 2) or scales (DINOv2).
+        residual: where that to which the output is added can be seen, before W^O has run.
+        norm: that follows the sum, and alone reads it (post-LN); None where the sum goes on as it
+            is (pre-LN), or where the feed-forward is added to the same sum.
+        parallel: whether the feed-forward reads what the attention reads, and adds to the same sum.
+        output: where what leaves the attention block can be seen: the sum, or what the norm makes
+            of it; None where no module shows it.
+        feed_forward: what is added next; None where that is another attention, or `parallel`.
+        error: how far the parts are from what leaves, relative to its norm, in the traced pass.
+    """
+
+    branch: tuple[FrozenMap, ...]
+    residual: Place
+    norm: FrozenMap | None
+    parallel: bool
+    output: Place | None
+    feed_forward: FeedForwardSite | None
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class NoResidualSite:
+    """Why nothing is known of what follows an attention module.
+
+    Attributes:
+        problem: a sentence.
+    """
+
+    problem: str
+
+
+def followed(site: ResidualSite | NoResidualSite) -> ResidualSite:
+    """The site, where its layer could be followed.
+
+    Raises:
+        UnsupportedModelError: it could not.
+    """
+    if isinstance(site, NoResidualSite):
+        raise UnsupportedModelError(site.problem)
+    return site
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """What one batch gave to the residual sum behind one attention module.
+
+    Attributes:
+        site: where it is.
+        given: x of each query, to which the output of the attention is added.
+        written: what W^O put out, b^O included.
+    """
+
+    site: ResidualSite
+    given: Float[Tensor, "batch query d_model"]
+    written: Float[Tensor, "batch query d_model"]
+
+    def to(self, form: torch.device | torch.dtype) -> "Residual":
+        """The same on another device, or in another precision."""
+        return replace(self, given=self.given.to(form), written=self.written.to(form))
+
+    @cached_property
+    def branched(self) -> Float[Tensor, "batch query d_model"]:
+        """What is added to the residual: `written`, behind the maps of the branch."""
+        written = self.written
+        for each in self.site.branch:
+            written = each(written)
+        return written
+
+    @cached_property
+    def branch_scale(self) -> Float[Tensor, "batch query"]:
+        """What the parts of the output are divided by on the branch."""
+        written, product = self.written, self.written.new_ones(self.written.shape[:-1])
+        for each in self.site.branch:
+            product = product * each.scale(written)
+            written = each(written)
+        return product
+
+    @property
+    def total(self) -> Float[Tensor, "batch query d_model"]:
+        """The sum with the residual, without a feed-forward that is added to it as well."""
+        return self.branched + self.given
+
+    @cached_property
+    def norm_scale(self) -> Float[Tensor, "batch query"]:
+        """What the norm behind the sum divides by; 1 where there is none."""
+        norm = self.site.norm
+        return (
+            self.given.new_ones(self.given.shape[:-1]) if norm is None else norm.scale(self.total)
+        )
+
+    @property
+    def output(self) -> Float[Tensor, "batch query d_model"]:
+        """What leaves the attention block."""
+        norm = self.site.norm
+        return self.total if norm is None else norm(self.total)
+
+    def detached(self) -> "Residual":
+        """The same without a graph."""
+        return replace(self, given=self.given.detach(), written=self.written.detach())
