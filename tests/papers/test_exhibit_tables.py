@@ -5,8 +5,9 @@ from pathlib import Path
 import pandas
 import pytest
 
+from frozen_numbers import Comparisons
 from frozen_runs import PAPER_RUNS, Material
-from papers.exhibit_cells import Results
+from papers.exhibit_cells import NUMBER, Results
 from papers.exhibit_tables import TABLES
 
 DRAWINGS = {("clark2019", "figure-5"), ("jain2019", "figure-2")}
@@ -55,6 +56,20 @@ def test_the_tables_of_an_exhibit_hold_what_its_results_do(
             assert set(pandas.read_csv(path)["here"]) <= {"holds", "does not hold", "not decided"}
         else:
             assert not list(TABLES[run][path.stem].problems(path, results)), path.name
+
+
+@pytest.mark.parametrize("run", PAPER_RUNS)
+def test_whatever_is_said_in_words_stands_beside_the_numbers_that_it_rests_on(
+    run: str, results: Results
+) -> None:
+    page = Comparisons((results.folder / "index.html").read_text(encoding="utf-8"))
+    rows = [row for rows in page.found.values() for row in rows if not NUMBER.search(row[2])]
+    in_words = [row for row in rows if row[2] != "–"]
+    assert [row for row in in_words if not NUMBER.search(row[4])] == []
+    assert [row for row in rows if row[2] == "–" and "here" not in row[4]] == [], "no reason why"
+    for path in results.folder.glob("findings*.csv"):
+        said = pandas.read_csv(path)["ours"].astype(str)
+        assert [one for one in said if not NUMBER.search(one) or "not measured" in one] == []
 
 
 @pytest.mark.parametrize(("run", "exhibit"), [("clark2019", "figure-2")])

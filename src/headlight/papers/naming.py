@@ -8,6 +8,9 @@ import xarray
 
 from headlight.vocabulary import head_name as own_name
 
+COUNTED = ("layer", "tested_layer", "head")
+"""Dimensions that papers count from 1."""
+
 
 def head_name(layer: int, head: int) -> str:
     """The name of a head, layer and head from 0, and the paper's, from 1: ``L7H9 (8-10)``."""
@@ -16,9 +19,7 @@ def head_name(layer: int, head: int) -> str:
 
 def as_printed(found: xarray.Dataset) -> xarray.Dataset:
     """A result whose layers and heads are numbered as papers print them, from 1."""
-    return found.assign_coords(
-        {name: found[name] + 1 for name in ("layer", "head") if name in found.coords}
-    )
+    return found.assign_coords({name: found[name] + 1 for name in COUNTED if name in found.coords})
 
 
 def layer_names(found: xarray.Dataset | xarray.DataArray) -> list[str]:

@@ -1,7 +1,7 @@
 """Where exhibits are put together: what is drawn or tabulated is a file and a part of the page."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from headlight.errors import ResultError
 from headlight.papers.naming import as_printed
 from headlight.result import csv_text
 from headlight.views.exhibits import Picture, Table
-from headlight.views.parts import Curve, curves
+from headlight.views.parts import Curve, Map, curves, maps
 from headlight.views.pictures import save_picture
 
 if TYPE_CHECKING:
@@ -60,6 +60,21 @@ class ExhibitWriter:
         """Draw variables of a result by layer, counted from 1; for the arguments see `curves`."""
         return self.picture(
             curves(as_printed(found), *shown, columns=columns)(), caption, alternative, name
+        )
+
+    def maps(
+        self,
+        found: xarray.Dataset,
+        *shown: Map,
+        caption: str,
+        alternative: str,
+        name: str = "",
+        columns: int | None = None,
+    ) -> Picture:
+        """Draw variables of a result by layer and head, from 1; for the arguments see `maps`."""
+        drawn = [replace(each, named=False) for each in shown]
+        return self.picture(
+            maps(as_printed(found), *drawn, columns=columns)(), caption, alternative, name
         )
 
     def table(

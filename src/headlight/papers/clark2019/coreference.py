@@ -1,5 +1,6 @@
 """Section 4.3: heads as resolvers of coreference (Table 2)."""
 
+import numpy as np
 import pandas
 import xarray
 
@@ -13,7 +14,8 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture, Table
-from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
+from headlight.views.parts import Map
+from headlight.views.pictures import BarRow, Mark, bars
 
 KINDS = ("all", "pronoun", "proper", "nominal")
 BASELINES = ("nearest", "head match", "rule-based")
@@ -102,25 +104,18 @@ def _accuracies(
 
 
 def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
-    accuracy = result["accuracy"].sel(mention_kind="all").max("direction")
-    maps = [
-        HeadMap(
-            str(measure),
-            accuracy.sel(measure=measure).values,
-            rows=[str(int(layer) + 1) for layer in result["layer"].values],
-            columns=[str(int(head) + 1) for head in result["head"].values],
-            scale=str(measure),
+    return writer.maps(
+        result[["accuracy"]].sel(mention_kind="all").max("direction"),
+        Map(
+            "accuracy",
+            by="measure",
             limits=(0.0, 1.0),
             format=".0%",
             unit="antecedents found",
-        )
-        for measure in result["measure"].values
-    ]
-    return writer.picture(
-        head_map(maps),
-        f"{name}: antecedents found by every head, in its better direction.",
-        "Rows are layers, columns are heads.",
-        f"{name}-map",
+        ),
+        caption=f"{name}: antecedents found by every head, in its better direction.",
+        alternative="Rows are layers, columns are heads.",
+        name=f"{name}-map",
     )
 
 
@@ -135,6 +130,8 @@ def _comparisons(best: pandas.DataFrame, name: str) -> list[Comparison]:
             if number is not None:
                 found = None if row is None else float(records[row][kind])
                 note = "not a baseline that is computed here" if model == "neural" else ""
+                if found is not None and np.isnan(found):
+                    note = "there are no such mentions here"
                 rows.append(Comparison(f"{name}: {model}, {kind}", number, found, "%", note))
     return rows
 

@@ -219,7 +219,11 @@ def _comparisons(row: tuple[str, str, float], link: _Link | None) -> Comparison:
     label = (
         relation if link is None or link.relation == relation else f"{relation} ({link.relation})"
     )
-    note = f"there head {name}" + (f", here {link.title.removeprefix('Head ')}" if link else "")
+    note = f"there head {name}" + (
+        f", here {link.title.removeprefix('Head ')}"
+        if link
+        else "; too few words here have this relation"
+    )
     return Comparison(label, accuracy, None if link is None else 100 * link.accuracy, "%", note)
 
 

@@ -9,14 +9,11 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes, text_settings, text_source
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import LayerPanel, LayerSeries, points_by_layer
+from headlight.views.parts import By, Curve
 
-CATEGORIES = {
-    "unmasked": ("all unmasked tokens", "other"),
-    "sep": ("[SEP]", "sep"),
-    "punctuation": (". or ,", "punctuation"),
-}
-"""Of the attended token: label and colour."""
+CATEGORIES = {"unmasked": "all unmasked tokens", "sep": "[SEP]", "punctuation": ". or ,"}
+"""Of the attended token."""
+BY = By("key_category", CATEGORIES)
 
 
 @exhibit(
@@ -28,31 +25,22 @@ CATEGORIES = {
 def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """|∂L/∂α| by layer, for attention to [SEP], to periods and commas, and to all tokens."""
     result = load_importance(reproduction)
-    importance = result["importance"]
-    series = [
-        LayerSeries(label, importance.sel(key_category=name).values, colour)
-        for name, (label, colour) in CATEGORIES.items()
-    ]
-    lines = [LayerSeries(one.label, one.values.mean(axis=1), one.colour) for one in series]
-    panels = [
-        LayerPanel("Mean of each layer", lines, y_label="mean |∂L/∂α|", first_layer=1),
-        LayerPanel("Each head", series, y_label="mean |∂L/∂α|", first_layer=1),
-    ]
-    by_layer = importance.mean("head")
-    frame = frame_of(
-        {label: by_layer.sel(key_category=name) for name, (label, _) in CATEGORIES.items()}
-    )
+    by_layer = result["importance"].mean("head")
+    frame = frame_of({label: by_layer.sel(key_category=name) for name, label in CATEGORIES.items()})
     ratio = by_layer.sel(key_category="sep") / by_layer.sel(key_category="unmasked")
+    by_ratio = ", ".join(f"{float(value):.2f}" for value in ratio)
     return Content(
         "Mean size of the derivative of the masked-language-model loss by a single "
         "attention weight, for weights to [SEP], to periods and commas, and to all tokens that are "
         "not masked. Small for [SEP] where attention to it is large: attending to it is a no-op.",
         pictures=[
-            writer.picture(
-                points_by_layer(panels, columns=2),
-                "Mean |∂L/∂α| by layer.",
-                "Means by layer, [SEP] against all unmasked tokens: "
-                + ", ".join(f"{float(value):.2f}" for value in ratio),
+            writer.curves(
+                result.assign(mean=by_layer).sel(key_category=list(CATEGORIES)),
+                Curve("mean", panel="Mean of each layer", by=BY, y_label="mean |∂L/∂α|"),
+                Curve("importance", panel="Each head", by=BY, y_label="mean |∂L/∂α|"),
+                caption="Mean |∂L/∂α| by layer.",
+                alternative=f"Means by layer, [SEP] against all unmasked tokens: {by_ratio}",
+                columns=2,
             )
         ],
         tables=[writer.table(frame, "Means over heads, queries and documents")],
@@ -61,7 +49,8 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
                 "first layer from which the derivative for [SEP] stays below half of that for all",
                 5,
                 _small_from(ratio),
-                note="the paper: “starting in layer 5 … very small”, read off its figure",
+                note="the paper: “starting in layer 5 … very small”, read off its figure; "
+                f"[SEP] against all by layer here: {by_ratio}",
                 digits=0,
             )
         ],

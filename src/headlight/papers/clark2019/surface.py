@@ -64,14 +64,21 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
                 "layers that give more than half of their attention to [SEP]",
                 "6-10",
                 in_words(_above_half(weight, "sep")),
+                note="by layer here: "
+                + ", ".join(f"{mean:.0%}" for mean in _of_all(weight, "sep").values),
             ),
         ],
         notes=text_notes(reproduction, survey),
     )
 
 
+def _of_all(share: xarray.DataArray, category: str) -> xarray.DataArray:
+    """The mean of each layer."""
+    return share.sel(query_category="all", key_category=category).mean("head")
+
+
 def _above_half(share: xarray.DataArray, category: str) -> list[str]:
-    means = share.sel(query_category="all", key_category=category).mean("head")
+    means = _of_all(share, category)
     return [str(int(layer) + 1) for layer in means["layer"][(means > MOST).values].values]
 
 

@@ -165,6 +165,8 @@ def _comparisons(result: xarray.Dataset, name: str) -> list[Comparison]:
         if found is not None:
             head = head_name(int(found["layer"]), int(found["head"]))
             note += f"; here {head}, {100 * found['baseline']:.1f} ({int(found['offset']):+d})"
+        else:
+            note += "; no word here has this relation"
         accuracy = None if found is None else 100 * float(found["accuracy"])
         rows.append(Comparison(f"{name}: {label}", row.accuracy, accuracy, "%", note))
     return rows

@@ -18,7 +18,7 @@ from headlight.papers.naming import frame_of, head_name, head_numbers, layer_nam
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.parts import Curve
+from headlight.views.parts import Curve, Map
 from headlight.views.pictures import HeadMap, head_map
 
 SYMBOLS = {"weight_total": "α", "weighted_norm_total": "‖αf(x)‖"}
@@ -97,24 +97,7 @@ def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str
     weight = found["weight_total"].sel(key_category=category)
     norm = found["vector_norm_by_category"].sel(key_category=category)
     tallest = float(found["vector_norm_by_category"].max())
-    rows, columns = layer_names(found), head_numbers(found)
-    maps = [
-        HeadMap(
-            f"(a) α of {LABELS[category]}",
-            weight.values,
-            scale="weight",
-            rows=rows,
-            columns=columns,
-        ),
-        HeadMap(
-            f"(b) ‖f(x)‖ of {LABELS[category]}",
-            norm.values,
-            scale="norm",
-            limits=(0.0, tallest) if np.isfinite(tallest) else None,
-            rows=rows,
-            columns=columns,
-        ),
-    ]
+    scale = (0.0, tallest) if np.isfinite(tallest) else None
     frame = frame_of({"α": weight, "‖f(x)‖": norm})
     ranks = frame[["α", "‖f(x)‖"]].dropna().rank()
     correlation = float(ranks["α"].corr(ranks["‖f(x)‖"]))
@@ -123,7 +106,21 @@ def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str
         "Left the weight that goes to such tokens, right the mean length of their "
         "transformed vectors, on one scale for all kinds of tokens. Dark on one side and light on "
         "the other: the two cancel out.",
-        pictures=[writer.picture(head_map(maps, columns=2, shared=False), "All heads.", note)],
+        pictures=[
+            writer.maps(
+                found.sel(key_category=category),
+                Map("weight_total", f"(a) α of {LABELS[category]}", unit=""),
+                Map(
+                    "vector_norm_by_category",
+                    f"(b) ‖f(x)‖ of {LABELS[category]}",
+                    scale="norm",
+                    limits=scale,
+                ),
+                caption="All heads.",
+                alternative=note,
+                columns=2,
+            )
+        ],
         tables=[writer.table(frame, "All heads", formats={"α": ".3f", "‖f(x)‖": ".2f"})],
         notes=[note, *text_notes(reproduction, found)],
     )

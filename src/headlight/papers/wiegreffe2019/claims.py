@@ -32,8 +32,8 @@ SAME = 0.1
 LEARNT = 0.6
 """Accuracy from which on a base has learnt to tell two classes apart."""
 
-Rule = Callable[[pandas.DataFrame], tuple[Bounds, Answer]]
-"""The number of one set, and what it says."""
+Rule = Callable[[pandas.DataFrame], tuple[Bounds | str, Answer]]
+"""The number of one set, or the numbers for which there is none, and what it says."""
 
 
 def needs_attention(rows: pandas.DataFrame) -> Claim:
@@ -98,7 +98,7 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
 def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Claim:
     """Section 4: a trained model can predict the same and attend otherwise than seeds do."""
 
-    def judge(models: pandas.DataFrame) -> tuple[Bounds, Answer]:
+    def judge(models: pandas.DataFrame) -> tuple[Bounds | str, Answer]:
         seeds, taught = _seeds(models, encoder), _adversaries(models, encoder)
         further = {at: difference([jsd], seeds.jsd) for at, jsd in taught.jsd.items()}
         kept = {at: _is_kept(tvd, models, encoder) for at, tvd in taught.tvd.items()}
@@ -106,7 +106,8 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
         # That none exists says something only of students that can learn to predict the same.
         fair = every(learnt(models, encoder), control_keeps(models, encoder) or exists)
         found = [number for at, number in further.items() if kept[at]]
-        return max(found, key=lambda each: each.value, default=NOTHING), given(fair, exists)
+        none = f"{_nearest(taught)}, {_kept_up_to(models, encoder):.3f} counts)"
+        return max(found, key=lambda each: each.value, default=none), given(fair, exists)
 
     found, answers = _by_set(rows, judge)
     of_paper = encoder == "lstm"
@@ -128,7 +129,7 @@ def harder_than_single_texts(
 ) -> Claim:
     """Figure 5: adversaries of a whole model cost more than those of single texts."""
 
-    def judge(models: pandas.DataFrame) -> tuple[Bounds, Answer]:
+    def judge(models: pandas.DataFrame) -> tuple[Bounds | str, Answer]:
         of_set = instances[str(models.set.iloc[0])]
         single = {name: mean_of(of_set[name]) for name in ("tvd", "jsd")}
         answers, near = [], []
@@ -141,7 +142,8 @@ def harder_than_single_texts(
             answers.append(True if worse else deny(as_good) if as_good else None)
             near += [jsd] if lies(tvd, most=0) else []
         students = every(learnt(models, "lstm"), control_keeps(models, "lstm"))
-        least = min(near, key=lambda each: each.value, default=NOTHING)
+        none = f"{_nearest(taught)}, that of single texts {single['tvd']:.3f})"
+        least = min(near, key=lambda each: each.value, default=none)
         return least, given(students, every(*answers))
 
     found, answers = _by_set(rows, judge)
@@ -154,9 +156,6 @@ def harder_than_single_texts(
         f"JSD of single texts above that of adversaries with their TVD by {_written(found)}",
         every(*answers),
     )
-
-
-NOTHING = Bounds.exact(float("nan"))
 
 
 def learnt(models: pandas.DataFrame, encoder: Encoder) -> Answer:
@@ -197,7 +196,13 @@ def _seeds(models: pandas.DataFrame, encoder: Encoder) -> pandas.DataFrame:
     return models[(models.kind == "seed") & (models.encoder == encoder)]
 
 
-def _by_set(rows: pandas.DataFrame, judge: Rule) -> tuple[dict[str, Bounds], list[Answer]]:
+def _nearest(taught: pandas.DataFrame) -> str:
+    """What is said where no adversary has so small a TVD; what it is held against follows."""
+    smallest = f"the smallest is {taught.tvd.min():.3f}" if len(taught) else "there are 0"
+    return f"(none with such a TVD: {smallest}"
+
+
+def _by_set(rows: pandas.DataFrame, judge: Rule) -> tuple[dict[str, Bounds | str], list[Answer]]:
     judged = {str(title): judge(rows[rows.set == title]) for title in rows.set.unique()}
     return (
         {title: number for title, (number, _) in judged.items()},
@@ -212,8 +217,11 @@ def _f1(
     return models[models.guide == guide].f1 if guide else models.f1
 
 
-def _written(found: Mapping[str, Bounds]) -> str:
-    return ", ".join(f"{title} {number:+.3f}" for title, number in found.items())
+def _written(found: Mapping[str, Bounds | str]) -> str:
+    return ", ".join(
+        f"{title} {number}" if isinstance(number, str) else f"{title} {number:+.3f}"
+        for title, number in found.items()
+    )
 
 
 def _quoted(number: Callable[[Quoted], float | None], found: Iterable[str], sign: str = "+") -> str:

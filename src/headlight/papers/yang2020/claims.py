@@ -156,7 +156,7 @@ def beyond_seeds(rows: pandas.DataFrame, small: float, length: float) -> Claim:
 def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.DataFrame]) -> Claim:
     """Section 1: whether attention of tagging is more exclusive than that of classification."""
     reached = _reached(tagger)
-    answers, said = [], [f"{TAGGER} {mean_of(reached):.3f}"]
+    answers, said = [], [f"{TAGGER} {_jsd_reached(tagger)}"]
     for title, rows in classifiers.items():
         other = _reached(rows)
         bases = rows[rows.kind == "base"].accuracy
@@ -167,7 +167,7 @@ def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.Da
             lies(mean_of(control), most=SAME),
         )
         answers.append(given(fair, lies(difference(reached, other), below=0)))
-        said.append(f"{title} {mean_of(other):.3f}")
+        said.append(f"{title} {_jsd_reached(rows)}")
     return Claim(
         "7. Attention of tagging is more exclusive (its question)",
         f"with a TVD of at most {SAME}, adversaries (λ > 0) of the tagger reach a smaller JSD than "
@@ -183,6 +183,15 @@ def _reached(rows: pandas.DataFrame) -> "pandas.Series[float]":
     """Of each seed the largest JSD of an adversary that predicts nearly as its base does."""
     taught = rows[(rows.kind == "adversary") & (rows.weight > 0) & (rows.tvd <= SAME)]
     return taught.groupby("seed").jsd.max()
+
+
+def _jsd_reached(rows: pandas.DataFrame) -> str:
+    """The mean over seeds, or why there is none."""
+    if len(reached := _reached(rows)):
+        return f"{mean_of(reached):.3f}"
+    taught = rows[(rows.kind == "adversary") & (rows.weight > 0)]
+    smallest = f"the smallest is {taught.tvd.min():.3f}" if len(taught) else "there are 0"
+    return f"(none with such a TVD: {smallest})"
 
 
 def learnt(rows: pandas.DataFrame) -> Answer:

@@ -30,6 +30,7 @@ class Map:
         format: Python's format of the numbers in the cells.
         unit: Beside the scale of colours; by default the variable's.
         low_is_good: Whether the smallest value has the darkest colour, as of error rates.
+        named: Whether cells of layers and heads, counted from 0, are rung on a page by their names.
     """
 
     variable: str
@@ -42,6 +43,7 @@ class Map:
     format: str = ""
     unit: str | None = None
     low_is_good: bool = False
+    named: bool = True
 
 
 def maps(result: xr.Dataset, *shown: Map, columns: int | None = None) -> Callable[[], Figure]:
@@ -80,7 +82,7 @@ def _drawn(result: xr.Dataset, shown: Map) -> list[tuple[HeadMap, bool]]:
                 limits=shown.limits,
                 format=shown.format,
                 unit="" if unit in UNITLESS else unit,
-                named=(rows.dim, columns.dim) == ("layer", "head"),
+                named=shown.named and (rows.dim, columns.dim) == ("layer", "head"),
                 low_is_good=shown.low_is_good,
             ),
             bool(cell.values.notnull().any()),

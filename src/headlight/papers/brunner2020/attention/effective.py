@@ -19,14 +19,7 @@ from headlight.papers.text import CATEGORIES, FROM, TO, text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture
 from headlight.views.parts import By, Curve
-from headlight.views.pictures import (
-    DensityPanel,
-    Line,
-    LinePanel,
-    Reference,
-    density,
-    lines,
-)
+from headlight.views.pictures import DensityPanel, Reference, density
 
 MEASURES = {"weight": "raw attention", "effective": "effective attention"}
 MEASURE = By("measure", {name: title.capitalize() for name, title in MEASURES.items()})
@@ -77,20 +70,9 @@ def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Picture]
         x_label="tokens",
         y_label="correlation",
     )
-    x, mean, spread = (
-        found[name].values
-        for name in ("keys_mean", "effective_correlation", "effective_correlation_std")
-    )
-    line = Line("mean ± σ", x, mean, mean - spread, mean + spread, "effective", marked=True)
+    lengths, means = found["keys_mean"].values, found["effective_correlation"].values
     width = float(found["head_dim"].max())
-    panel = LinePanel(
-        "by length",
-        [line],
-        x_label="tokens",
-        y_label="correlation",
-        references=[Reference(width, f"d_v = {width:.0f}", upright=True)],
-    )
-    spoken = ", ".join(f"{n:.0f} tokens {r:.2f}" for n, r in zip(x, mean, strict=True))
+    spoken = ", ".join(f"{n:.0f} tokens {r:.2f}" for n, r in zip(lengths, means, strict=True))
     return [
         writer.picture(
             density([cloud], counted="texts"),
@@ -98,7 +80,24 @@ def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Picture]
             spoken,
             "a",
         ),
-        writer.picture(lines([panel]), "The same as means by length.", spoken, "a-means"),
+        writer.curves(
+            found.assign_coords(length=lengths),
+            Curve(
+                "effective_correlation",
+                "mean ± σ",
+                "by length",
+                over="length",
+                error="effective_correlation_std",
+                x_label="tokens",
+                y_label="correlation",
+                references=[Reference(width, f"d_v = {width:.0f}", upright=True)],
+                colour="effective",
+                marked=True,
+            ),
+            caption="The same as means by length.",
+            alternative=spoken,
+            name="a-means",
+        ),
     ]
 
 
@@ -111,7 +110,8 @@ def _length_comparisons(found: xarray.Dataset) -> list[Comparison]:
             "correlation in texts of fewer tokens than d_v",
             published.SHORT_CORRELATION,
             float(short.mean()) if short.size else None,
-            note=f"d_v is {published.HEAD_DIM} there and {width} here",
+            note=f"d_v is {published.HEAD_DIM} there and {width} here"
+            + ("" if short.size else "; no text here has so few"),
             digits=3,
         ),
         Comparison(

@@ -17,8 +17,8 @@ from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
 from headlight.papers.naming import frame_of
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison
-from headlight.views.pictures import Line, LinePanel, lines
+from headlight.views.exhibits import Comparison, Picture
+from headlight.views.parts import By, Curve
 
 DISTANCES = {
     "1": "1st",
@@ -53,17 +53,26 @@ def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
         "most. (b) All that tokens receive from the neighbour at each place, as a share of what "
         "they receive from all neighbours within 64 places.",
         pictures=[
-            writer.picture(
-                lines([_distances(share)]),
-                "(a) Relative contribution per layer of neighbours at different distances.",
-                _alternative(share),
+            writer.curves(
+                found.sel(distance=list(DISTANCES)),
+                Curve(
+                    "by_distance_share",
+                    panel="Relative contribution of neighbours",
+                    by=By("distance", DISTANCES),
+                    percent=True,
+                ),
+                caption="(a) Relative contribution per layer of neighbours at different distances.",
+                alternative=_alternative(share),
                 name="a",
             ),
-            writer.picture(
-                lines([_places(found, "neighbour", "Total contribution per neighbour", -SHOWN)]),
+            _places(
+                writer,
+                found,
+                "neighbour",
+                "Total contribution per neighbour",
+                (-SHOWN, SHOWN),
                 "(b) Total contribution per neighbour in the first, middle and last layers.",
-                _largest_alternative(found, "neighbour"),
-                name="b",
+                "b",
             ),
         ],
         tables=[writer.table(frame, "Mean contribution of one neighbour, in percent")],
@@ -107,17 +116,23 @@ def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "counted from [CLS] itself, (b) from the first [SEP], the border between the sentences. "
         "Texts are of different lengths, so that far places are there in few of them.",
         pictures=[
-            writer.picture(
-                lines([_places(found, "cls", "From [CLS]", 1, 64)]),
+            _places(
+                writer,
+                found,
+                "cls",
+                "From [CLS]",
+                (1, 64),
                 "(a) Contribution to [CLS], by place after it.",
-                _largest_alternative(found, "cls"),
-                name="a",
+                "a",
             ),
-            writer.picture(
-                lines([_places(found, "sep", "From the first [SEP]", -32, 32)]),
+            _places(
+                writer,
+                found,
+                "sep",
+                "From the first [SEP]",
+                (-32, 32),
                 "(b) Contribution to [CLS], by place relative to the first [SEP].",
-                _largest_alternative(found, "sep"),
-                name="b",
+                "b",
             ),
         ],
         comparisons=[
@@ -133,24 +148,31 @@ def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
-def _distances(share: xarray.DataArray) -> LinePanel:
-    x = share["layer"].values + 1
-    drawn = [
-        Line(label, x, share.sel(distance=distance).values, marked=True)
-        for distance, label in DISTANCES.items()
-    ]
-    return LinePanel("Relative contribution of neighbours", drawn, x_label="layer", percent=True)
-
-
 def _places(
-    found: xarray.Dataset, name: str, title: str, first: int, last: int = SHOWN
-) -> LinePanel:
-    share = found[f"{name}_share"].sel(offset=slice(first, last))
-    drawn = [
-        Line(f"layer {layer + 1}", share["offset"].values, share.isel(layer=layer).values)
-        for layer in shown_layers(found)
-    ]
-    return LinePanel(title, drawn, x_label="relative place", percent=True)
+    writer: ExhibitWriter,
+    found: xarray.Dataset,
+    name: str,
+    title: str,
+    ends: tuple[int, int],
+    caption: str,
+    letter: str,
+) -> Picture:
+    """The shares of the places between two, in three layers."""
+    return writer.curves(
+        found.isel(layer=shown_layers(found)).sel(offset=slice(*ends)),
+        Curve(
+            f"{name}_share",
+            "layer {layer}",
+            title,
+            by="layer",
+            over="offset",
+            percent=True,
+            x_label="relative place",
+        ),
+        caption=caption,
+        alternative=_largest_alternative(found, name),
+        name=letter,
+    )
 
 
 def _by_place(found: xarray.Dataset, name: str) -> pandas.DataFrame:

@@ -18,7 +18,8 @@ from headlight.papers.naming import layer_names, percent, yes_or_no
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import Box, BoxPanel, Line, LinePanel, boxes, lines
+from headlight.views.parts import Curve
+from headlight.views.pictures import Box, BoxPanel, boxes
 
 MARKS = ("low", "first", "median", "third", "high")
 
@@ -48,10 +49,19 @@ def own_contribution(
                 _alternative("Medians", frame["median"]),
                 name="a",
             ),
-            writer.picture(
-                lines([_not_largest(found)]),
-                "(b) Share of tokens that are not the main contributors to their hidden tokens.",
-                _alternative("Shares", frame["not largest"]),
+            writer.curves(
+                found.assign(band=2 * found["not_largest_standard_error"]),
+                Curve(
+                    "not_largest",
+                    panel="Not the main contributor",
+                    error="band",
+                    percent=True,
+                    colour="attribution",
+                    marked=True,
+                ),
+                caption="(b) Share of tokens that are not the main contributors to their hidden "
+                "tokens.",
+                alternative=_alternative("Shares", frame["not largest"]),
                 name="b",
             ),
         ],
@@ -116,13 +126,6 @@ def box_of(label: str, marks: xarray.DataArray) -> Box:
     """A box with the marks of a result."""
     low, first, median, third, high = (float(marks.sel(mark=mark)) for mark in MARKS)
     return Box(label, low, first, median, third, high, "attribution")
-
-
-def _not_largest(found: xarray.Dataset) -> LinePanel:
-    x, y = found["layer"].values + 1, found["not_largest"].values
-    error = 2 * found["not_largest_standard_error"].values
-    line = Line("", x, y, y - error, y + error, "attribution", marked=True)
-    return LinePanel("Not the main contributor", [line], x_label="layer", percent=True)
 
 
 def _alternative(what: str, values: "pandas.Series[float]") -> str:

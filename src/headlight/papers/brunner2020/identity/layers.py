@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas
@@ -23,8 +24,9 @@ from headlight.papers.naming import layer_names, yes_or_no
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_name
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.exhibits import Comparison
-from headlight.views.pictures import HeadMap, Line, LinePanel, head_map, lines
+from headlight.views.exhibits import Comparison, Picture
+from headlight.views.parts import By, Curve, Map
+from headlight.views.pictures import Line, LinePanel, lines
 
 SHOWN = 4
 """Layers whose maps are drawn as lines: the first, the middle and the last two."""
@@ -49,27 +51,28 @@ def generalisation(
     frame = pandas.DataFrame(100 * rates.values, columns=[f"on {name}" for name in names])
     frame.insert(0, "trained on", names)
     claim = claims.easier_downwards(rates, "MLPs" if kind == "mlp" else "linear maps")
-    drawn = HeadMap(
-        label,
-        rates.values,
-        rows=names,
-        columns=names,
-        row_label="trained on layer",
-        column_label="tested on layer",
-    )
     return Content(
         "Maps are trained to recover input tokens from the hidden tokens of one layer, "
         "and tested on those of every layer, of other sequences.",
         pictures=[
-            writer.picture(
-                lines([across_panel(found, label)]),
-                f"Share of test tokens identified in each layer, {label}.",
-                f"On average {claim.ours} the layer of training.",
+            across(
+                writer,
+                found,
+                label,
+                caption=f"Share of test tokens identified in each layer, {label}.",
+                alternative=f"On average {claim.ours} the layer of training.",
             ),
-            writer.picture(
-                head_map([drawn]),
-                "The same for maps of every layer.",
-                f"Rows are layers of training, columns those of testing: {label}.",
+            writer.maps(
+                found.squeeze(drop=True),
+                Map(
+                    "rate_across_mean",
+                    label,
+                    rows=By("layer", heading="trained on layer"),
+                    columns=By("tested_layer", heading="tested on layer"),
+                    unit="",
+                ),
+                caption="The same for maps of every layer.",
+                alternative=f"Rows are layers of training, columns those of testing: {label}.",
                 name="all",
             ),
         ],
@@ -91,17 +94,22 @@ figure_8, figure_9, figure_10 = (
 )
 
 
-def across_panel(found: xarray.Dataset, title: str) -> LinePanel:
+def across(writer: ExhibitWriter, found: xarray.Dataset, title: str, **words: Any) -> Picture:
     """Lines of the first, the middle and the last two layers' maps over the layers tested."""
-    rates = found["rate_across_mean"].squeeze(drop=True)
-    count = rates.sizes["layer"]
+    count = found.sizes["layer"]
     shown = sorted({0, (count - 1) // 2, max(count - 2, 0), count - 1})[:SHOWN]
-    x = rates["tested_layer"].values + 1
-    drawn = [
-        Line(f"trained on {int(rates['layer'][place]) + 1}", x, rates[place].values, marked=True)
-        for place in shown
-    ]
-    return LinePanel(title, drawn, "tested on layer", "identified", percent=True)
+    curve = Curve(
+        "rate_across_mean",
+        "trained on {layer}",
+        title,
+        by="layer",
+        over="tested_layer",
+        percent=True,
+        x_label="tested on layer",
+        y_label="identified",
+        marked=True,
+    )
+    return writer.curves(found.isel(layer=shown).squeeze(drop=True), curve, **words)
 
 
 @exhibit(

@@ -8,7 +8,7 @@ import pandas
 import xarray
 
 from headlight.papers.brunner2020 import claims, published
-from headlight.papers.brunner2020.identity.layers import across_panel
+from headlight.papers.brunner2020.identity.layers import across
 from headlight.papers.brunner2020.identity.results import (
     LOSS_TITLES,
     MAP_TITLES,
@@ -47,13 +47,15 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Identifiability on MRPC by layer, and how maps of one layer do on the others."""
     content = identifiability(reproduction, writer, None)
     pairs = find_pair_set(reproduction)
-    across = load_across_layers(reproduction, pairs, "linear", "cosine")
-    rates = across["rate_across_mean"].squeeze(drop=True)
+    found = load_across_layers(reproduction, pairs, "linear", "cosine")
+    rates = found["rate_across_mean"].squeeze(drop=True)
     last = 100 * float(rates[-1, -1])
-    picture = writer.picture(
-        lines([across_panel(across, "linear, cosine")]),
-        "(b) Linear maps with cosine distance, trained on one layer and tested on all.",
-        f"The map of the last layer finds {last:.1f}% there.",
+    picture = across(
+        writer,
+        found,
+        "linear, cosine",
+        caption="(b) Linear maps with cosine distance, trained on one layer and tested on all.",
+        alternative=f"The map of the last layer finds {last:.1f}% there.",
         name="b",
     )
     compared = [

@@ -96,9 +96,10 @@ def _frame(found: xarray.Dataset) -> pandas.DataFrame:
 
 def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
     for measure, numbers in published.FIGURE_7.items():
+        note = f"ours: AWI; {found.sizes['layer']} layers here"
         ours = 100 * found["error_rate"].sel(measure=measure, step="input").values
         for layer in range(max(len(numbers), len(ours))):
             there, here = (
                 float(each[layer]) if layer < len(each) else None for each in (numbers, ours)
             )
-            yield Comparison(f"{LABELS[measure]}, layer {layer + 1}", there, here, note="ours: AWI")
+            yield Comparison(f"{LABELS[measure]}, layer {layer + 1}", there, here, note=note)
