@@ -76,7 +76,7 @@ def join_run(
     """Work on a run as one of its workers, in a process that knows nothing else of it.
 
     Args:
-        configuration: what repeats the run, see `headlight.sessions.configuration`.
+        configuration: what repeats the run, see `configuration`.
         folder: of the run.
         home: the working directory of the first process, from which paths are meant.
         trust_remote_code: whether the user lets code run that comes with the model; no config file

@@ -151,7 +151,7 @@ class FaithfulnessStudy(ClassifierStudy[FaithfulnessSettings]):
     Its result has, over ``measure`` (with ``random``, the mean over random orders) and ``removal``:
     ``comprehensiveness`` and ``sufficiency``, also by ``share``, the areas ``deletion`` and
     ``insertion`` with their curves by ``step``, ``first_flip`` and ``share_to_flip``, all with
-    their intervals.  `headlight.studies.faithfulness.metrics` defines them.
+    their intervals.  `headlight.studies.faithfulness.study.metrics` defines them.
 
     Source: DeYoung et al. (2020), Section 4; Petsiuk et al. (2018); Serrano and Smith (2019).
     """
