@@ -796,6 +796,7 @@ def test_a_tokenizer_is_named_for_a_model_without_one(headlight, bert, corpus, t
     assert load(again / "result.nc").equals(load(out / "result.nc"))
 
 
+@pytest.mark.slow
 def test_a_file_of_one_sentence_a_line(headlight, tmp_path, bert):
     corpus, out = tmp_path / "lines.txt", tmp_path / "out"
     corpus.write_text("".join(f"the {'sea ' * (n % 5)}is full.\n" for n in range(30)))

@@ -110,6 +110,7 @@ def test_what_is_missing_is_said_before_any_work(
         headlight.load(path)
 
 
+@pytest.mark.slow
 def test_a_run_on_a_gguf_file_is_resumed_and_says_its_weights(path: Path, tmp_path: Path) -> None:
     texts = tmp_path / "texts.txt"
     texts.write_text(f"{TEXT}\n", encoding="utf-8")

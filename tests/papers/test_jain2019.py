@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from frozen_runs import PAPER_RUNS, Material
 from headlight.analysis.classifiers.predictor import lost_words
 from headlight.measures import jensen_shannon
 from headlight.measures.adversaries import AdversarySearch
@@ -27,13 +28,12 @@ from headlight.papers.text_classifiers.predictor import (
 )
 from headlight.result import load
 from headlight.training.text_classifier import ENCODERS, TextBatch, TextClassifier
-from papers.material import reproduced
 
 EXHIBITS = find_paper("jain2019").exhibits
 GOOD = ["a", "warm", "and", "funny", "film", "with", "a", "heart"]
 BAD = ["a", "cold", "and", "tedious", "film", "without", "an", "end"]
 PREDICTOR = "headlight.papers.text_classifiers.predictor"
-SMALL = ["--epochs", 1, "--processes", 1, "--max-explained", 8, "--max-adversaries", 4]
+SMALL = PAPER_RUNS["jain2019"].options
 
 
 def table(path: Path, count: int = 60) -> str:
@@ -48,19 +48,13 @@ def table(path: Path, count: int = 60) -> str:
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    table(folder / "labelled_films" / "films.tsv")
-    return folder
+def data(material: Material) -> Path:
+    return material.films
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory, data) -> Path:
-    folder = tmp_path_factory.mktemp("out") / "jain"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(f"{PREDICTOR}.RELEASED", AdversarySearch(steps=3))
-        reproduced("jain2019", "--data", data, "--out", folder, *SMALL)
-    return folder
+def out(material: Material) -> Path:
+    return material.reproduction("jain2019")
 
 
 # The command
@@ -111,19 +105,20 @@ def test_every_exhibit_is_a_section_with_files_of_its_own(out, spec):
 @pytest.mark.slow
 def test_the_page_names_data_and_differences(out):
     page = (out / "index.html").read_text()
-    for words in ("films.tsv", "Other data, other split", "models of the paper, trained here"):
+    for words in ("SST", "Other data, other split", "models of the paper, trained here"):
         assert words in page
 
 
 @pytest.mark.slow
 def test_the_results_have_a_row_for_every_text(out):
     for encoder in ENCODERS:
-        found = load(out / RESULTS / f"films-{encoder}.nc", stage="jain2019")
+        found = load(out / RESULTS / f"sst-{encoder}.nc", stage="jain2019")
         assert dict(found.sizes) == {"text": 6, "pair": 3, "part": 3, "class": 2}
-        assert found["texts"].sum() == 60
-        assert list(found["class"].values) == ["bad", "good"]
-        assert found["jsd"].notnull().sum() == 4
-        assert ((found["jsd"].dropna("text") >= 0) & (found["jsd"] <= np.log(2))[:4]).any()
+        assert found["texts"].sum() == 100
+        assert list(found["class"].values) == ["negative", "positive"]
+        jsd = found["jsd"].dropna("text")
+        assert len(jsd) == 2
+        assert ((jsd >= 0) & (jsd <= np.log(2))).all()
         assert (found["moved"].dropna("text") <= 0.05).all()
         assert ((found["permuted"] >= 0) & (found["permuted"] <= 1)).all()
         defined = found["tau"].notnull()
@@ -137,13 +132,13 @@ def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data
     monkeypatch.setattr(ClassifierTrainer, "run", lambda trainer, job: trained.append(job))
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)
-    (copy / RESULTS / "films-lstm.nc").unlink()
+    (copy / RESULTS / "sst-lstm.nc").unlink()
     arguments = ["--data", data, "--out", copy, *SMALL, "--only", "table-2", "--resume"]
     monkeypatch.setattr(f"{PREDICTOR}.RELEASED", AdversarySearch(steps=3))
     code, _, complained = headlight("reproduce", "jain2019", *arguments)
     assert code == 0, complained
     assert not trained
-    assert len(list((copy / RESULTS / MODELS / "films").glob("base-*"))) == len(ENCODERS)
+    assert len(list((copy / RESULTS / MODELS / "sst").glob("base-*"))) == len(ENCODERS)
     assert (copy / "table-2.csv").read_bytes() == (out / "table-2.csv").read_bytes()
 
 

@@ -6,47 +6,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from frozen_runs import PAPER_RUNS, Material
 from headlight.papers import find_paper, find_settings
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
 from headlight.papers.text_classifiers.jobs import ClassifierTrainer
 from headlight.papers.wiegreffe2019.results import MODELS
 from headlight.result import load
-from papers.material import reproduced
 
 EXHIBITS = find_paper("wiegreffe2019").exhibits
-SMALL = ["--lambdas", "0.1", "--epochs", 1, "--repeats", 2, "--max-adversaries", 4]
-ONE = ["--processes", 1]
-
-
-def texts(count: int) -> str:
-    """Lines of label and text, as the SST files of the paper have them."""
-    good, bad = (
-        ["a", "fine", "warm", "clever", "lovely", "film"],
-        ["a", "dull", "cold", "stupid", "awful", "film"],
-    )
-    generator = np.random.default_rng(0)
-    rows = []
-    for number in range(count):
-        words = generator.choice(good if number % 2 else bad, 7 + number % 5)
-        rows.append(f"{number % 2} {' '.join(words)}")
-    return "\n".join(rows) + "\n"
+SMALL = PAPER_RUNS["wiegreffe2019"].options
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    (folder / "sst").mkdir()
-    (folder / "sst" / "stsa.binary.train").write_text(texts(80))
-    (folder / "sst" / "stsa.binary.dev").write_text(texts(20))
-    return folder
+def data(material: Material) -> Path:
+    return material.films
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory, data) -> Path:
-    folder = tmp_path_factory.mktemp("out") / "wiegreffe"
-    reproduced("wiegreffe2019", "--data", data, "--out", folder, *SMALL, *ONE)
-    return folder
+def out(material: Material) -> Path:
+    return material.reproduction("wiegreffe2019")
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +110,7 @@ def test_numbers_of_single_texts_are_those_of_the_models(found):
         np.testing.assert_allclose(of["seed_jsd"].mean(), seed["jsd"].item(), rtol=1e-6)
         taught = mine.isel(run=(mine["kind"] == "adversary").values)
         np.testing.assert_allclose(of["adversary_jsd"].mean("text"), taught["jsd"], rtol=1e-6)
-        assert int(of["instance_jsd"].notnull().sum()) == 4
+        assert int(of["instance_jsd"].notnull().sum()) == 2
         assert float(of["instance_tvd"].max()) <= 0.05
 
 
@@ -149,7 +128,7 @@ def test_what_is_finished_is_not_trained_again(headlight, monkeypatch, out, data
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)
     (copy / RESULTS / "sst.nc").unlink()
-    more = ["--lambdas", "0.1,0.5", *SMALL[2:], *ONE, "--only", "table-4", "--resume"]
+    more = ["--lambdas", "0.1,0.5", *SMALL[2:], "--only", "table-4", "--resume"]
     code, _, complained = headlight(
         "reproduce", "wiegreffe2019", "--data", data, "--out", copy, *more
     )

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 import torch
 
-from frozen_runs import write_films
+from frozen_runs import CHUNKS, PAPER_RUNS, Material
 from headlight.papers import find_paper
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
@@ -23,41 +23,26 @@ from headlight.result import load
 from papers.material import reproduced
 
 EXHIBITS = find_paper("yang2020").exhibits
-ROWS = [
-    ("the", "DT", "B-NP"), ("old", "JJ", "I-NP"), ("mill", "NN", "I-NP"),
-    ("grinds", "VB", "B-VP"), ("grain", "NN", "B-NP"), ("for", "IN", "B-PP"),
-    ("42", "CD", "B-NP"), ("villages", "NN", "I-NP"),
-]  # fmt: skip
-SMALL = ["--lambdas", "0.1", "--epochs", 1, "--repeats", 2, "--processes", 1]
+SMALL = PAPER_RUNS["yang2020"].options
 
 
 def conll(count: int, tag: str = "") -> str:
     """Ends of one sentence, as CoNLL-2000 has them."""
     blocks = []
     for number in range(count):
-        rows = ROWS[number % 5 :]
+        rows = CHUNKS[number % 5 :]
         blocks.append("\n".join(f"{word} {pos} {tag or chunk}" for word, pos, chunk in rows))
     return "\n\n".join(blocks) + "\n"
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("data")
-    (folder / "conll2000").mkdir()
-    (folder / "conll2000" / "train.txt").write_text(conll(60))
-    (folder / "conll2000" / "test.txt").write_text(conll(30))
-    (folder / "glove").mkdir()
-    vectors = "\n".join(f"{word} {place}.0 1.0" for place, (word, _, _) in enumerate(ROWS))
-    (folder / "glove" / "vectors.txt").write_text(vectors + "\n")
-    write_films(folder)
-    return folder
+def data(material: Material) -> Path:
+    return material.tagged
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory, data) -> Path:
-    folder = tmp_path_factory.mktemp("out") / "yang"
-    reproduced("yang2020", "--data", data, "--out", folder, *SMALL)
-    return folder
+def out(material: Material) -> Path:
+    return material.reproduction("yang2020")
 
 
 # What is said without a model

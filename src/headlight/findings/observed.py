@@ -22,13 +22,21 @@ def observed(
     result: xr.Dataset, name: str, dims: tuple[str, ...] = ("layer", "head"), **labels: str | int
 ) -> NDArray[np.float64]:
     """A variable at the given labels, as an array over ``dims``; all NaN if it is not there."""
-    shape = tuple(result.sizes.get(dim, 0) for dim in dims)
-    known = name in result and all(
-        dim in result[name].dims and label in result[dim].values for dim, label in labels.items()
-    )
-    if not known:
-        return np.full(shape, np.nan)
-    values = result[name].sel(labels).transpose(*dims).values
+    nothing = np.full(tuple(result.sizes.get(dim, 0) for dim in dims), np.nan)
+    variable = result.variables.get(name)
+    if variable is None:
+        return nothing
+    # By places and not by labels: a report reads hundreds of arrays.
+    places: dict[str, int] = {}
+    for dim, label in labels.items():
+        if dim not in variable.dims:
+            return nothing
+        known = result.variables[dim].values if dim in result.variables else result[dim].values
+        found = np.flatnonzero(known == label)
+        if not found.size:
+            return nothing
+        places[dim] = int(found[0])
+    values = variable.isel(places).transpose(*dims).values
     return np.asarray(values, dtype=np.float64)
 
 
