@@ -1,0 +1,93 @@
+"""The page of routes: what a token after a layer is made of, down to the input."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from markupsafe import Markup
+
+from headlight.findings.piece_text import pieces_of
+from headlight.findings.what_was_read import notes_of_reading
+from headlight.views.reading.serial import versions_of
+from headlight.views.script import joined_script
+from headlight.views.template import embedded, render
+from headlight.vocabulary import NUMBERING
+
+SHOWN = 0.04
+"""Parts that a page shows when it opens (Ferrando and Voita 2024, Section 4.1)."""
+MOST_PARTS = 60_000
+"""Parts of heads in a page, which are some 12 bytes each."""
+MODULES = ("ways", "routes")
+SUMS = ("residual", "bias", "forward", "rest")
+
+
+def routes_page(routes: xr.Dataset) -> str:
+    """Routes as one self-contained HTML page, of 2 MB at most.
+
+    Args:
+        routes: as `headlight.reading.routes.routes` makes them.
+    """
+    kept = largest_parts(routes, MOST_PARTS)
+    least = float(kept.attrs["least"])
+    versions = versions_of(routes)
+    return render(
+        "routes.html",
+        title=str(routes.attrs.get("text", "")) or "Routes",
+        attributes=routes.attrs,
+        notes=notes_of_reading(routes),
+        numbering=NUMBERING,
+        least=f"{least:.2%}",
+        more="" if kept.sizes["part"] == routes.sizes["part"] else ", which would be too large",
+        versions=list(versions.items()) if isinstance(versions, dict) else [("", versions)],
+        data=embedded(_data(kept, least)),
+        script=Markup(joined_script(MODULES)),
+    )
+
+
+def largest_parts(routes: xr.Dataset, most: int) -> xr.Dataset:
+    """The same with this many of the parts of heads at most; the others are added to ``rest``."""
+    share = routes["share"].values
+    if len(share) <= most:
+        return routes
+    least = float(np.partition(share, -most)[-most])
+    kept, lost = routes.isel(part=share > least), routes.isel(part=share <= least)
+    rest = routes["rest"].copy(deep=True)
+    places = (lost["part_layer"].values, lost["part_query"].values)
+    np.add.at(rest.values, places, lost["share"].values)
+    return kept.assign(rest=rest).assign_attrs(least=least)
+
+
+def _data(routes: xr.Dataset, least: float) -> dict[str, Any]:
+    tokens = [piece.label for piece in pieces_of(routes, "query_token")]
+    return {
+        "tokens": tokens,
+        "twice": [tokens.count(token) > 1 for token in tokens],
+        "layers": routes["layer"].values.tolist(),
+        "least": least,
+        "shown": SHOWN,
+        "predicted": [str(word) for word in routes["predicted"].values]
+        if "predicted" in routes
+        else [],
+        "sums": [_sums(routes, place) for place in range(routes.sizes["layer"])],
+    }
+
+
+def _sums(routes: xr.Dataset, place: int) -> dict[str, list[float] | list[int]]:
+    """What of a layer the page draws: parts of heads in the order of the tokens that they are of."""
+    chosen = np.flatnonzero(routes["part_layer"].values == place)
+    query = routes["part_query"].values[chosen]
+    chosen = chosen[np.argsort(query, kind="stable")]
+    begin = np.searchsorted(np.sort(query), np.arange(routes.sizes["query"] + 1))
+    found: dict[str, list[float] | list[int]] = {
+        name: _rounded(routes[name].values[place]) for name in SUMS
+    }
+    return found | {
+        "begin": begin.tolist(),
+        "key": routes["part_key"].values[chosen].tolist(),
+        "head": routes["part_head"].values[chosen].tolist(),
+        "share": _rounded(routes["share"].values[chosen]),
+    }
+
+
+def _rounded(values: np.ndarray) -> list[float]:
+    return [round(float(value), 4) for value in values]
