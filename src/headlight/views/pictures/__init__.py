@@ -13,6 +13,7 @@ from headlight.views.pictures.layers import LayerPanel, LayerSeries, points_by_l
 from headlight.views.pictures.lines import Line, LinePanel, lines
 from headlight.views.pictures.links import LinkDrawing, attention_lines, windowed
 from headlight.views.pictures.maps import HeadMap, head_map
+from headlight.views.pictures.routes import routes_picture
 from headlight.views.pictures.save import save_picture, svg_text
 from headlight.views.pictures.sheet import table_picture
 from headlight.views.pictures.slopes import SlopePanel, slopes
@@ -44,6 +45,7 @@ __all__ = [
     "lines",
     "ordered_colours",
     "points_by_layer",
+    "routes_picture",
     "save_picture",
     "slopes",
     "svg_text",

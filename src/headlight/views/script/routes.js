@@ -191,3 +191,4 @@ function begin() {
   draw();
 }
 begin();
+document.documentElement.dataset.ready = "";

@@ -1,0 +1,95 @@
+"""The ways from a token after a layer down to the input, along parts that are large enough."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+
+@dataclass(frozen=True)
+class Way:
+    """A token after a layer is made of a token before it.
+
+    Attributes:
+        layer: the number of the layer.
+        token: the place of the token after it.
+        source: that of the token before it.
+        share: of the sum after the attention of the layer.
+        heads: by which heads, each with its share, the largest first; empty for the residual.
+    """
+
+    layer: int
+    token: int
+    source: int
+    share: float
+    heads: tuple[tuple[int, float], ...] = ()
+
+
+def ways_to(
+    routes: xr.Dataset,
+    token: int,
+    layer: int | None = None,
+    *,
+    least: float,
+    without_first: bool = False,
+) -> list[Way]:
+    """All ways down, layer by layer from the highest.
+
+    Args:
+        routes: as `headlight.reading.routes.routes` makes them.
+        token: the place of the token.
+        layer: after which it is looked at, as the model counts them; by default the last.
+        least: the share that a part makes up at least, of heads together for each token.
+        without_first: leave out what heads take from the first token.
+    """
+    layers = routes["layer"].values.tolist()
+    last = len(layers) - 1 if layer is None else layers.index(layer)
+    found: list[Way] = []
+    reached = {token}
+    for place in range(last, -1, -1):
+        taken = _taken(routes, place)
+        below: set[int] = set()
+        for one in sorted(reached):
+            kept = float(routes["residual"].values[place, one])
+            if kept >= least:
+                found.append(Way(layers[place], one, one, kept))
+                below.add(one)
+            for source, heads in taken[one].items():
+                share = sum(part for _, part in heads)
+                if share < least or (without_first and source == 0):
+                    continue
+                largest = tuple(sorted(heads, key=lambda each: -each[1]))
+                found.append(Way(layers[place], one, source, share, largest))
+                below.add(source)
+        reached = below
+    return found
+
+
+def _taken(routes: xr.Dataset, place: int) -> dict[int, dict[int, list[tuple[int, float]]]]:
+    """What the heads of a layer give, by the token that is given it, and by the one it is from."""
+    found: dict[int, dict[int, list[tuple[int, float]]]]
+    found = defaultdict(lambda: defaultdict(list))
+    for at in np.flatnonzero(routes["part_layer"].values == place):
+        query, key, head = (
+            int(routes[f"part_{name}"].values[at]) for name in ("query", "key", "head")
+        )
+        found[query][key].append((head, float(routes["share"].values[at])))
+    return found
+
+
+def heads_on(ways: list[Way]) -> Iterator[tuple[int, int, int, float, Way]]:
+    """The heads of some ways, those with the largest share first.
+
+    Returns:
+        layer, head, how many links they make, the largest share, and the way that has it.
+    """
+    links: dict[tuple[int, int], list[tuple[float, Way]]] = defaultdict(list)
+    for way in ways:
+        for head, share in way.heads:
+            links[way.layer, head].append((share, way))
+    ranked = sorted(links.items(), key=lambda each: -max(share for share, _ in each[1]))
+    for (layer, head), each in ranked:
+        share, way = max(each, key=lambda one: one[0])
+        yield layer, head, len(each), share, way
