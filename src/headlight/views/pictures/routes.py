@@ -1,4 +1,4 @@
-"""Routes from the input to a token: tokens across, layers up, lines for what is taken from where."""
+"""Routes from the input to a token: tokens across, layers up, lines from where it is taken."""
 
 import xarray as xr
 

@@ -73,7 +73,7 @@ def _data(routes: xr.Dataset, least: float) -> dict[str, Any]:
 
 
 def _sums(routes: xr.Dataset, place: int) -> dict[str, list[float] | list[int]]:
-    """What of a layer the page draws: parts of heads in the order of the tokens that they are of."""
+    """What of a layer the page draws: parts of heads in the order of their queries."""
     chosen = np.flatnonzero(routes["part_layer"].values == place)
     query = routes["part_query"].values[chosen]
     chosen = chosen[np.argsort(query, kind="stable")]
