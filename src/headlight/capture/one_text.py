@@ -51,6 +51,8 @@ def capture_one(
     sites: Sequence[AttentionSite],
     visit: Callable[[LayerRecord], T],
     query_block: int | None = 0,
+    *,
+    residual: bool = False,
 ) -> list[T]:
     """What `visit` makes of the attention of each layer, on one text alone.
 
@@ -62,12 +64,13 @@ def capture_one(
         sites: which attention modules, in the order of the result.
         visit: is given a record of a batch of one text.
         query_block: queries of a record: this many, 0 for all, None as many as memory is meant for.
+        residual: whether records say what the output of the attention is added to.
 
     Raises:
         CaptureError: what the model computes is not finite, or memory does not suffice.
     """
     found: list[T] = []
-    with model.capture(sites) as recorder:
+    with model.capture(sites, residual=residual) as recorder:
         recorder.visit = lambda record: found.append(visit(record))
         recorder.query_block = query_block
         try:

@@ -11,6 +11,7 @@ from headlight.capture import CapturedModel, Kind, Replacements, attention_repla
 from headlight.errors import UsageError
 from headlight.reading.alternatives import Alternatives, AlternativeSettings, alternatives
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
+from headlight.reading.routes import LEAST, Routes, routes
 from headlight.reading.speech import read_speech
 from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
 from headlight.reading.what_if.functions import FUNCTIONS
@@ -130,6 +131,17 @@ class Model(CapturedModel):
         """
         chosen = AlternativeSettings(**settings)
         return alternatives(self, text, pair, place=(layer, head), n=n, kind=kind, settings=chosen)
+
+    def routes(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        kind: Kind | None = None,
+        least: float = LEAST,
+    ) -> Routes:
+        """What every token after every layer is made of; see `headlight.reading.routes.routes`."""
+        return routes(self, text, pair, kind=kind, least=least)
 
     def what_if(
         self,

@@ -1,6 +1,33 @@
 """What every token after every layer is made of: the routes from the input to it, by heads."""
 
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
 import xarray
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headlight import files
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Place, Residual
+from headlight.capture.hooks import hooked
+from headlight.capture.one_text import capture_one, one_text
+from headlight.capture.residual import followed
+from headlight.encode import Encoded, piece_style
+from headlight.errors import UnsupportedModelError, UsageError
+from headlight.measures import Scores
+from headlight.measures.norm import per_head
+from headlight.measures.parts import missed_without, missed_without_heads
+from headlight.measures.precision import single
+from headlight.result import FORMAT, describe, save, versions
+from headlight.vocabulary import CATEGORIES, Kind
 
 LEAST = 0.005
 """Parts of heads that are kept make up at least this share of their sum."""
@@ -8,16 +35,29 @@ LEAST = 0.005
 SHOWN = 0.04
 """Parts of at least this share are followed (Ferrando and Voita 2024, Section 4.1)."""
 
+NAMES = {
+    "residual": ("share of the token before the layer", "1"),
+    "bias": ("share of the bias of the output projection", "1"),
+    "rest": ("share of the parts of heads that are not kept", "1"),
+    "forward": ("share of the feed-forward layer in the sum after it", "1"),
+    "share": ("share of what a head takes from a token", "1"),
+    "part_layer": ("place of the layer of a part", "1"),
+    "part_head": ("head of a part", "1"),
+    "part_query": ("token that a part is of", "1"),
+    "part_key": ("token that a part is taken from", "1"),
+}
+
 
 class Routes:
     """What every token after every layer is made of, for one text.
 
-    `dataset` holds, over ``layer`` and ``query`` (the token), the shares of the sum after the
-    attention: ``residual`` (the token before the layer), ``bias`` (of the output projection), and
-    ``rest`` (parts of heads that are too small to be kept); and over ``part`` the ``share`` of each
-    part of a head that is kept, with its ``part_layer`` (the place of the layer),
-    ``part_head``, ``part_query`` and ``part_key``.  Of a token they add up to 1.  ``forward`` is the share of the feed-forward layer
-    in the sum that follows.
+    `dataset` has, over ``layer`` and ``query`` (the token), the shares of the sum after the
+    attention: ``residual`` (the token before the layer), ``bias`` (of the output projection) and
+    ``rest`` (parts of heads too small to be kept).  Over ``part`` it has the ``share`` of each part
+    that is kept, what a head takes from a token: ``part_layer`` (the place of the layer),
+    ``part_head``, ``part_query`` and ``part_key``.  These shares of a token add up to 1.
+    ``forward`` is the share of the feed-forward layer in the sum that follows; NaN where that
+    cannot be seen.
     """
 
     def __init__(self, dataset: xarray.Dataset) -> None:
@@ -30,3 +70,282 @@ class Routes:
             f"<Routes of {attributes['text']!r} by {attributes['model']}: {sizes['layer']} layers, "
             f"{sizes['query']} tokens, {sizes['part']} parts of heads>"
         )
+
+    def place_of(self, token: int) -> int:
+        """The place of a token, which may be counted from the end.
+
+        Raises:
+            UsageError: there is no such token.
+        """
+        tokens = self.dataset.sizes["query"]
+        if not -tokens <= token < tokens:
+            raise UsageError(
+                f"there is no token {token}: this text has {tokens}, from 0 to {tokens - 1}, or "
+                "from -1 backwards."
+            )
+        return token % tokens
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        token: int = -1,
+        layer: int | None = None,
+        least: float = SHOWN,
+    ) -> Path:
+        """Write the routes; the suffix says how: ``.html``, ``.json``, ``.svg`` or ``.nc``.
+
+        Args:
+            path: of the file.
+            token: of a picture: the token whose routes it shows; from the end if negative.
+            layer: of a picture: after which the token is looked at; by default the last.
+            least: of a picture: the share that a part makes up at least.
+
+        Raises:
+            UsageError: another suffix, or no such token or layer.
+            ResultError: the file cannot be written.
+        """
+        path, place = Path(path), self.place_of(token)
+        if layer is not None and layer not in self.dataset["layer"].values:
+            raise UsageError(f"these routes have no layer {layer}; choose another.")
+        if path.suffix == ".nc":
+            save(self.dataset, path)
+            return path
+        makers: Mapping[str, Callable[[], str]] = {
+            ".html": self._page,
+            ".json": self._json,
+            ".svg": partial(self._picture, place, layer, least),
+        }
+        if path.suffix not in makers:
+            raise UsageError(f"{path}: routes are saved as .html, .json, .svg or .nc; choose one.")
+        files.write(path, makers[path.suffix]().encode())
+        return path
+
+    def _page(self) -> str:
+        from headlight.views.reading.routes_page import routes_page
+
+        return routes_page(self.dataset)
+
+    def _json(self) -> str:
+        from headlight.views.reading.routes_page import routes_json
+
+        return routes_json(self.dataset)
+
+    def _picture(self, token: int, layer: int | None, least: float) -> str:
+        from headlight.views.pictures import routes_picture, svg_text
+
+        return svg_text(routes_picture(self.dataset, token, layer, least=least))
+
+
+def routes(
+    model: CapturedModel,
+    text: str,
+    pair: str | None = None,
+    *,
+    kind: Kind | None = None,
+    least: float = LEAST,
+    command: str | None = None,
+) -> Routes:
+    """What every token after every layer is made of, by the residual stream, heads and tokens.
+
+    The share of a part p in a sum y is max(0, ‖y‖₁ − ‖y − p‖₁) over the sum of that of all parts.
+    Parts of the sum after the attention are the residual, α f(x) of each head and key, and the
+    bias.  They are taken through norms and scales on their way, and through a norm that follows
+    the sum (post-LN), with the statistics of the run.
+
+    Args:
+        model: the model.
+        text: what it reads.
+        pair: a second text.
+        kind: ``encoder`` or ``decoder``; by default the first that the model has.
+        least: parts of heads with a smaller share are not kept one by one.
+        command: how it was asked for, for the record.
+
+    Raises:
+        UsageError: no tokenizer, an empty or too long text, no such kind, or cross-attention.
+        UnsupportedModelError: what follows the attention could not be followed, or the heads have
+            a gate with a number for each component.
+
+    Source: Ferrando and Voita (2024), Sections 2 and 3; Ferrando et al. (2022), Section 3.
+    """
+    if not 0 <= least <= 1:
+        raise UsageError(f"{least} is no share; take a number from 0 to 1.")
+    model, example = one_text(model, text, pair, kind, purpose="routes need text")
+    kind = kind or model.kinds[0]
+    if kind == "cross" or (kind == "decoder" and "cross" in model.kinds):
+        raise UsageError(
+            f"routes go through one text; {kind} attention of {model.name} stands beside another. "
+            "Take kind encoder."
+        )
+    sites = model.sites_of(kind, None)
+    seen = _Layers(sites, least)
+    with seen.watching(model):
+        capture_one(model, example, sites, seen.visit, residual=True)
+    return Routes(_dataset(model, example, seen, kind, text, pair, least, command))
+
+
+class _Layers:
+    """Sees the layers of one text, and keeps the shares of their parts."""
+
+    def __init__(self, sites: list[AttentionSite], least: float) -> None:
+        self.layers = [site.layer for site in sites]
+        self._sites = sites
+        self.sums: list[dict[str, NDArray[np.float64]]] = []
+        self.parts: list[NDArray[np.float64]] = []
+        """Rows of layer, head, query, key and share."""
+        self._least = least
+        self._awaited: dict[Place, tuple[int, Residual]] = {}
+        self._open: tuple[int, Residual] | None = None
+
+    @contextmanager
+    def watching(self, model: CapturedModel) -> Iterator[None]:
+        """Within the block, sums behind feed-forward layers are looked at as well."""
+        found = [
+            followed(model.residuals[site]) for site in model.sites if site.layer in self.layers
+        ]
+        places = {each.feed_forward.sum for each in found if each.feed_forward}
+        places |= {each.residual for each in found if each.parallel}
+        with hooked(
+            place.watch(partial(self._sum, place)) for place in places if place is not None
+        ):
+            yield
+
+    def visit(self, record: LayerRecord) -> None:
+        """Keep the shares of the parts of the sum after the attention."""
+        residual = record.residual
+        assert residual is not None  # noqa: S101 - the capture was asked for it
+        scores = Scores(record)
+        if scores.gate_of_components is not None:
+            raise UnsupportedModelError(
+                f"{record.site.name}: its gate has a number for each component, so that what a "
+                "head takes from a token depends on the query; routes are not made of it."
+            )
+        layer = len(self.sums)
+        missed = attention_parts(record, residual, single(scores.weight)[0])
+        of_heads, kept, bias = (each.double().cpu().numpy() for each in missed)
+        whole = np.maximum(of_heads.sum((0, 2)) + kept + bias, np.finfo(np.float64).tiny)
+        of_heads, kept, bias = of_heads / whole[:, None], kept / whole, bias / whole
+        large = of_heads >= self._least
+        head, query, key = np.nonzero(large)
+        rows = (np.full(len(head), layer), head, query, key, of_heads[large])
+        self.parts.append(np.stack(rows, axis=1).astype(np.float64))
+        rest = np.where(large, 0, of_heads).sum((0, 2))
+        forward = np.full(len(kept), np.nan)
+        self.sums.append({"residual": kept, "bias": bias, "rest": rest, "forward": forward})
+        self._await(layer, residual)
+
+    def _await(self, layer: int, residual: Residual) -> None:
+        site = residual.site
+        self._open = (layer, residual) if site.parallel else None
+        if site.feed_forward is not None and site.feed_forward.sum is not None:
+            self._awaited[site.feed_forward.sum] = layer, residual
+
+    def _sum(self, place: Place, tensor: Tensor) -> None:
+        """Told of a sum after a feed-forward layer; the first after its attention is the one."""
+        waiting = self._awaited.pop(place, None)
+        if waiting is None and self._open is not None:
+            waiting, self._open = self._open, None  # parallel: what the next layer is given
+        if waiting is not None:
+            layer, residual = waiting
+            total = single(tensor.reshape(residual.given.shape))[0]
+            self.sums[layer]["forward"] = forward_share(residual, total).double().cpu().numpy()
+
+
+def attention_parts(
+    record: LayerRecord, residual: Residual, weight: Float[Tensor, "head query key"]
+) -> tuple[Float[Tensor, "head query key"], Float[Tensor, " query"], Float[Tensor, " query"]]:
+    """What is missed in the sum after the attention without each part; not normalised.
+
+    Args:
+        record: of one text.
+        residual: of it.
+        weight: α, times a gate of whole heads.
+
+    Returns:
+        Of heads and keys, of the residual, and of the bias.
+    """
+    projection, site = record.site.projection, residual.site
+    output = single(projection.weight)
+    vectors = torch.einsum("hkd,hdm->hkm", single(per_head(record.value, len(output)))[0], output)
+    written, given = single(residual.written)[0], single(residual.given)[0]
+    bias = torch.zeros_like(written)
+    if projection.bias is not None:
+        bias = bias + single(projection.bias)
+    for each in site.branch:
+        scale = each.scale(written)
+        weight = weight / scale[:, None]
+        vectors, bias = (
+            each.linear(vectors),
+            each.linear(bias) / scale[:, None] + each.offset.to(bias),
+        )
+        written = each(written)
+    total = written + given
+    if site.norm is not None:  # what it divides by is the same for all parts of a sum
+        total, given, bias, vectors = map(site.norm.linear, (total, given, bias, vectors))
+    of_heads = missed_without_heads(total, weight, vectors)
+    return of_heads, missed_without(total, given), missed_without(total, bias)
+
+
+def forward_share(
+    residual: Residual, total: Float[Tensor, "query d_model"]
+) -> Float[Tensor, " query"]:
+    """The share of the feed-forward layer in the sum after it.
+
+    Args:
+        residual: of the attention before it.
+        total: the sum.
+    """
+    entered = single(residual.output)[0]
+    added, site = total - entered, residual.site
+    behind = site.feed_forward.norm if site.feed_forward and site.norm is not None else None
+    if behind is not None:
+        total, entered, added = map(behind.linear, (total, entered, added))
+    missed, kept = missed_without(total, added), missed_without(total, entered)
+    return missed / (missed + kept).clamp_min(torch.finfo(missed.dtype).tiny)
+
+
+def _dataset(  # noqa: PLR0913, PLR0917 - what the record says
+    model: CapturedModel,
+    example: Encoded,
+    seen: _Layers,
+    kind: Kind,
+    text: str,
+    pair: str | None,
+    least: float,
+    command: str | None,
+) -> xarray.Dataset:
+    tokenizer: Any = model.require_tokenizer("routes need text")
+    parts = np.concatenate(seen.parts)
+    variables: dict[str, Any] = {
+        name: (("layer", "query"), np.stack([each[name] for each in seen.sums]))
+        for name in ("residual", "bias", "rest", "forward")
+    }
+    for place, name in enumerate(("part_layer", "part_head", "part_query", "part_key")):
+        variables[name] = ("part", parts[:, place].astype(np.int64))
+    variables["share"] = ("part", parts[:, 4])
+    ids = list(example.target or example.ids) if kind == "decoder" else list(example.ids)
+    categories = example.target_categories if example.target else example.categories
+    dataset = xarray.Dataset(
+        variables,
+        coords={
+            "layer": seen.layers,
+            "query": range(len(ids)),
+            "query_token": ("query", tokenizer.convert_ids_to_tokens(ids)),
+            "query_category": ("query", [CATEGORIES[code] for code in categories]),
+        },
+        attrs={
+            "title": "Routes",
+            "stage": "routes",
+            "text": text,
+            "pair": pair or "",
+            "command": command or "",
+            "kind": kind,
+            "least": least,
+            **model.origin,
+            "pieces": piece_style(tokenizer),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": json.dumps(versions()),
+            "format": FORMAT,
+        },
+    )
+    return describe(dataset, NAMES)

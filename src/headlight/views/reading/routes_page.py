@@ -1,5 +1,6 @@
 """The page of routes: what a token after a layer is made of, down to the input."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,19 @@ def routes_page(routes: xr.Dataset) -> str:
     )
 
 
+def routes_json(routes: xr.Dataset) -> str:
+    """Routes as one line of JSON: what the page holds, and where they are from.
+
+    ``tokens`` and ``layers``; for each layer in ``sums`` the shares of each token (``residual``,
+    ``bias``, ``forward``, ``rest``) and the parts of heads, those of token ``i`` from ``begin[i]``
+    to ``begin[i + 1]`` of the lists ``key``, ``head`` and ``share``.
+    """
+    about = ("model", "revision", "kind", "text", "pair", "created", "command")
+    told = {name: str(routes.attrs.get(name, "")) for name in about}
+    data = {"stage": "routes", **told, "versions": versions_of(routes)}
+    return json.dumps(data | _data(routes, float(routes.attrs["least"])), ensure_ascii=False)
+
+
 def largest_parts(routes: xr.Dataset, most: int) -> xr.Dataset:
     """The same with this many of the parts of heads at most; the others are added to ``rest``."""
     share = routes["share"].values
@@ -72,13 +86,13 @@ def _data(routes: xr.Dataset, least: float) -> dict[str, Any]:
     }
 
 
-def _sums(routes: xr.Dataset, place: int) -> dict[str, list[float] | list[int]]:
+def _sums(routes: xr.Dataset, place: int) -> dict[str, list[float | None] | list[int]]:
     """What of a layer the page draws: parts of heads in the order of their queries."""
     chosen = np.flatnonzero(routes["part_layer"].values == place)
     query = routes["part_query"].values[chosen]
     chosen = chosen[np.argsort(query, kind="stable")]
     begin = np.searchsorted(np.sort(query), np.arange(routes.sizes["query"] + 1))
-    found: dict[str, list[float] | list[int]] = {
+    found: dict[str, list[float | None] | list[int]] = {
         name: _rounded(routes[name].values[place]) for name in SUMS
     }
     return found | {
@@ -89,5 +103,5 @@ def _sums(routes: xr.Dataset, place: int) -> dict[str, list[float] | list[int]]:
     }
 
 
-def _rounded(values: np.ndarray) -> list[float]:
-    return [round(float(value), 4) for value in values]
+def _rounded(values: np.ndarray) -> list[float | None]:
+    return [round(float(value), 5) if np.isfinite(value) else None for value in values]
