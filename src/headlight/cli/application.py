@@ -87,6 +87,11 @@ FIRST = (
         "Find other attention of one head with which the model gives the same output.",
     ),
     _entry(
+        "routes",
+        TEXTS,
+        "Follow a token back to the input: by which heads, and from which tokens, it is made.",
+    ),
+    _entry(
         "check",
         TEXTS,
         "Say whether the attention of a model can be captured exactly, module by module.",

@@ -5,7 +5,9 @@ import sys
 from pathlib import Path
 
 from headlight.errors import UsageError
-from headlight.files import storable
+from headlight.files import standard_input, storable
+
+STANDARD_INPUT = "-"
 
 
 def names(spec: str) -> list[str]:
@@ -28,3 +30,20 @@ def demand_place(path: Path | None, suffix: str) -> None:
         raise UsageError(f"{path}: there is no folder {path.parent}; create it first.")
     if path.is_dir():
         raise UsageError(f"{path} is a folder; give the name of a file.")
+
+
+def text_argument(argument: str) -> str:
+    """What to read: the argument, or standard input for ``-``.
+
+    Raises:
+        UsageError: there is no text in it, or it is not UTF-8.
+    """
+    text = argument
+    if argument == STANDARD_INPUT:
+        try:
+            text = standard_input().read().decode()
+        except UnicodeDecodeError as problem:
+            raise UsageError("standard input is not UTF-8; convert it first.") from problem
+    if not text.strip():
+        raise UsageError("there is no text to read; write at least one word.")
+    return text.strip()

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.cli.arguments import command_line, demand_place
+from headlight.cli.arguments import command_line, demand_place, text_argument
 from headlight.cli.examples import examples
 from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
-from headlight.files import standard_input
 from headlight.settings import Settings, require_choice
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import ATTRIBUTION, Kinds, ValueBias, reading_measures
 
-STANDARD_INPUT = "-"
 _CHOSEN = ("kind", "layers", "heads", "queries", "value_bias")
 
 READ_EXAMPLES = examples(
@@ -26,6 +24,7 @@ READ_EXAMPLES = examples(
     'headlight read "The cat sat." --model gpt2 --json cat.json',
     ('headlight read "Das Haus." "The house." --model NAME --kind all', "a translator"),
     ('headlight read "The cat sat." --measure attribution', "what input tokens contribute"),
+    'headlight read "The cat sat." --html cat.html --routes cat-routes.html',
     'headlight read "The cat sat." --compare-text "The dog sat." --html both.html',
     ("headlight read --audio speech.wav --model openai/whisper-tiny.en", "words × frames"),
     'echo "The cat sat." | headlight read -',
@@ -33,6 +32,7 @@ READ_EXAMPLES = examples(
 
 
 if TYPE_CHECKING:
+    from headlight.capture import CapturedModel
     from headlight.reading import Reading
 
 
@@ -105,20 +105,25 @@ def read(
     ] = None,
     compare_model: CompareModel = None,
     compare_revision: CompareRevision = None,
+    routes: Annotated[
+        Path | None,
+        typer.Option(help="Write the routes of the text as a page too, to which the page leads."),
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
     *,
     settings: ReadingSettings,
 ) -> None:
     """Read one text, or two, and show the strongest links of its heads."""
-    for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
+    for path, suffix in ((html, ".html"), (routes, ".html"), (json, ".json"), (netcdf, ".nc")):
         demand_place(path, suffix)
     _demand_runs(html, survey, dependency)
+    _demand_routes(routes, audio)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
     _demand_page(compares, html, settings)
     attribution = _attribution(measure, settings)
     _demand_words(text, audio, others=bool(compares or attribution or pair))
-    text = text and _text(text)
+    text = text and text_argument(text)
     load.check(layers=settings.layers)
 
     from headlight.reading import read as read_text
@@ -126,18 +131,23 @@ def read(
 
     chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
 
-    def read_by(options: LoadOptions, text: str | None) -> "Reading":
-        head = "none" if text else "language_model"  # which transcribes
-        model = options.load(layers=settings.layers, head=head)
+    def read_by(model: "CapturedModel", text: str | None) -> "Reading":
         command = command_line()
         if audio is not None:
             return read_speech(model, audio, text, command=command, **chosen)
         return read_text(model, str(text), pair, attribution=attribution, command=command, **chosen)
 
-    reading, other = read_by(load, text), None
+    head = "none" if text else "language_model"  # which transcribes
+    model = load.load(layers=settings.layers, head=head)
+    reading, other = read_by(model, text), None
+    if routes is not None:
+        from headlight.reading.routes import routes as follow
+
+        kind = None if settings.kind == "all" else settings.kind
+        follow(model, str(text), pair, kind=kind, command=command_line()).save(routes)
     if compares:
         compared = load.compared(compare_model, compare_revision)
-        other = read_by(compared, compare_text or text)
+        other = read_by(compared.load(layers=settings.layers), compare_text or text)
     from headlight.findings.what_was_read import notes_of_reading
     from headlight.views import reading_terminal
 
@@ -150,11 +160,12 @@ def read(
             survey=survey,
             dependency=dependency,
             compare=other if path == html else None,
+            routes=routes if path == html else None,
         )
         for path in places
     ]
     show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
-    for path in written:
+    for path in (*written, *([routes] if routes else [])):
         say(f"written: {path}")
     for note in notes_of_reading(reading.dataset):
         complain(f"note: {note}")
@@ -173,6 +184,16 @@ def _demand_page(compares: bool, html: Path | None, settings: ReadingSettings) -
             "--html shows all heads and tokens of a text; leave --heads and --queries out, or "
             "write what is kept with --json or --netcdf."
         )
+
+
+def _demand_routes(routes: Path | None, audio: Path | None) -> None:
+    """Refuse routes of speech.
+
+    Raises:
+        UsageError: they are asked for.
+    """
+    if routes is not None and audio is not None:
+        raise UsageError("routes are those of a text; leave --routes or --audio out.")
 
 
 def _demand_words(text: str | None, audio: Path | None, *, others: bool) -> None:
@@ -220,20 +241,3 @@ def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings
             "attribution."
         )
     return False
-
-
-def _text(argument: str) -> str:
-    """What to read: the argument, or standard input for ``-``.
-
-    Raises:
-        UsageError: there is no text in it, or it is not UTF-8.
-    """
-    text = argument
-    if argument == STANDARD_INPUT:
-        try:
-            text = standard_input().read().decode()
-        except UnicodeDecodeError as problem:
-            raise UsageError("standard input is not UTF-8; convert it first.") from problem
-    if not text.strip():
-        raise UsageError("there is no text to read; write at least one word.")
-    return text.strip()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.catalogue import Study, find_study, refused
-from headlight.cli.arguments import command_line
+from headlight.cli.arguments import STANDARD_INPUT, command_line
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.examples import examples
 from headlight.cli.options import LOAD, LoadOptions, RunOptions
@@ -17,8 +17,6 @@ from headlight.settings import StudySettings
 
 if TYPE_CHECKING:
     import xarray
-
-STANDARD_INPUT = "-"
 
 
 def add_study(program: typer.Typer, study: Study) -> None:

@@ -185,6 +185,7 @@ class Reading:
         survey: str | Path | None = None,
         dependency: str | Path | None = None,
         compare: "Reading | None" = None,
+        routes: str | Path | None = None,
     ) -> Path:
         """Write the reading; the suffix says how: ``.html``, ``.json`` or ``.nc``.
 
@@ -199,6 +200,7 @@ class Reading:
                 the relations that they follow.
             compare: another reading, of another text or by another model. A page then shows both,
                 and head by head how they differ.
+            routes: page of the routes of the same text, to which a page leads.
 
         Raises:
             UsageError: another suffix, the runs are of another model or study, the other reading
@@ -217,7 +219,7 @@ class Reading:
             page = path.suffix == ".html"
             corpus = _in_corpus(path, survey, dependency) if page else None
             text = (
-                self._page(megabytes, whole_heads, corpus, compare)
+                self._page(megabytes, whole_heads, corpus, compare, _address(routes, path))
                 if page
                 else reading_json(self.dataset)
             )
@@ -236,6 +238,7 @@ class Reading:
         whole_heads: Iterable[tuple[int, int]] = (),
         corpus: Any = None,
         compare: "Reading | None" = None,
+        routes: str = "",
     ) -> str:
         from headlight.views import reading_page
 
@@ -248,6 +251,7 @@ class Reading:
             megabytes=megabytes,
             whole_heads=whole_heads,
             corpus=corpus,
+            routes=routes,
         )
 
     def _escaped_page(self) -> str:
@@ -281,8 +285,14 @@ def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | N
     report = None if survey is None else Path(survey) / REPORT
     if report is None or not report.exists():
         return told
-    address = Path(os.path.relpath(report, page.parent)).as_posix()
-    return replace(told, report=quote(address))
+    return replace(told, report=_address(report, page))
+
+
+def _address(target: str | Path | None, page: Path) -> str:
+    """Of a file as a page leads to it; nothing where there is none."""
+    if target is None:
+        return ""
+    return quote(Path(os.path.relpath(target, page.parent)).as_posix())
 
 
 def _run(folder: str | Path | None) -> xarray.Dataset | None:

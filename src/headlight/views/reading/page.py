@@ -35,6 +35,7 @@ def reading_page(
     megabytes: float | None = PAGE,
     whole_heads: Iterable[Head] = (),
     corpus: InCorpus | None = None,
+    routes: str = "",
 ) -> str:
     """A reading as one self-contained HTML page.
 
@@ -48,6 +49,7 @@ def reading_page(
             keeps its strongest cells, and the page says so. None keeps everything.
         whole_heads: layers, as the model counts them, and heads that keep all cells even then.
         corpus: what was found of the same model over a corpus.
+        routes: address of the page of routes of the same text, if there is one.
 
     Raises:
         UsageError: such a head is not in the reading, the second is of other kinds, or the corpus
@@ -56,7 +58,7 @@ def reading_page(
     room = None if megabytes is None else megabytes - AROUND
     view = pack(reading, second=second, megabytes=room, whole_heads=whole_heads)
     header = with_corpus(view.header, str(reading.attrs.get("revision", "")), corpus)
-    return _page(reading, View(header, view.blobs))
+    return _page(reading, View(header, view.blobs), routes)
 
 
 def live_page(reading: xr.Dataset, view: LiveView) -> str:
@@ -72,7 +74,7 @@ def live_page(reading: xr.Dataset, view: LiveView) -> str:
     return _page(reading, View(view.header, view.pictures))
 
 
-def _page(reading: xr.Dataset, view: View) -> str:
+def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
     attributes = reading.attrs
     told = view.header["kinds"]
     second = view.header.get("second", {})
@@ -86,6 +88,7 @@ def _page(reading: xr.Dataset, view: View) -> str:
         attributes=attributes,
         notes=notes_of_reading(reading),
         second=second,
+        routes=routes,
         numbering=NUMBERING,
         measures=[
             choice

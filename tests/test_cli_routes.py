@@ -1,0 +1,64 @@
+"""The command `routes`, and `read --routes`."""
+
+from pathlib import Path
+
+import pytest
+
+from headlight.findings.ways import ways_to
+from headlight.result import load
+from studies.command import Command
+from studies.models import saved
+
+TEXT = "the river is old , the mill near it fell"
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved("bert", tmp_path_factory.mktemp("models") / "bert")
+
+
+@pytest.fixture
+def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+def test_it_shows_the_largest_links_and_writes_all(headlight, bert, tmp_path):
+    paths = {name: tmp_path / f"found.{name}" for name in ("html", "svg", "json", "nc")}
+    code, said, _ = headlight(
+        "routes", TEXT, "--model", str(bert), "--token", "3", "--least", "0.02",
+        "--html", str(paths["html"]), "--svg", str(paths["svg"]), "--json", str(paths["json"]),
+        "--netcdf", str(paths["nc"]),
+    )  # fmt: skip
+    assert code == 0
+    assert all(path.exists() and f"written: {path}" in said for path in paths.values())
+    found = load(paths["nc"], stage="routes")
+    links = [way for way in ways_to(found, 3, least=0.02) if way.heads and way.source != way.token]
+    assert f"{len(links)} links" in " ".join(said.split())
+    largest = max(links, key=lambda way: way.share)
+    assert f"{largest.share:.1%}" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--token", "40"), "there is no token 40: this text has 12, from 0 to 11"),
+        (("--layer", "7"), "layer 7"),
+        (("--html", "x.svg"), "must end in .html"),
+        (("--kind", "cross"), "cross"),
+    ],
+)
+def test_mistakes_are_refused(headlight, bert, arguments, sentence):
+    code, _, complaints = headlight("routes", TEXT, "--model", str(bert), *arguments)
+    assert code != 0
+    assert sentence in " ".join(complaints.split())
+
+
+def test_a_reading_leads_to_its_routes(headlight, bert, tmp_path):
+    page, routes = tmp_path / "cat.html", tmp_path / "its routes.html"
+    code, said, _ = headlight(
+        "read", TEXT, "--model", str(bert), "--html", str(page), "--routes", str(routes)
+    )
+    assert code == 0
+    assert f"written: {routes}" in said
+    assert 'href="its%20routes.html"' in page.read_text(encoding="utf-8")
+    assert "routes of one text" in routes.read_text(encoding="utf-8")
