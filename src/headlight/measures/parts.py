@@ -46,7 +46,7 @@ def missed_without_heads(
     sign, size = total.sign(), total.abs()
     for query in range(queries):
         seen = weight[:, query].any(0).nonzero()[:, 0]
-        for chosen in seen.split(max(1, CELLS // (heads * total.shape[1]))):
+        for chosen in torch.split(seen, max(1, CELLS // (heads * total.shape[1]))):
             # z sign y against |y|: the same distance, with one absolute value in place of two.
             part = vectors[:, chosen] * (weight[:, query, chosen, None] * sign[query])
             missed = size[query].sum() - (size[query] - part).abs().sum(-1)

@@ -72,9 +72,9 @@ def _y(depth: int, layers: list[int]) -> float:
 
 def _draw(axes: Axes, way: Way, layers: list[int], colour: str) -> None:
     depth = layers.index(way.layer)
-    x, y = (_x(way.source), _x(way.token)), (_y(depth, layers), _y(depth + 1, layers))
+    x, y = [_x(way.source), _x(way.token)], [_y(depth, layers), _y(depth + 1, layers)]
     if way.heads and way.source == way.token:  # beside the residual
-        x, y = (x[0], x[0] + 0.14, x[1]), (y[0], sum(y) / 2, y[1])
+        x, y = [x[0], x[0] + 0.14, x[1]], [y[0], sum(y) / 2, y[1]]
     axes.plot(x, y, color=colour, linewidth=0.5 + 4 * way.share, alpha=0.8, zorder=1)
 
 
