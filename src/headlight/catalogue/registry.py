@@ -24,6 +24,7 @@ TAKEN = {
         "aer",
         "align",
         "alternatives",
+        "routes",
         "check",
         "heads",
         "merge",

@@ -1,5 +1,6 @@
 """How much of a sum each of its parts makes up, by what is missed without it."""
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
