@@ -79,6 +79,10 @@ SMALL = 0.01
 SINK = 0.3
 """A text in which a head gives the first token more than this has a sink (Gu et al. 2024)."""
 
+MASSIVE, MASSIVE_RATIO = 100, 1000
+"""An entry of a hidden state is massive above the first, if it is the second times the median (Sun
+et al. 2024)."""
+
 FAR = 1000
 """Tokens from which on a copy is far."""
 

@@ -15,6 +15,7 @@ from headlight.reduce import (
     Count,
     Grouped,
     Histogram,
+    KeyedSums,
     Moments,
     Pearson,
     RankCorrelation,
@@ -113,6 +114,8 @@ CASES = {
     "strongest, one number": Case(
         lambda: Strongest(), lambda n, g: (whole(n, g), ranks(n, g), numbers(n, g, 1))
     ),
+    "keyed sums": Case(lambda: KeyedSums((2,), 3), lambda n, g: (keys(n, g), numbers(n, g, 2))),
+    "keyed sums, one number": Case(lambda: KeyedSums(), lambda n, g: (keys(n, g), numbers(n, g))),
     "sample": Case(lambda: Sample(4, 2), lambda n, g: (own_numbers(n, g), sizes(n, g, 2))),
     "grouped": Case(lambda: Grouped(Moments((2,))), lambda n, g: (keys(n, g), numbers(n, g, 2))),
     "grouped, pearson": Case(

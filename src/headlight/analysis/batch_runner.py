@@ -54,6 +54,13 @@ class LossObserver(AttentionObserver, Protocol):
 
 
 @runtime_checkable
+class StreamObserver(AttentionObserver, Protocol):
+    """An observer whose records should say what entered the block, if it wants that."""
+
+    wants_stream: bool
+
+
+@runtime_checkable
 class AttributionObserver(Observer, Protocol):
     """An observer of the contributions of all layers at once, and of their errors."""
 
@@ -153,7 +160,9 @@ class BatchRunner(Generic[E]):
     ) -> None:
         """Run the model, captured; with an objective also backward."""
         if self._recorder is None:
-            self._recorder = self._open.enter_context(self._model.capture(self._sites))
+            stream = isinstance(observer, StreamObserver) and observer.wants_stream
+            capture = self._model.capture(self._sites, stream=stream)
+            self._recorder = self._open.enter_context(capture)
         self._recorder.query_block = self._query_block
         visit = observer.visit
         self._recorder.visit = visit if found is None else with_contributions(visit, found)

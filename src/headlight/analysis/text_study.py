@@ -9,7 +9,7 @@ import xarray
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.analysis.batch_runner import AttentionObserver, LossObserver
+from headlight.analysis.batch_runner import AttentionObserver, LossObserver, StreamObserver
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import category_names, run_study
@@ -78,6 +78,9 @@ class KindsObserver:
 
     def __init__(self, observers: Mapping[Kind, AttentionObserver]) -> None:
         self._observers = observers
+        self.wants_stream = any(
+            isinstance(each, StreamObserver) and each.wants_stream for each in observers.values()
+        )
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer."""

@@ -24,6 +24,7 @@ from headlight.capture.record import AttentionSite
 from headlight.capture.residual import NoResidualSite, ResidualSite, followed
 from headlight.capture.residuals.check import ResidualCheck
 from headlight.capture.residuals.tracing import trace_residuals
+from headlight.capture.residual_stream import StreamPlaces, find_stream
 from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.tasks import task_of
 from headlight.capture.tensor_parallel import require_all_heads
@@ -188,16 +189,30 @@ class CapturedModel:
             )
         return [site for site in sites if site.layer in asked]
 
+    @cached_property
+    def stream(self) -> StreamPlaces:
+        """Which modules are given what enters each block; none where that is not found."""
+        network = self.transformer.base_model if self.reads_twice else self.transformer
+        try:
+            with self.running(("a trial input",)):
+                return find_stream(network, dummy_inputs(network))
+        except (HeadlightError, *_TRIAL_FAILURES):
+            return {}
+
     @contextmanager
     def capture(
-        self, sites: Iterable[AttentionSite] | None = None, *, residual: bool = False
+        self,
+        sites: Iterable[AttentionSite] | None = None,
+        *,
+        residual: bool = False,
+        stream: bool = False,
     ) -> Iterator[Recorder]:
         """Record attention while the block runs the model; then the model is as it was.
 
         Set ``visit`` of the recorder to a function of a `LayerRecord`; it is called while the
         forward pass runs, once for each of `sites` (default: all).  Sites left out keep the fast
         attention that they had.  With `residual` records say what the output of the attention is
-        added to, and what that output is.
+        added to, and what that output is; with `stream` what entered the block, where that is found.
 
         Raises:
             CaptureError: the model is being captured already, or runs otherwise than when traced.
@@ -209,7 +224,10 @@ class CapturedModel:
         wanted = self.numbers_of(sites)
         chosen = [self.sites[number] for number in sorted(wanted)] if residual else []
         residuals = {site: followed(self.residuals[site]) for site in chosen}
-        with recording(self.transformer, self.sites, wanted, residuals=residuals) as recorder:
+        places = self.stream if stream else None
+        with recording(
+            self.transformer, self.sites, wanted, residuals=residuals, stream=places
+        ) as recorder:
             yield recorder
 
     def numbers_of(self, sites: Iterable[AttentionSite] | None) -> frozenset[int]:

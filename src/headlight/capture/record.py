@@ -174,6 +174,8 @@ class LayerRecord:
         gate: what the context of each query is multiplied by before W^O; None if by nothing.
         residual: what the output of the attention is added to, and that output, of its queries;
             None unless the residual was asked for.
+        stream: what entered the block, of all attending tokens, before anything normalised it; None
+            unless it was asked for and found.
     """
 
     site: AttentionSite
@@ -186,6 +188,7 @@ class LayerRecord:
     block: QueryBlock | None = field(default=None, repr=False)
     gate: GateValues | None = field(default=None, repr=False)
     residual: Residual | None = field(default=None, repr=False)
+    stream: Float[Tensor, "batch token d_stream"] | None = field(default=None, repr=False)
 
     @property
     def first(self) -> int:

@@ -35,6 +35,7 @@ from headlight.capture.query_blocks import (
 )
 from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock, as_context
 from headlight.capture.residual import Place, Residual, ResidualSite
+from headlight.capture.residual_stream import Stream, StreamKeeper, StreamPlaces, stream_hooks
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
 from headlight.shapes import GateValues, Value, Visible
 
@@ -102,6 +103,8 @@ class Recorder:
         self.visit: Callable[[LayerRecord], object] | None = None
         self.query_block: int | None = 0
         """Queries of a record: this many, 0 for all, None as many as memory is meant for."""
+        self.stream: StreamKeeper | None = None
+        """Knows what enters blocks, where records should say it."""
         self._sites = sites
         self._wanted = wanted
         self._own = own
@@ -133,6 +136,7 @@ class Recorder:
         self._gated = self._waiting = None
         self._added_to.clear()
         self._inputs.clear()
+        self._forget_stream()
 
     def end(self, *_: Any) -> None:
         """A forward pass ends: every site must have been seen.
@@ -142,6 +146,7 @@ class Recorder:
         """
         self._inputs.clear()
         self._added_to.clear()
+        self._forget_stream()
         if self._next != len(self._sites):
             raise CaptureError(
                 f"the model ran {self._next} attention modules, where tracing had found "
@@ -150,6 +155,13 @@ class Recorder:
         if self._waiting is not None:
             name = self._waiting[1].site.projection.name
             raise CaptureError(f"{name} did not run after its attention, as it did when traced.")
+
+    def _forget_stream(self) -> None:
+        if self.stream is not None:
+            self.stream.begin()
+
+    def _stream_before(self, site: AttentionSite, batch: int, queries: int) -> Stream | None:
+        return None if self.stream is None else self.stream.before(site.kind, batch, queries)
 
     def keep_input(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A forward pre-hook of the sources of values: their input is x."""
@@ -273,6 +285,7 @@ class Recorder:
         given = self._input_of(site, len(value), value.shape[2])
         mask = mask_of(arguments, options)
         real, uniform = real_keys(mask, query.shape[2], value)
+        stream = self._stream_before(site, len(value), query.shape[2])
         whole_context: Tensor | None = None
         for block in blocks(size, arguments, options):
             context, weight = function(site.module, *block.arguments, **block.options)
@@ -287,7 +300,9 @@ class Recorder:
             of_block = None if gate is None else gate[:, :, rows]
             if of_block is not None:
                 require_finite_attention(place, of_block, of_block, part, visible)
-            record = LayerRecord(site, weight, part, visible, seen, block=whole, gate=of_block)
+            record = LayerRecord(
+                site, weight, part, visible, seen, block=whole, gate=of_block, stream=stream
+            )
             if site in self._residuals:
                 written = _projected(site, all_contexts, of_block)
                 residual = self._residual(site, written, len(value), rows)
@@ -318,7 +333,8 @@ class Recorder:
         given = self._input_of(site, weight.shape[0], weight.shape[3])
         visible = visible_keys(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
-        return LayerRecord(site, weight, value, visible, given)
+        stream = self._stream_before(site, *weight.shape[::2])
+        return LayerRecord(site, weight, value, visible, given, stream=stream)
 
 
 def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:
@@ -362,6 +378,7 @@ def recording(
     wanted: frozenset[int],
     function_of: Callable[[nn.Module], AttentionFunction] = eager_function,
     residuals: Mapping[AttentionSite, ResidualSite] = MappingProxyType({}),
+    stream: StreamPlaces | None = None,
 ) -> Iterator[Recorder]:
     """Record the sites numbered `wanted` in every forward pass of the block.
 
@@ -371,6 +388,7 @@ def recording(
         wanted: which of them.
         function_of: the function that computes the attention of a module that is recorded.
         residuals: of the sites whose records are to hold the residual.
+        stream: which modules are given hidden states; with it, records say what entered the block.
     """
     own = {site.module: own_function(site.module) for site in sites}
     recorder = Recorder(sites, wanted, own, home_of(model), function_of, residuals)
@@ -390,6 +408,9 @@ def recording(
             for each in {site.projection.module for site in residuals}
         ),
     ]
+    if stream is not None:
+        recorder.stream = StreamKeeper(stream)
+        hooks += stream_hooks(recorder.stream)
     with interface_hook(model, recorder), hooked(hooks):
         yield recorder
 

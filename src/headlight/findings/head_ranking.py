@@ -17,13 +17,23 @@ ALSO = {"sink": "first", "transformerlens_previous": "previous"}
 OF_HEADS = ("no_op", "value_drain")
 """What a survey says of a head whatever the measure."""
 
+TOKENS = "particular_tokens"
+"""How far what tokens get is from their frequency, in nats."""
+
 NORMAL = 1.96
 """Standard errors from the mean to either end of an interval of 95%."""
 
 
 def head_scores() -> tuple[str, ...]:
     """The names by which heads can be ranked."""
-    return (*BEHAVIOURS, *NEIGHBOURS, *(c for c in CATEGORIES if c != "other"), *ALSO, *OF_HEADS)
+    return (
+        *BEHAVIOURS,
+        *NEIGHBOURS,
+        *(c for c in CATEGORIES if c != "other"),
+        *ALSO,
+        *OF_HEADS,
+        TOKENS,
+    )
 
 
 def heads(
@@ -34,7 +44,7 @@ def heads(
     Args:
         result: of `headlight.survey`, of one kind of attention.
         behaviour: what heads do: ``sink``, ``duplicate``, ``induction``, ``subword``, ``copy``,
-            ``previous``, ... or another of `head_scores`.
+            ``previous``, ``particular_tokens`` (in nats), ... or another of `head_scores`.
         by: the measure whose values rank them; by default the first that the survey has.
         without_first: take the first token out, and of all that does not go to it the share; for
             what has such a share.
@@ -79,6 +89,9 @@ def _values(
         if name in result and not without_first:
             yield "value", (observed(result, name), observed(result, f"{name}_error"))
         return
+    if name == TOKENS:
+        yield from () if without_first else _of_tokens(result)
+        return
     end, error = ("rest", "rest_error") if without_first else ("share", "error")
     where: dict[str, str | int]
     if name in BEHAVIOURS:
@@ -96,3 +109,13 @@ def _values(
         labels = {"measure": row.name, **where}
         mean, deviation = (observed(result, each, by_head, **labels) for each in variables)
         yield row.name, (mean, deviation)
+
+
+def _of_tokens(
+    result: xr.Dataset,
+) -> Iterator[tuple[str, tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+    """How particular heads are about tokens, which has no standard error."""
+    if "token_divergence" in result:
+        for row in surveyed(result):
+            value = observed(result, "token_divergence", side="key", measure=row.name)
+            yield row.name, (value, np.full_like(value, np.nan))

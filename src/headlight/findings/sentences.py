@@ -18,9 +18,10 @@ from headlight.findings.observed import (
     out_of_reach,
     share,
 )
+from headlight.findings.piece_text import pieces_of
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 from headlight.findings.wording import interval, layer_list, listed, percent
-from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, SINK
+from headlight.vocabulary import BEHAVIOURS, MASSIVE, MASSIVE_RATIO, NEIGHBOURS, SINK
 
 _MOST = 12
 _SPECIAL = ("cls", "sep")
@@ -61,10 +62,12 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
     """
     candidates = [
         _first_token(result),
+        _massive(result),
         _special_tokens(result),
         *(_category(result, category) for category in ("cls", "sep", "punctuation")),
         *(_neighbour(result, which, offset) for which, offset in NEIGHBOURS.items()),
         *(_behaviour(result, name) for name in ("duplicate", "induction", "subword")),
+        _particular_tokens(result),
         _broadest(result),
         _breadth_from_cls(result),
         _unreached(result),
@@ -130,6 +133,30 @@ def _first_token(result: xr.Dataset) -> Highlight | None:
     return Highlight(text, None, None, 1.0, "first token")
 
 
+def _massive(result: xr.Dataset) -> Highlight | None:
+    """Where the residual stream has massive activations (Sun et al. 2024, Section 2)."""
+    share = observed(result, "residual_massive", ("layer",))
+    layers = [int(layer) for layer in result["layer"].values[share > rules.MOST]]
+    if not layers:
+        return None
+    highest = observed(result, "residual_highest", ("layer",))
+    at = int(np.nanargmax(highest))
+    number = {
+        name: float(observed(result, f"residual_{name}", ("layer",))[at])
+        for name in ("dimension", "place", "ratio", "length")
+    }
+    which = "the first token" if number["place"] == 0 else f"token {number['place']:.0f}"
+    text = (
+        f"What enters {layer_list(layers)} holds massive activations in most texts (above "
+        f"{MASSIVE}, and {MASSIVE_RATIO:,} times the median; Sun et al. 2024): up to "
+        f"{highest[at]:,.0f} in dimension {number['dimension']:.0f} at {which} of a text, before "
+        f"{name_of(result, int(result['layer'].values[at]))}, where the largest of a "
+        f"text is {number['ratio']:,.0f} times the median on average, and the first token's vector "
+        f"{number['length']:,.0f} times as long as the median one."
+    )
+    return Highlight(text, None, None, 0.9, "massive activations")
+
+
 def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
     """The head that does one thing most: by norm, which the first token does not outshine."""
     shares = {
@@ -149,6 +176,33 @@ def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
         text += f" and {percent(weight)} of its weight"
     text += f" to {BEHAVIOURS[name]}, of tokens that have such."
     return Highlight(text, *_numbers(result, place), 0.9 * value, name, name, measure)
+
+
+def _particular_tokens(result: xr.Dataset) -> Highlight | None:
+    """The head whose keys are least like the tokens of the corpus, and which they are."""
+    if "token_divergence" not in result:
+        return None
+    by = {name: observed(result, "token_divergence", side="key", measure=name) for name in TOTALS}
+    measure = "norm" if np.isfinite(by["norm"]).any() else "weight"
+    place = _highest(by[measure])
+    if place is None or by[measure][place] < rules.PARTICULAR:
+        return None
+    layer, head = _numbers(result, place)
+    here = result.sel(side="key", measure=measure, layer=layer, head=head)
+    shares = observed(here, "top_token_share", ("top",))
+    lifts = observed(here, "top_token_lift", ("top",))
+    named = [
+        f"{percent(float(share))} to “{piece.label}” ({lift:.1f} times its frequency)"
+        for piece, share, lift in zip(pieces_of(here, "top_token"), shares, lifts, strict=True)
+        if isfinite(share)
+    ]
+    text = (
+        f"Head {_name(result, place)} is the most one for particular tokens: of its {measure} that "
+        f"does not go to first tokens it gives {listed(named[:3])}."
+    )
+    importance = 0.5 * min(float(by[measure][place]), 1.0)
+    where = _numbers(result, place)
+    return Highlight(text, *where, importance, "particular tokens", "tokens", measure)
 
 
 def _where(result: xr.Dataset) -> str:

@@ -6,6 +6,7 @@ from headlight.reduce.count import Count
 from headlight.reduce.grouped import Grouped
 from headlight.reduce.histogram import Histogram
 from headlight.reduce.intervals import share, share_interval
+from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.moments import Moments
 from headlight.reduce.pearson import Pearson
 from headlight.reduce.rank import RankCorrelation
@@ -23,6 +24,7 @@ __all__ = [
     "Count",
     "Grouped",
     "Histogram",
+    "KeyedSums",
     "Moments",
     "Pearson",
     "RankCorrelation",

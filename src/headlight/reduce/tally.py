@@ -9,6 +9,7 @@ from headlight.files import Location
 from headlight.reduce.base import Accumulator, Array
 from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.grouped import PLAIN, Grouped
+from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.rank import RankCorrelation
 from headlight.reduce.ratio import Ratio
 from headlight.reduce.resampled_mean import ResampledMean
@@ -20,6 +21,7 @@ ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     **PLAIN,
     Grouped.kind: Grouped,
     Bootstrap.kind: Bootstrap,
+    KeyedSums.kind: KeyedSums,
     RankCorrelation.kind: RankCorrelation,
     Ratio.kind: Ratio,
     ResampledMean.kind: ResampledMean,

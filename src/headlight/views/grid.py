@@ -40,6 +40,11 @@ _CHANGE = "Orange where it is more than the weight, blue where it is less."
 _BREADTH = (
     "How broadly a token attends: n nats are an even spread over eⁿ tokens, and 0 is one token."
 )
+_TOKENS = (
+    "How far what tokens get is from how often they stand in the corpus (divergence, in nats): 0 "
+    "where a head makes no difference between tokens."
+)
+_IN_NATS = {"entropy": _BREADTH, "tokens": _TOKENS}
 _TEXT_UP_TO = 16
 """Heads per layer up to which the numbers themselves are written into the squares."""
 
@@ -194,7 +199,7 @@ _ByMeasure = dict[str, NDArray[np.float64]]
 
 
 def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | None]]:
-    """Name, label, values by measure, and for the entropy the value of uniform attention."""
+    """Name, label, values by measure, and for what is in nats the value of uniform attention."""
     asked: list[tuple[str, str, _ByMeasure, float | None]] = []
     measures = [row.name for row in surveyed(result)]
     for name in CATEGORIES:
@@ -214,6 +219,9 @@ def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | N
                 m: observed(result, "behaviour_share", measure=m, behaviour=name) for m in measures
             }
             asked.append((name, label, values, None))
+    if "token_divergence" in result:
+        values = {m: observed(result, "token_divergence", side="key", measure=m) for m in measures}
+        asked.append(("tokens", "to particular tokens", values, 0.0))
     values = {m: observed(result, "entropy", measure=m, query_category="all") for m in measures}
     asked.append(("entropy", "entropy", values, float(observed(result, "entropy_uniform", ()))))
     return asked
@@ -283,7 +291,7 @@ def _compared(
     )
     views = {
         f"{name}.{m}": _view(
-            (f"{_named(m)} {label}", measure(m).help if share else _BREADTH),
+            (f"{_named(m)} {label}", measure(m).help if share else _IN_NATS[name]),
             measure(m).colour,
             v,
             (0.0, high),

@@ -28,6 +28,8 @@ from headlight.shapes import Score
 from headlight.studies.heads.behaviours import BehaviourCounter
 from headlight.studies.heads.gates import OF_ALL_QUERIES, GateObserver
 from headlight.studies.heads.passages import PassageSeeker
+from headlight.studies.heads.residual import ResidualObserver
+from headlight.studies.heads.token_types import TokenCounter
 from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
 
 OFFSETS = tuple(NEIGHBOURS.values())
@@ -59,6 +61,10 @@ class HeadsObserver:
         self._behaviours = behaviours
         self.gates: GateObserver | None = None
         """Looks at gates, where the model has some."""
+        self.tokens: TokenCounter | None = None
+        """Looks at which tokens of the vocabulary attend, and which are attended to."""
+        self.residual: ResidualObserver | None = None
+        """Looks at what enters the blocks."""
         self._sample: Tensor | None = None
         self._keys = keys
         self._key_members = membership(keys.category, len(CATEGORIES))
@@ -68,6 +74,11 @@ class HeadsObserver:
         self._seen: dict[int, dict[str, Tensor]] = {}
         self._vectors: Vectors | None = None
         self._rows: dict[str, Tensor] = {}
+
+    @property
+    def wants_stream(self) -> bool:
+        """Whether records should say what entered the block."""
+        return self.residual is not None
 
     def visit(self, record: LayerRecord) -> None:
         """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""
@@ -95,6 +106,10 @@ class HeadsObserver:
             found["passages"] = self._passages.tally()
         if self._behaviours is not None:
             found |= self._behaviours.members()
+        if self.tokens is not None:
+            found |= self.tokens.members()
+        if self.residual is not None:
+            found |= self.residual.members()
         if sums is not None:
             found["correlation_by_head"] = moments(correlation(sums))
             found["correlation"] = self._by_length(correlation(np.nansum(sums, axis=(1, 2))))
@@ -127,6 +142,8 @@ class HeadsObserver:
             if self._behaviours is not None:
                 self._behaviours.look(name, score, scores.record)
             rows = self._by_row(score, scores.record, measure(name))
+            if self.tokens is not None:
+                self.tokens.look(name, score, rows["rows"], scores.record.first)
             found |= {f"{name} {kind}": each for kind, each in rows.items()}
         if self._passages is not None:
             of_weight = [found[f"weight {kind}"] for kind in ("rows", "neighbour", "entropy")]
@@ -165,9 +182,7 @@ class HeadsObserver:
         if self._passages is not None:
             of_weight = looked[self._measures.index("weight")]
             self._passages.choose(scores.record.site.layer, of_weight)
-        if self._behaviours is not None:
-            norm = scores.vectors.norm if "norm" in self._measures else None
-            self._behaviours.finish(scores.record.site.layer, norm, _given(scores.record))
+        self._finish(scores)
         if self.gates is not None:
             seen["gate"] = over_queries(rows["gate"], self._query_members)[:, :, 0]
         if "norm" in self._measures:
@@ -176,6 +191,17 @@ class HeadsObserver:
             seen["rank"] = rows["rank"].amax(-1).double()
             seen["comoments"] = summed(rows["comoments"], self._present)
         return seen
+
+    def _finish(self, scores: Scores) -> None:
+        """The whole layer was seen, by those that keep what they saw themselves."""
+        record = scores.record
+        if self._behaviours is not None:
+            norm = scores.vectors.norm if "norm" in self._measures else None
+            self._behaviours.finish(record.site.layer, norm, _given(record))
+        if self.tokens is not None:
+            self.tokens.finish(record.site.layer)
+        if self.residual is not None:
+            self.residual.visit(record)
 
     def _means(self, rows: dict[str, Tensor], name: str) -> dict[str, Tensor]:
         """One measure, averaged over queries."""

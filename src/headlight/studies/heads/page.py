@@ -23,6 +23,8 @@ from headlight.findings import (
 from headlight.findings.answers.heads import SAID
 from headlight.findings.rules import FEWEST_TEXTS
 from headlight.result.kinds import MULTI_KIND
+from headlight.studies.heads.page_residual import residual_section
+from headlight.studies.heads.page_tokens import token_section
 from headlight.views.exhibits import Table
 from headlight.views.grid import anchor, head_grid
 from headlight.views.numbers import percent_text
@@ -96,6 +98,8 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
         _entropy(result),
         _dispersion(result),
         _correlation(result),
+        residual_section(result),
+        token_section(result),
         _tables(result),
     ]
     return [each for each in found if each.drawings or each.tables or each.html]

@@ -70,7 +70,7 @@ class PassageSeeker:
     """Finds, in one batch, the row of each head in which it does most what it does."""
 
     def __init__(self, batch: Batch, examples: Sequence[Encoded], kind: Kind) -> None:
-        self._ids, self._category = _sides(batch, kind)
+        self._ids, self._category = sides(batch, kind)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
         order = torch.as_tensor(np.argsort(np.argsort(self._ranks)))
         self._order = order.to(batch.input_ids.device)
@@ -182,7 +182,7 @@ def _beside_words(
     return torch.where(inside.any(1, keepdim=True), inside, askable)
 
 
-def _sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Ids and categories of queries and keys; -1 is the category of padding."""
     source = (batch.input_ids, batch.category)
     if batch.target_ids is None or batch.target_category is None or kind == "encoder":

@@ -12,6 +12,12 @@ from headlight.result import describe
 from headlight.studies.heads.gates import VARIABLES as GATES, of_gates
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
 from headlight.studies.heads.passages import BEFORE, STATISTICS
+from headlight.studies.heads.residual import VARIABLES as RESIDUAL, of_residual
+from headlight.studies.heads.token_types import (
+    SIDES,
+    VARIABLES as TOKEN_TYPES,
+    of_token_types,
+)
 from headlight.vocabulary import (
     BEHAVIOURS,
     CATEGORIES,
@@ -88,6 +94,8 @@ VARIABLES = {
     "token_text": ("tokens that passages hold", "1"),
     **OF_BEHAVIOURS,
     **GATES,
+    **TOKEN_TYPES,
+    **RESIDUAL,
     **describe_dispersion("vector_norm", "‖f(x)‖"),
     **describe_dispersion("input_norm", "‖x‖"),
 }
@@ -98,6 +106,7 @@ def dataset(
     tally: Tally,
     layers: Sequence[int],
     measures: Sequence[str] = MEASURES,
+    tokenizer: Any = None,
 ) -> xarray.Dataset:
     """Named arrays of what a run has found.
 
@@ -105,6 +114,7 @@ def dataset(
         tally: what the observers saw, merged.
         layers: the numbers of the layers, in the order in which they were observed.
         measures: which were observed, in that order.
+        tokenizer: of the model, for the tokens.
     """
     found = {name: part.compute() for name, part in tally.items() if name != "passages"}
     coordinates = {
@@ -139,6 +149,10 @@ def dataset(
             "distance": list(DISTANCES),
         }
         variables |= _of_behaviours(found)
+    variables |= of_residual(found, tokenizer)
+    if of_tokens := of_token_types(found, tokenizer):
+        coordinates["side"] = list(SIDES)
+        variables |= of_tokens
     variables |= dispersion("vector_norm", found, ("layer", "head"))
     variables |= dispersion("input_norm", found, ("layer",))
     return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)

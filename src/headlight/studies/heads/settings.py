@@ -17,7 +17,10 @@ class SurveySettings(MeasureSettings, QueryBlockSettings, TextSettings):
 
     Attributes:
         passages: keep for each head some tokens of the corpus where it does most what it does, for
-            the report; leave it out where texts are private.
+            the report; leave it out where texts are private, and token_types as well.
+        token_types: say of this many tokens of the vocabulary how much each head gives them and
+            they give; those that come first in the vocabulary, in most the most frequent ones, and
+            fewer where heads are so many that their sums would take more than 64 MB; 0 for none.
         gated_queries: where a gate is a vector for each query, norms are another computation for
             each: they are taken at this many queries of each text, evenly spread; 0 for all.
         pages: write a page for this many of the texts that the report shows passages of, which
@@ -25,6 +28,7 @@ class SurveySettings(MeasureSettings, QueryBlockSettings, TextSettings):
     """
 
     passages: bool = True
+    token_types: AtLeast0 = 2000
     gated_queries: AtLeast0 = 32
     pages: Annotated[AtLeast0, NO_EFFECT] = 0
 

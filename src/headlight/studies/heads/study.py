@@ -17,8 +17,10 @@ from headlight.studies.heads.behaviours import BehaviourCounter
 from headlight.studies.heads.gates import GateObserver
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.passages import PassageSeeker
+from headlight.studies.heads.residual import ResidualObserver
 from headlight.studies.heads.result import dataset, passages
 from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.token_types import TokenCounter, types_within_memory
 
 
 class SurveyStudy(LossStudy[SurveySettings]):
@@ -52,6 +54,9 @@ class SurveyStudy(LossStudy[SurveySettings]):
         known, measures = self._function_words, self.measures
         behaviours = BehaviourCounter(batch, examples, plan.kind, measures, known)
         found = HeadsObserver(queries, keys, plan.kind, bias, measures, seeker, behaviours)
+        found.residual = ResidualObserver(batch, examples, plan.kind)
+        if limit := self._token_types(plan):
+            found.tokens = TokenCounter(batch, plan.kind, measures, limit)
         if any(site.gate for site in plan.sites):
             present = (queries.category >= 0).float()
             found.gates = GateObserver(present, self.settings.gated_queries)
@@ -63,15 +68,25 @@ class SurveyStudy(LossStudy[SurveySettings]):
         tokenizer = self.model.tokenizer
         return () if tokenizer is None else function_word_ids(tokenizer)
 
+    def _token_types(self, plan: StudyPlan[Encoded]) -> int:
+        """How many tokens of the vocabulary are looked at; none where they have no names."""
+        if plan.model.tokenizer is None:
+            return 0
+        heads = len(plan.layers) * max(site.heads for site in plan.sites)
+        return types_within_memory(self.settings.token_types, heads, len(self.measures))
+
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Statistics by head, and passages."""
-        statistics = dataset(tally, plan.layers, self.measures)
+        tokenizer = plan.model.tokenizer
+        statistics = dataset(tally, plan.layers, self.measures, tokenizer)
+        if "top_token" in statistics:
+            statistics.attrs["token_types"] = self._token_types(plan)
         if any(site.gate == "element" for site in plan.sites):
             statistics.attrs["gated_queries"] = self.settings.gated_queries
         kept = tally.get("passages")
         if not isinstance(kept, Strongest):
             return statistics
-        return statistics.merge(passages(kept, plan.model.tokenizer, statistics))
+        return statistics.merge(passages(kept, tokenizer, statistics))
 
 
 run = SurveyStudy.run

@@ -1,0 +1,113 @@
+"""The residual stream: what enters a block of a model, before anything normalises it.
+
+Which modules are given it is found in a trial, by what the model itself calls its hidden states;
+nothing about architectures is listed.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headlight.capture.hooks import Registration, hooked
+from headlight.vocabulary import Kind
+
+Stream = Float[Tensor, "batch token size"]
+
+StreamPlaces = Mapping[nn.Module, Mapping[int, tuple[Kind, ...]]]
+"""Modules that are given hidden states, in which of their calls, and for which attention."""
+
+_STACKS: Mapping[str, tuple[Kind, ...]] = {
+    "hidden_states": ("encoder", "decoder", "cross"),
+    "encoder_hidden_states": ("encoder",),
+    "decoder_hidden_states": ("decoder", "cross"),
+}
+
+
+def find_stream(model: nn.Module, inputs: Mapping[str, Any]) -> StreamPlaces:
+    """Which modules are given hidden states: for each, the first, which is the block.
+
+    Args:
+        model: a transformers model in evaluation mode.
+        inputs: keyword arguments of its forward pass.
+
+    Returns:
+        Nothing for a model that does not give out its hidden states.
+    """
+    with torch.inference_mode():
+        output = model(**inputs, output_hidden_states=True)
+        wanted = [
+            (state, kinds)
+            for name, kinds in _STACKS.items()
+            for state in getattr(output, name, None) or ()
+        ]
+        calls: dict[nn.Module, int] = {}
+        places: dict[nn.Module, dict[int, tuple[Kind, ...]]] = {}
+
+        def compare(module: nn.Module, given: tuple[Any, ...], options: dict[str, Any]) -> None:
+            calls[module] = calls.get(module, 0) + 1
+            found = _states(given, options)
+            if found is None:
+                return
+            for number, (state, kinds) in enumerate(wanted):
+                if state.shape == found.shape and torch.equal(state, found):
+                    places.setdefault(module, {})[calls[module]] = kinds
+                    del wanted[number]
+                    return
+
+        with hooked((_before(module), compare) for module in model.modules()):
+            model(**inputs)
+    return places
+
+
+def stream_hooks(keeper: "StreamKeeper") -> list[Registration]:
+    """What has to hang on a model so that what enters its blocks is kept."""
+    return [(_before(module), keeper.keep) for module in keeper.places]
+
+
+def _before(module: nn.Module) -> Callable[..., Any]:
+    return partial(module.register_forward_pre_hook, with_kwargs=True)
+
+
+def _states(given: tuple[Any, ...], options: Mapping[str, Any]) -> Tensor | None:
+    """The first of what a module is given that has the form of hidden states."""
+    tensors = (each for each in (*given, *options.values()) if isinstance(each, Tensor))
+    return next((each for each in tensors if each.ndim == 3 and each.is_floating_point()), None)
+
+
+class StreamKeeper:
+    """Keeps the latest hidden states of a pass: those that enter the block that runs."""
+
+    def __init__(self, places: StreamPlaces) -> None:
+        self.places = places
+        self._calls = dict.fromkeys(places, 0)
+        self._latest: tuple[tuple[Kind, ...], Tensor] | None = None
+
+    def begin(self) -> None:
+        """A forward pass starts, or has ended."""
+        self._calls = dict.fromkeys(self.places, 0)
+        self._latest = None
+
+    def keep(self, module: nn.Module, given: tuple[Any, ...], options: dict[str, Any]) -> None:
+        """A forward pre-hook of the modules that are given hidden states."""
+        self._calls[module] += 1
+        kinds, found = self.places[module].get(self._calls[module]), _states(given, options)
+        if kinds is not None and found is not None:
+            self._latest = kinds, found.detach()
+
+    def before(self, kind: Kind, batch: int, tokens: int) -> Stream | None:
+        """What entered the block in which attention of a kind runs now, where that is known.
+
+        Args:
+            kind: of the attention.
+            batch: texts.
+            tokens: of each, on the side that attends.
+        """
+        if self._latest is None:
+            return None
+        kinds, stream = self._latest
+        there = kind in kinds and stream.shape[:2] == (batch, tokens)
+        return stream if there else None

@@ -1,0 +1,119 @@
+"""Massive activations: how large the residual stream gets that enters each block.
+
+Source: Sun et al. (2024), "Massive Activations in Large Language Models", Section 2.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from headlight.analysis.positions import moments, stacked
+from headlight.analysis.sentences import rank_of
+from headlight.capture import LayerRecord
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.measures.precision import double, single
+from headlight.reduce import Accumulator, Strongest
+from headlight.reduce.base import Array
+from headlight.studies.heads.passages import sides
+from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, Kind
+
+SAMPLED = 16
+"""Tokens of a text, evenly spread, whose entries have the median: that of all costs far more."""
+
+BY_TEXT = ("ratio", "massive", "length")
+VARIABLES = {
+    "residual_max": ("largest entry, in size, of what enters the block, mean over texts", ""),
+    "residual_ratio": (f"that, divided by the median entry at {SAMPLED} tokens, in size", "1"),
+    "residual_ratio_error": ("its standard error", "1"),
+    "residual_massive": ("share of the texts with a massive activation", "1"),
+    "residual_massive_error": ("its standard error", "1"),
+    "residual_length": ("length of the first token's vector divided by the median length", "1"),
+    "residual_length_error": ("its standard error", "1"),
+    "residual_highest": ("largest entry of the corpus, in size", ""),
+    "residual_dimension": ("its dimension", "1"),
+    "residual_place": ("place of its token in the text", "1"),
+    "residual_token": ("its token", ""),
+}
+
+
+class ResidualObserver:
+    """Of each layer what entered its block; `members` is what was seen in one batch."""
+
+    def __init__(self, batch: Batch, examples: Sequence[Encoded], kind: Kind) -> None:
+        ids, categories = sides(batch, kind)
+        self._ids, self._there = ids[0], categories[0] >= 0
+        self._begin = self._there.int().argmax(1)
+        self._ranks = np.array([rank_of(example, kind) for example in examples])
+        self._sample = self._begin[:, None] + _spread(self._there.sum(1))
+        self._found: dict[int, Tensor] = {}
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at the block of a layer."""
+        layer = record.site.layer
+        if record.stream is None:
+            self._found[layer] = torch.full((len(self._begin), 7), torch.nan).double()
+            return
+        there, texts = self._there, torch.arange(len(self._begin), device=self._begin.device)
+        size = single(record.stream).abs()
+        highest = size.amax(2).masked_fill(~there, -1)
+        largest, place = highest.max(1)
+        dimension = size[texts, place].argmax(1)
+        median = size[texts[:, None], self._sample].flatten(1).median(1).values
+        length = single(record.stream).norm(dim=2)
+        others = length.masked_fill(~there, torch.nan).nanquantile(0.5, dim=1)
+        ratio = largest / median
+        massive = (largest > MASSIVE) & (ratio >= MASSIVE_RATIO)
+        place_in_text, token = place - self._begin, self._ids[texts, place]
+        beside = length[texts, self._begin] / others
+        found = largest, ratio, massive, beside, dimension, place_in_text, token
+        self._found[layer] = torch.stack([double(each) for each in found], 1)
+
+    def members(self) -> dict[str, Accumulator]:
+        """The statistics of the batch, by name."""
+        seen = stacked([self._found[layer] for layer in sorted(self._found)])
+        largest = Strongest(seen.shape[1:2], width=3)
+        largest.update(
+            seen[..., 0], np.broadcast_to(self._ranks[:, None], seen.shape[:2]), seen[..., 4:]
+        )
+        return {"residual": moments(seen[..., :4]), "residual_largest": largest}
+
+
+def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
+    """Numbers of `SAMPLED` tokens of each text, evenly spread; of a short one some come again."""
+    steps = torch.arange(SAMPLED, device=lengths.device)
+    found: Tensor = steps * lengths[:, None] // SAMPLED
+    return found
+
+
+def of_residual(found: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
+    """Variables of a result; nothing where it is not known what enters blocks."""
+    if "residual" not in found or not np.isfinite(found["residual"]["mean"]).any():
+        return {}
+    mean, error = found["residual"]["mean"], _error(found["residual"])
+    largest = found["residual_largest"]
+    dimension, place, token = largest["rows"][0].T
+    variables: dict[str, Any] = {"residual_max": ("layer", mean[:, 0])}
+    for number, name in enumerate(BY_TEXT, 1):
+        variables[f"residual_{name}"] = "layer", mean[:, number]
+        variables[f"residual_{name}_error"] = "layer", error[:, number]
+    variables["residual_highest"] = "layer", largest["score"][0]
+    variables["residual_dimension"] = "layer", dimension
+    variables["residual_place"] = "layer", place
+    if tokenizer is not None:
+        names = [
+            tokenizer.convert_ids_to_tokens(int(each)) if np.isfinite(each) else ""
+            for each in token.tolist()
+        ]
+        variables["residual_token"] = "layer", np.array(names, dtype=object)
+    return variables
+
+
+def _error(seen: Mapping[str, Array]) -> Float[np.ndarray, "layer number"]:
+    freedom = np.where(seen["count"] > 1, seen["count"] - 1, np.nan)
+    error: Array = seen["std"] / np.sqrt(freedom)
+    return error

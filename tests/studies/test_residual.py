@@ -1,0 +1,99 @@
+"""Massive activations of the residual stream, against plain loops over what the model gives out."""
+
+import statistics
+
+import numpy as np
+import pytest
+import torch
+
+from headlight.findings import highlights
+from headlight.studies.heads.residual import SAMPLED
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
+from headlight.views.accessor import HeadlightAccessor
+from studies.models import documents, subject, texts
+from studies.test_numbers import _corpus, examples_of
+
+
+def states_of(model, example) -> list[np.ndarray]:
+    with torch.no_grad():
+        ids = torch.tensor([example.ids])
+        states = model.transformer(input_ids=ids, output_hidden_states=True).hidden_states
+    return [state[0].double().numpy() for state in states]
+
+
+def of_text(state: np.ndarray) -> dict[str, float]:
+    """What is known of one text before one block, in plain loops."""
+    sizes = [[abs(entry) for entry in row] for row in state]
+    largest, place, dimension = max(
+        (entry, -token, -number)
+        for token, row in enumerate(sizes)
+        for number, entry in enumerate(row)
+    )
+    tokens = [number * len(sizes) // SAMPLED for number in range(SAMPLED)]
+    median = statistics.median_low(entry for token in tokens for entry in sizes[token])
+    lengths = [sum(entry**2 for entry in row) ** 0.5 for row in sizes]
+    return {
+        "max": largest, "ratio": largest / median, "place": -place, "dimension": -dimension,
+        "massive": float(largest > 100 and largest / median >= 1000),
+        "length": lengths[0] / statistics.median(lengths),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+@pytest.mark.parametrize("block", [None, 5])
+def test_a_survey_says_what_enters_blocks(family, block, monkeypatch):
+    found, corpus = subject(family), texts(4, longest=14, seed=1)
+    settings = SurveySettings(query_block=block) if block else SurveySettings()
+    result = survey(corpus, found, settings, progress=False)
+    encoded = examples_of(found, corpus)
+    for layer in (0, 1):
+        seen = [of_text(states_of(found, each)[layer]) for each in encoded]
+        here = result.sel(layer=layer)
+        for name in ("max", "ratio", "massive", "length"):
+            values = [each[name] for each in seen]
+            np.testing.assert_allclose(here[f"residual_{name}"], np.mean(values), rtol=1e-4)
+            if name != "max":
+                error = np.std(values, ddof=1) / len(values) ** 0.5
+                np.testing.assert_allclose(here[f"residual_{name}_error"], error, rtol=1e-3)
+        highest = max(range(len(seen)), key=lambda text: seen[text]["max"])
+        best = seen[highest]
+        np.testing.assert_allclose(here["residual_highest"], best["max"], rtol=1e-5)
+        assert int(here["residual_place"]) == best["place"]
+        assert int(here["residual_dimension"]) == best["dimension"]
+        token = found.tokenizer.convert_ids_to_tokens(encoded[highest].ids[best["place"]])
+        assert here["residual_token"].item() == token
+
+
+def test_a_massive_activation_is_found_and_spoken_of():
+    found, corpus = subject("llama"), texts(4, longest=14, seed=1)
+    embedding = found.transformer.embed_tokens.weight
+    with torch.no_grad():
+        embedding.mul_(0.01)
+        embedding[found.tokenizer.bos_token_id, 5] = 4000
+    result = survey(corpus, found, progress=False)
+    assert result["residual_massive"].values.tolist() == [1, 1]
+    assert result["residual_dimension"].values.tolist() == [5, 5]
+    assert result["residual_token"].values.tolist() == ["<s>", "<s>"]
+    (said,) = [each.text for each in highlights(result) if each.kind == "massive activations"]
+    assert "up to 4,000 in dimension 5 at the first token of a text" in said
+    assert HeadlightAccessor(result).table("residual")["texts with a massive one %"].tolist() == [
+        100,
+        100,
+    ]
+
+
+def test_a_model_that_gives_out_no_hidden_states_is_surveyed_without():
+    found = subject("bert")
+    vars(found)["stream"] = {}
+    result = survey(texts(3), found, progress=False)
+    assert not [name for name in result if str(name).startswith("residual")]
+    assert "residual" not in HeadlightAccessor(result).tables
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_each_kind_has_the_stream_of_its_own_side(kind):
+    found = subject("bart")
+    settings = SurveySettings(kind=kind, pairs=True, max_length=32)
+    result = survey(_corpus(documents(3)), found, settings, progress=False)
+    assert np.isfinite(result["residual_max"]).all()
