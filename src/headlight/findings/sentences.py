@@ -116,21 +116,28 @@ def _first_token(result: xr.Dataset) -> Highlight | None:
     if result.attrs.get("kind") != "decoder":
         return None
     said, sinks, heads = [], [], 0
+    most: tuple[int, int] | None = None
     for name in TOTALS:
         mean = float(observed(result, "first_share", (), measure=name))
         error = NORMAL * float(observed(result, "first_error", (), measure=name))
         shares = observed(result, "behaviour_share", measure=name, behaviour="first")
         if isfinite(mean):
             heads = int(np.isfinite(shares).sum())
+            most = most or _highest(shares)
             said.append(f"{percent(mean)} of the {name}{interval(mean - error, mean + error)}")
             sinks.append(f"{int((shares > SINK).sum())} by {name}")
     if not said:
         return None
     text = (
         f"The first token of a text gets {listed(said)}, means over all heads. It gets more than "
-        f"{percent(SINK)} in {listed(sinks)} of {heads} heads."
+        f"{percent(SINK)} in {listed(sinks)} of {heads} heads"
     )
-    return Highlight(text, None, None, 1.0, "first token")
+    if most is None:
+        return Highlight(f"{text}.", None, None, 1.0, "first")
+    measure = "weight" if "by weight" in sinks[0] else "norm"
+    share = observed(result, "behaviour_share", measure=measure, behaviour="first")[most]
+    text += f", most in {_name(result, most)} ({percent(float(share))})."
+    return Highlight(text, *_numbers(result, most), 1.0, "first", "first", measure)
 
 
 def _massive(result: xr.Dataset) -> Highlight | None:

@@ -40,6 +40,11 @@ from headlight.vocabulary import (
 NUMBERS = (*BEHAVIOURS, *RELATIVE, *DISTANCES)
 """What is counted of each head, in this order along the last axis."""
 
+SHOWN = ("first", "duplicate", "induction", "subword")
+"""Of which each row of the weight is told, for passages."""
+
+BEHAVIOURS_IN_ORDER = tuple(BEHAVIOURS)
+
 POWERS = 3
 """Of the distance, from 0: their sums give its mean and variance."""
 
@@ -142,6 +147,7 @@ class BehaviourCounter:
             self._basis = _basis(ids.shape[1]).to(double(self._begin).device)
         self._described: tuple[tuple[int, int], _Described] | None = None
         self._sums: dict[str, Parts] = {}
+        self._rows: dict[str, Rows] = {}
         self._found: dict[int, dict[str, Tensor]] = {}
 
     def look(self, name: str, score: Score, record: LayerRecord) -> None:
@@ -150,6 +156,19 @@ class BehaviourCounter:
         if record.first:
             parts = Parts(*(one + two for one, two in zip(self._sums[name], parts, strict=True)))
         self._sums[name] = parts
+
+    def rows_of_weight(self) -> Float[Tensor, "shown batch head query"]:
+        """What the queries that were seen last give to the keys of `SHOWN`; NaN if not asked."""
+        some = self._rows["first"]
+        nothing = torch.full_like(some, torch.nan)
+        return torch.stack([self._rows.get(name, nothing) for name in SHOWN])
+
+    def means_of_weight(self) -> Float[Tensor, "shown batch head"]:
+        """Their means in each text, over the queries of the layer so far."""
+        sums = self._sums["weight"]
+        places = [BEHAVIOURS_IN_ORDER.index(name) for name in SHOWN]
+        given, queries = (each[..., places].movedim(-1, 0) for each in (sums.given, sums.queries))
+        return torch.where(queries > 0, given / queries, torch.nan)
 
     def finish(
         self,
@@ -252,6 +271,8 @@ class BehaviourCounter:
         """The first four fields of `Parts`, of `BEHAVIOURS`."""
         nothing = torch.zeros_like(block.first[..., 0])
         rows: dict[str, tuple[Tensor, Tensor, Tensor, Tensor]] = {}
+        if name == "weight":
+            self._rows = {"first": self._of_other_queries(block)}
         given = self._to_first_tokens(block)
         for number, key in enumerate(FIRST_TOKENS):
             asked = self._asked[..., number]
@@ -262,7 +283,7 @@ class BehaviourCounter:
             missing = (block.factor - block.factor * block.score.sum(3)).sum(2)
             rows["missing"] = missing, block.counted.sum(2), nothing, nothing
         if self._own:
-            rows |= self._of_text(block)
+            rows |= self._of_text(block, name)
         undefined = (nothing,) * 4
         found = [rows.get(key, undefined) for key in BEHAVIOURS]
         given, queries, given_rest, rest = (
@@ -278,7 +299,14 @@ class BehaviourCounter:
         asked = self._asked[:, None, block.queries]
         return (given * block.factor[..., None] * asked).sum(2)
 
-    def _of_text(self, block: _Block) -> dict[str, tuple[Tensor, Tensor, Tensor, Tensor]]:
+    def _of_other_queries(self, block: _Block) -> Rows:
+        """What goes to the first token, of all queries but itself."""
+        asked = self._there & ((self._there.cumsum(1) > 1) | (not self._own))
+        return block.first.masked_fill(~asked[:, None, block.queries], torch.nan)
+
+    def _of_text(
+        self, block: _Block, name: str
+    ) -> dict[str, tuple[Tensor, Tensor, Tensor, Tensor]]:
         """What depends on which tokens there are."""
         described, texts = self._described_pairs(block.queries), len(block.score)
         nothing = torch.zeros_like(block.first[..., 0])
@@ -290,6 +318,9 @@ class BehaviourCounter:
         ):
             given = at_pairs(block.score, pairs, block.queries.start)
             given = given * self._of_queries(block.factor, pairs, block)
+            if name == "weight":
+                of_queries = self._over_queries(given, pairs, block)
+                self._rows[key] = of_queries.masked_fill(~asked[:, None, block.queries], torch.nan)
             others = given * (pairs.key != self._begin[pairs.text])[:, None]
             all_given, rest = (over_pairs(each, pairs, texts) for each in (given, others))
             counts = block.over(block.counted, asked), block.over(block.rest, asked)
@@ -317,13 +348,19 @@ class BehaviourCounter:
         ):
             hit = at_pairs(block.score, pairs, block.queries.start)
             hit = (hit >= self._of_queries(top, pairs, block)).to(top.dtype)
-            _, heads, queries = top.shape
-            row = pairs.text * queries + pairs.query - block.queries.start
-            hits = top.new_zeros(texts * queries, heads).index_add_(0, row, hit).clamp_max_(1)
-            hits = hits.view(texts, queries, heads).transpose(1, 2) * block.counted
+            hits = self._over_queries(hit, pairs, block).clamp_max(1) * block.counted
             count = block.over(block.counted, asked)
             found[key] = hits.sum(2), count, nothing, nothing
         return found
+
+    def _over_queries(
+        self, values: Float[Tensor, "pair head"], pairs: Pairs, block: _Block
+    ) -> Rows:
+        """The sum of what the pairs of each query have."""
+        texts, heads, queries = block.first.shape
+        row = pairs.text * queries + pairs.query - block.queries.start
+        sums = values.new_zeros(texts * queries, heads).index_add_(0, row, values)
+        return sums.view(texts, queries, heads).transpose(1, 2)
 
     def _of_queries(self, rows: Rows, pairs: Pairs, block: _Block) -> Float[Tensor, "pair head"]:
         """What the query of each pair has."""

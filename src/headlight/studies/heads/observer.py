@@ -147,7 +147,8 @@ class HeadsObserver:
             found |= {f"{name} {kind}": each for kind, each in rows.items()}
         if self._passages is not None:
             of_weight = [found[f"weight {kind}"] for kind in ("rows", "neighbour", "entropy")]
-            self._passages.look(scores.record.first, scores.weight.float(), *of_weight)
+            told = None if self._behaviours is None else self._behaviours.rows_of_weight()
+            self._passages.look(scores.record.first, scores.weight.float(), *of_weight, told)
         if self.gates is not None:
             found["gate"] = self.gates.rows(scores.record)
         if "norm" in self._measures:
@@ -181,7 +182,8 @@ class HeadsObserver:
             seen[name] = torch.stack(parts, dim=1).movedim(2, 1)
         if self._passages is not None:
             of_weight = looked[self._measures.index("weight")]
-            self._passages.choose(scores.record.site.layer, of_weight)
+            means = None if self._behaviours is None else self._behaviours.means_of_weight()
+            self._passages.choose(scores.record.site.layer, of_weight, means)
         self._finish(scores)
         if self.gates is not None:
             seen["gate"] = over_queries(rows["gate"], self._query_members)[:, :, 0]

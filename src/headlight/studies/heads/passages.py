@@ -22,10 +22,11 @@ from headlight.measures.precision import back_to, double, single
 from headlight.reduce import Strongest
 from headlight.reduce.base import Array
 from headlight.shapes import Score
+from headlight.studies.heads.behaviours import SHOWN
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
 
 TO_CATEGORY = tuple(name for name in CATEGORIES if name != "other")
-STATISTICS = (*TO_CATEGORY, *NEIGHBOURS, "broad", "narrow")
+STATISTICS = (*TO_CATEGORY, *NEIGHBOURS, "broad", "narrow", *SHOWN)
 """What a head may do most, named as findings name it."""
 
 KEPT, HIGHEST = 24, 8
@@ -90,13 +91,16 @@ class PassageSeeker:
         rows: Float[Tensor, "batch head query category"],
         neighbours: Float[Tensor, "batch head query offset"],
         entropies: Float[Tensor, "batch head query"],
+        behaviours: Float[Tensor, "shown batch head query"] | None = None,
     ) -> None:
         """See the weights of some queries, and what is known of their rows.
 
         Of each example the row is kept in which a head does most.
         """
         block = slice(first, first + weight.shape[2])
-        score = _by_row(rows, neighbours, entropies)
+        if behaviours is None:
+            behaviours = entropies.new_full((len(SHOWN), *entropies.shape), torch.nan)
+        score = torch.cat([_by_row(rows, neighbours, entropies), behaviours])
         score = score.masked_fill(~self._askable[:, :, None, block], torch.nan)
         places = torch.arange(score.shape[-1], device=score.device)
         query = _first_highest(score, places, 3)
@@ -108,10 +112,18 @@ class PassageSeeker:
         found = _Best(step, query + first, weights)
         self._best = self._best.or_later(found) if first and self._best else found
 
-    def choose(self, layer: int, seen: Mapping[str, Tensor]) -> None:
+    def choose(
+        self,
+        layer: int,
+        seen: Mapping[str, Tensor],
+        behaviours: Float[Tensor, "shown batch head"] | None = None,
+    ) -> None:
         """The whole layer was seen: of each head the row of the example with the highest mean."""
         assert self._best is not None  # noqa: S101 - its rows were seen before
         means = _means(seen, (self._category[1] >= 0).sum(1))
+        if behaviours is None:
+            behaviours = means.new_full((len(SHOWN), *means.shape[1:]), torch.nan)
+        means = torch.cat([means, behaviours.to(means)])
         example = _first_highest(means, self._order[:, None], 1)
         score = means.gather(1, example[:, None])[:, 0]
         query = self._best.query.gather(1, example[:, None])[:, 0]
