@@ -50,6 +50,7 @@ def survey(
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
     value_bias: Literal['include', 'exclude'] = 'include',
     passages: bool = True,
+    token_types: int = 2000,
     gated_queries: int = 32,
     pages: int = 0,
     objective: Objective | None = None,
@@ -98,7 +99,11 @@ def survey(
         attribution: how contributions are computed, if they are among the measures.
         value_bias: whether T of effective attention has the value bias in it.
         passages: keep for each head some tokens of the corpus where it does most what it does,
-            for the report; leave it out where texts are private.
+            for the report; leave it out where texts are private, and token_types as well.
+        token_types: say of this many tokens of the vocabulary how much each head gives them and
+            they give; those that come first in the vocabulary, in most the most frequent ones,
+            and fewer where heads are so many that their sums would take more than 64 MB; 0 for
+            none.
         gated_queries: where a gate is a vector for each query, norms are another computation
             for each: they are taken at this many queries of each text, evenly spread; 0 for
             all.

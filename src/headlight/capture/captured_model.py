@@ -22,9 +22,9 @@ from headlight.capture.objectives.objective import Objective, Prepared
 from headlight.capture.precision import own_precision
 from headlight.capture.record import AttentionSite
 from headlight.capture.residual import NoResidualSite, ResidualSite, followed
+from headlight.capture.residual_stream import StreamPlaces, find_stream
 from headlight.capture.residuals.check import ResidualCheck
 from headlight.capture.residuals.tracing import trace_residuals
-from headlight.capture.residual_stream import StreamPlaces, find_stream
 from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.tasks import task_of
 from headlight.capture.tensor_parallel import require_all_heads
@@ -212,7 +212,8 @@ class CapturedModel:
         Set ``visit`` of the recorder to a function of a `LayerRecord`; it is called while the
         forward pass runs, once for each of `sites` (default: all).  Sites left out keep the fast
         attention that they had.  With `residual` records say what the output of the attention is
-        added to, and what that output is; with `stream` what entered the block, where that is found.
+        added to, and what that output is; with `stream` what entered the block, where that is
+        found.
 
         Raises:
             CaptureError: the model is being captured already, or runs otherwise than when traced.

@@ -141,14 +141,17 @@ class HeadsObserver:
             score = scores.of(name).float()
             if self._behaviours is not None:
                 self._behaviours.look(name, score, scores.record)
-            rows = self._by_row(score, scores.record, measure(name))
+            by_row = self._by_row(score, scores.record, measure(name))
             if self.tokens is not None:
-                self.tokens.look(name, score, rows["rows"], scores.record.first)
-            found |= {f"{name} {kind}": each for kind, each in rows.items()}
+                self.tokens.look(name, score, by_row["rows"], scores.record.first)
+            found |= {f"{name} {kind}": each for kind, each in by_row.items()}
         if self._passages is not None:
-            of_weight = [found[f"weight {kind}"] for kind in ("rows", "neighbour", "entropy")]
+            rows, neighbours, entropies = (
+                found[f"weight {kind}"] for kind in ("rows", "neighbour", "entropy")
+            )
             told = None if self._behaviours is None else self._behaviours.rows_of_weight()
-            self._passages.look(scores.record.first, scores.weight.float(), *of_weight, told)
+            weight = scores.weight.float()
+            self._passages.look(scores.record.first, weight, rows, neighbours, entropies, told)
         if self.gates is not None:
             found["gate"] = self.gates.rows(scores.record)
         if "norm" in self._measures:

@@ -48,7 +48,7 @@ def token_section(result: xr.Dataset) -> Section:
         tables.append(Table(f"tokens_{anchor(name)}", caption, frame, formats))
     covered = float(observed(result, "token_coverage", ("side",))[0])
     many = int(result.attrs["token_types"])
-    part = (
+    said = (
         ""
         if covered > 1 - 1e-12
         else f"Of the vocabulary the first {many:,} tokens that occur are looked at, which are "
@@ -60,7 +60,7 @@ def token_section(result: xr.Dataset) -> Section:
         "The heads whose attention is least like the text: what tokens get, summed over the whole "
         f"corpus, against how often they stand there, by {measures[-1].short} (Kullback–Leibler "
         "divergence). A lift of 3 is three times as much as their frequency. Tokens are in the "
-        f"order of share × ln lift. {part}What the first token of a text gets is left out; what a "
+        f"order of share × ln lift. {said}What the first token of a text gets is left out; what a "
         "token gives is what goes neither to that nor to special tokens.",
         tables=tables,
     )

@@ -37,7 +37,7 @@ VARIABLES = {
     "residual_highest": ("largest entry of the corpus, in size", ""),
     "residual_dimension": ("its dimension", "1"),
     "residual_place": ("place of its token in the text", "1"),
-    "residual_token": ("its token", ""),
+    "residual_token": ("its token", "1"),
 }
 
 

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.positions import array, filled, stacked
+from headlight.analysis.positions import filled, stacked
 from headlight.encode.batch import Batch
 from headlight.measures.precision import double
 from headlight.reduce import Accumulator, KeyedSums
@@ -33,7 +33,7 @@ MOST_NUMBERS = 2**23
 GROUP = ("side", "measure", "layer", "head")
 
 VARIABLES = {
-    "top_token": ("token that gets, or gives, most beyond its frequency", ""),
+    "top_token": ("token that gets, or gives, most beyond its frequency", "1"),
     "top_token_share": ("its share of all that tokens get, or give", "1"),
     "top_token_lift": ("that share divided by its share of the tokens", "1"),
     "top_token_count": ("how often it stands in the corpus", "1"),
@@ -61,10 +61,11 @@ class TokenCounter:
             there = [each & (each.cumsum(1) > 1) for each in there]
         special = [_is_special(category) for category in categories]
         # On the host, which need not ask a device how many there are.
+        device = ids[0].device
         self._types = [
-            _Types(*(each.cpu() for each in side), ids[0].device)
-            for side in zip(ids, special, there, strict=True)
-        ][::-1]
+            _Types(ids[side].cpu(), special[side].cpu(), there[side].cpu(), device)
+            for side in (1, 0)
+        ]
         self._query_there = categories[0] >= 0
         self._key_there = categories[1] >= 0
         self._begin = self._key_there.int().argmax(1)
@@ -145,10 +146,12 @@ class _Types:
     ) -> None:
         # Special tokens are counted below all others, so that they are among those looked at.
         keys = torch.where(special, -1 - ids, ids)
-        known, place, counts = keys[there].unique(return_inverse=True, return_counts=True)
-        self.keys, self.counts = array(known), array(counts)
+        known, place, counts = np.unique(
+            keys[there].numpy(), return_inverse=True, return_counts=True
+        )
+        self.keys, self.counts = known.astype(np.float64), counts.astype(np.float64)
         self._there = there.flatten().to(device)
-        self._place = place.to(device)
+        self._place = torch.from_numpy(place).to(device)
 
     def sums(self, given: Float[Tensor, "batch head position"]) -> Float[Tensor, "type head"]:
         """What all tokens of a type have together."""
