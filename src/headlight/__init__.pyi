@@ -102,8 +102,7 @@ def survey(
             for the report; leave it out where texts are private, and token_types as well.
         token_types: say of this many tokens of the vocabulary how much each head gives them and
             they give; those that come first in the vocabulary, in most the most frequent ones,
-            and fewer where heads are so many that their sums would take more than 64 MB; 0 for
-            none.
+            and fewer where the sums of all heads would take more than 64 MB; 0 for none.
         gated_queries: where a gate is a vector for each query, norms are another computation
             for each: they are taken at this many queries of each text, evenly spread; 0 for
             all.

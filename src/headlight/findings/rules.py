@@ -29,7 +29,7 @@ NATS_APART = 0.3
 """Two entropies differ if they are so far apart."""
 
 PARTICULAR = 0.3
-"""A head is one for particular tokens if what they get is so many nats from their frequency."""
+"""A head is one for particular tokens if what they get is this many nats from their frequency."""
 
 UNREACHED = 0.01
 """Weight that cannot reach the output is spoken of if it is at least so much, on average."""
