@@ -101,6 +101,51 @@ def merged_norm(weight: Array, value: Array, output: Array) -> Array:
     return result
 
 
+def frozen(vector: Array, given: Array, norm) -> Array:
+    """A part of `given` behind a norm, Kobayashi et al. (2021), Eq. 6: g(v) = (v − m(v)) / s ∘ γ.
+
+    s is of the whole vector `given`; the norm is (centred, γ, β, eps), where eps is None for a
+    scale, which divides by nothing.
+    """
+    centred, gain, _, eps = norm
+    mean = lambda v: math.fsum(map(float, v)) / len(v) if centred else 0.0  # noqa: E731
+    deviations = [float(component) - mean(given) for component in given]
+    s = 1.0
+    if eps is not None:
+        s = math.sqrt(math.fsum(each**2 for each in deviations) / len(given) + eps)
+    return np.array([(float(v) - mean(vector)) / s * g for v, g in zip(vector, gain, strict=True)])
+
+
+def parts_of_layer(weight, value, output, bias, residual, branch, norm) -> Array:
+    """Every part y_ij of what leaves the attention block, [query, key, width].
+
+    Kobayashi et al. (2021), Sections 3.1 and 3.2: F_ij behind the branch, for j = i with the
+    residual x_i, behind the norm that follows the sum; branch and norm may be None.
+    """
+    vectors = transformed(value, output)
+    queries, keys = weight.shape[1:]
+    parts = np.zeros((queries, keys, output.shape[2]))
+    for query in range(queries):
+        whole = np.zeros(output.shape[2]) if bias is None else wide(bias).copy()
+        for key in range(keys):
+            for head in range(weight.shape[0]):
+                parts[query, key] += float(weight[head, query, key]) * vectors[head, key]
+            whole += parts[query, key]
+        if branch is not None:
+            parts[query] = [frozen(part, whole, branch) for part in parts[query]]
+            whole = frozen(whole, whole, branch) + branch[2]
+        parts[query, query] += residual[query]
+        if norm is not None:
+            whole = whole + residual[query]
+            parts[query] = [frozen(part, whole, norm) for part in parts[query]]
+    return parts
+
+
+def layer_norms(*layer) -> Array:
+    """Their lengths, [query, key]."""
+    return np.array([[length(part) for part in row] for row in parts_of_layer(*layer)])
+
+
 def input_norm(hidden: Array) -> Array:
     """‖x_j‖ of the vectors that the attention receives, [key, width]. Shape [key]."""
     return np.array([length(wide(vector)) for vector in hidden])

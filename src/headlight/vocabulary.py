@@ -97,10 +97,11 @@ NUMBERING = "L4H7 is head 7 of layer 4; layers and heads are counted from 0, as 
 
 Colour = Literal["blue", "orange", "purple", "green", "red"]
 Marker = Literal["circle", "square", "diamond", "triangle", "inverted triangle", "plus"]
-Need = Literal["input", "gradient", "attribution"]
+Need = Literal["input", "gradient", "attribution", "residual"]
 
-GRADIENT, ATTRIBUTION = "gradient", "attribution"
-"""Measures that need more than a pass forward: a loss, and derivatives by the input tokens."""
+GRADIENT, ATTRIBUTION, RESIDUAL = "gradient", "attribution", "residual"
+"""What measures need besides a pass forward: a loss, derivatives by the input tokens, or what the
+output of the attention is added to."""
 
 PER_HEAD = ("layer", "head", "query", "key")
 PER_LAYER = ("layer", "query", "key")
@@ -123,7 +124,8 @@ class Measure:
             sum of the row.
         signed: whether numbers may be below 0.
         needs: what has to be captured besides weights and values: the ``input`` of the attention
-            module, the ``gradient`` of a backward pass, or the ``attribution`` of input tokens.
+            module, the ``gradient`` of a backward pass, the ``attribution`` of input tokens, or the
+            ``residual`` that the output of the attention is added to.
         default: whether studies look at it if nothing else is asked for.
         colour: of lines and heat maps.
         marker: on lines.
@@ -226,6 +228,35 @@ _TABLE = {
             ),
             source="Kobayashi et al. (2020), Section 3, Eq. 3",
             axes=PER_LAYER,
+        ),
+        Measure(
+            name="block_norm",
+            symbol="‖Σαf(x)+δx‖",
+            short="block norm",
+            label="norm in the attention block",
+            meaning=(
+                "how long a vector the column's token gives to what the attention block adds up "
+                "for the row's, where each token also keeps itself by the residual connection"
+            ),
+            source="Kobayashi et al. (2021), Section 3.1",
+            axes=PER_LAYER,
+            needs="residual",
+            marker="triangle",
+        ),
+        Measure(
+            name="layer_norm",
+            symbol="‖LN(Σαf(x)+δx)‖",
+            short="layer norm",
+            label="norm behind the layer normalization",
+            meaning=(
+                "the same behind the norm that follows the sum; where none follows, it is the norm "
+                "in the attention block"
+            ),
+            source="Kobayashi et al. (2021), Section 3.2",
+            axes=PER_LAYER,
+            needs="residual",
+            colour="red",
+            marker="inverted triangle",
         ),
         Measure(
             name="attribution",

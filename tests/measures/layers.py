@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from definitions import Array, Mask
-from headlight.capture import AttentionSite, LayerRecord, Projection
+from headlight.capture import AttentionSite, LayerRecord, Projection, Residual
 from headlight.measures import Scores
 from headlight.vocabulary import ValueBias
 
@@ -37,10 +37,18 @@ class Layer:
     value_bias: Tensor | None = None
     gate: Tensor | None = None
 
-    def scores(self, value_bias: ValueBias = "include", given: Tensor | None = None) -> Scores:
+    def scores(
+        self,
+        value_bias: ValueBias = "include",
+        given: Tensor | None = None,
+        residual: Residual | None = None,
+        bias: Tensor | None = None,
+    ) -> Scores:
         heads, size, width = self.output.shape
-        linear = nn.Linear(heads * size, width, bias=False, dtype=self.output.dtype)
+        linear = nn.Linear(heads * size, width, bias=bias is not None, dtype=self.output.dtype)
         with torch.no_grad():
+            if bias is not None:
+                linear.bias.copy_(bias)
             linear.weight.copy_(self.output.flatten(0, 1).T)
         site = AttentionSite(
             module=linear,
@@ -56,7 +64,9 @@ class Layer:
             error=0.0,
             gate=None if self.gate is None else "head" if self.gate.shape[-1] == 1 else "element",
         )
-        record = LayerRecord(site, self.weight, self.value, self.visible, given, gate=self.gate)
+        record = LayerRecord(
+            site, self.weight, self.value, self.visible, given, gate=self.gate, residual=residual
+        )
         return Scores(record, value_bias)
 
     def to(self, dtype: torch.dtype) -> "Layer":

@@ -88,6 +88,8 @@ class BatchRunner(Generic[E]):
             `AttributionObserver` is told of it; the sites must then be of one kind.
         query_block: how many queries a record is about: 0 for all, None for as many as memory is
             meant for.  With gradients or contributions they are always all.
+        residual: whether records hold what the output of the attention is added to; it is then
+            verified on real input that the parts add up to what leaves the layers.
     """
 
     def __init__(
@@ -99,6 +101,8 @@ class BatchRunner(Generic[E]):
         objective: Objective | None = None,
         attribution: AttributionSettings | None = None,
         query_block: int | None = 0,
+        *,
+        residual: bool = False,
     ) -> None:
         self.batch_tokens = batch_tokens
         self._model = model
@@ -107,6 +111,7 @@ class BatchRunner(Generic[E]):
         self._objective = objective
         self._attribution = attribution
         self._query_block = query_block if attribution is None else 0
+        self._residual = residual
         self._recorder: Recorder | None = None
         self._verified = False
         self._open = ExitStack()
@@ -161,7 +166,7 @@ class BatchRunner(Generic[E]):
         """Run the model, captured; with an objective also backward."""
         if self._recorder is None:
             stream = isinstance(observer, StreamObserver) and observer.wants_stream
-            capture = self._model.capture(self._sites, stream=stream)
+            capture = self._model.capture(self._sites, stream=stream, residual=self._residual)
             self._recorder = self._open.enter_context(capture)
         self._recorder.query_block = self._query_block
         visit = observer.visit
@@ -180,7 +185,10 @@ class BatchRunner(Generic[E]):
             return
         self._open.close()
         self._recorder = None
-        self._model.verify(self._model.collate([example.beginning(VERIFIED)]))
+        batch = self._model.collate([example.beginning(VERIFIED)])
+        self._model.verify(batch)
+        if self._residual:
+            self._model.verify_residuals(batch, self._sites)
         self._verified = True
 
     def _attributed(self, batch: Batch, settings: AttributionSettings) -> Attribution:

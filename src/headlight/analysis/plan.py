@@ -41,12 +41,14 @@ class Pass:
         objective: with one, the model is run backward as well.
         attribution: how contributions are computed, if they are needed.
         folder: where what is half done is kept, within the folder of the run.
+        residual: whether records hold what the output of the attention is added to.
     """
 
     measures: tuple[str, ...] = ()
     objective: Objective | None = None
     attribution: AttributionSettings | None = None
     folder: str = ""
+    residual: bool = False
 
     @property
     def forward_alone(self) -> bool:
@@ -167,10 +169,11 @@ def plan_passes(
     """
     wanted = required_attribution(measures, attribution)
     backward = measures_that_need("gradient", measures)
+    residual = bool(measures_that_need("residual", measures))
     if together or not backward:
-        return (Pass(tuple(measures), objective, wanted),)
+        return (Pass(tuple(measures), objective, wanted, residual=residual),)
     forward = tuple(name for name in measures if name not in backward)
-    first = (Pass(forward, None, wanted),) if forward else ()
+    first = (Pass(forward, None, wanted, residual=residual),) if forward else ()
     return (*first, Pass(backward, objective, None, "gradient"))
 
 

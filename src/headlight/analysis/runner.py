@@ -201,6 +201,7 @@ def _run_pass(
         objective=one.objective,
         attribution=one.attribution,
         query_block=plan.query_block,
+        residual=one.residual,
     )
     examples = _Watched(plan.examples)
     state = observe(

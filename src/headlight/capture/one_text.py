@@ -67,6 +67,7 @@ def capture_one(
         residual: whether records say what the output of the attention is added to.
 
     Raises:
+        UnsupportedModelError: the residual is asked for, and a layer could not be followed.
         CaptureError: what the model computes is not finite, or memory does not suffice.
     """
     found: list[T] = []

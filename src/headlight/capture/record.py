@@ -82,18 +82,28 @@ class Projection:
 
     @property
     def overlap(self) -> Overlap:
-        """Q Qᵀ of all heads in float32, where W_h = R_h Q_h; between −1 and 1."""
+        """Q Qᵀ of all heads in float32, where W_h = R_h Q_h; between −1 and 1.
+
+        In float64 where W^O is.
+        """
         weight = self.weight
-        return self._kept_overlap if weight[..., 0].numel() <= KEPT_WIDTH else _overlap(weight)
+        if weight[..., 0].numel() <= KEPT_WIDTH:
+            return self._kept_overlap
+        return overlap_of(weight).to(self._precision)
 
     @cached_property
     def _kept_overlap(self) -> Overlap:
-        return _overlap(self.weight)
+        return overlap_of(self.weight).to(self._precision)
+
+    @property
+    def _precision(self) -> torch.dtype:
+        return torch.promote_types(self.weight.dtype, torch.float32)
 
 
-def _overlap(weight: OutputWeight) -> Overlap:
+def overlap_of(weight: OutputWeight) -> Overlap:
+    """Q Qᵀ of all heads in float64, where W_h = R_h Q_h with orthonormal rows in Q_h."""
     basis: Tensor = torch.linalg.qr(on_double(weight).mT)[0].mT.flatten(0, 1)
-    return (basis @ basis.T).float()
+    return basis @ basis.T
 
 
 def on_double(weight: Tensor) -> Tensor:

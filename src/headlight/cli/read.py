@@ -14,7 +14,14 @@ from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
 from headlight.settings import Settings, require_choice
 from headlight.settings.attribution import AttributionSettings
-from headlight.vocabulary import ATTRIBUTION, Kinds, ValueBias, reading_measures
+from headlight.vocabulary import (
+    ATTRIBUTION,
+    RESIDUAL,
+    Kinds,
+    ValueBias,
+    measures_that_need,
+    reading_measures,
+)
 
 _CHOSEN = ("kind", "layers", "heads", "queries", "value_bias")
 
@@ -122,7 +129,8 @@ def read(
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
     _demand_page(compares, html, settings)
     attribution = _attribution(measure, settings)
-    _demand_words(text, audio, others=bool(compares or attribution or pair))
+    residual = bool(measures_that_need(RESIDUAL, [measure]))
+    _demand_words(text, audio, others=bool(compares or attribution or residual or pair))
     text = text and text_argument(text)
     load.check(layers=settings.layers)
 
@@ -135,7 +143,8 @@ def read(
         command = command_line()
         if audio is not None:
             return read_speech(model, audio, text, command=command, **chosen)
-        return read_text(model, str(text), pair, attribution=attribution, command=command, **chosen)
+        chosen_measures = {"attribution": attribution, "residual": residual}
+        return read_text(model, str(text), pair, command=command, **chosen_measures, **chosen)
 
     head = "none" if text else "language_model"  # which transcribes
     model = load.load(layers=settings.layers, head=head)
@@ -206,8 +215,8 @@ def _demand_words(text: str | None, audio: Path | None, *, others: bool) -> None
         raise UsageError("there is nothing to read; give a text, or --audio.")
     if audio is not None and others:
         raise UsageError(
-            "speech is read with one transcript, without contributions and comparisons; leave "
-            "the others out."
+            "speech is read with one transcript, without contributions, residual and comparisons; "
+            "leave the others out."
         )
 
 

@@ -23,6 +23,7 @@ from headlight.measures.gated import (
 from headlight.measures.null_space import NullSpaces, null_spaces_of
 from headlight.measures.precision import back_to, single
 from headlight.measures.vectors import Vectors
+from headlight.measures.whole_layer import WholeLayer, folded_output
 from headlight.shapes import GateValues, Score, Weight
 from headlight.vocabulary import Measure, ValueBias, add_measure, remove_measure
 
@@ -95,6 +96,52 @@ class Scores:
             record.value,
             record.site.projection.weight,
         )
+
+    @cached_property
+    def block_norm(self) -> Float[Tensor, "batch query key"]:
+        """‖Σ_h α f(x_j) + δ_ij x_i‖: what each key gives to the sum with the residual.
+
+        Behind the norm of the branch, where the layer has one.  In cross-attention, where the
+        residual belongs to no key, without it.
+
+        Source: Kobayashi et al. (2021), Section 3.1.
+
+        Raises:
+            CaptureError: the residual was not captured, or f depends on the query.
+        """
+        layer = self._whole_layer
+        others = self._behind(norm=False) if layer.site.branch else self.merged_norm
+        return layer.with_own(others, norm=False)
+
+    @cached_property
+    def layer_norm(self) -> Float[Tensor, "batch query key"]:
+        """‖g_i(Σ_h α f(x_j) + δ_ij x_i)‖: the same behind the norm that follows the sum.
+
+        Where none follows, it is `block_norm`.  What the norm divides by is frozen.
+
+        Source: Kobayashi et al. (2021), Section 3.2.
+
+        Raises:
+            CaptureError: the residual was not captured, or f depends on the query.
+        """
+        layer = self._whole_layer
+        if layer.site.norm is None:
+            return self.block_norm
+        return layer.with_own(self._behind(norm=True), norm=True)
+
+    @cached_property
+    def _whole_layer(self) -> WholeLayer:
+        return WholeLayer(self.record, self.weight)
+
+    def _behind(self, *, norm: bool) -> Float[Tensor, "batch query key"]:
+        """The merged norms behind what follows W^O."""
+        layer, record = self._whole_layer, self.record
+        folded = folded_output(record.site, layer.site, norm=norm)
+        together, lengths = self.vectors.behind(folded, self.weight.dtype)
+        parts = norms.weighted_norm(self.weight, lengths[:, :, : self.weight.shape[3]])
+        found = norms.merged_norm_of(self.weight, together, parts, record.value, folded.weight)
+        divisor = layer.branch_scale * layer.norm_scale if norm else layer.branch_scale
+        return found / divisor[..., None]
 
     @cached_property
     def input_norm(self) -> Float[Tensor, "batch key"]:
@@ -235,6 +282,8 @@ _FUNCTIONS: dict[str, Callable[[Scores], Tensor]] = {
     "effective": lambda scores: scores.effective,
     "gradient": lambda scores: scores.gradient,
     "merged_norm": lambda scores: scores.merged_norm[:, None],
+    "block_norm": lambda scores: scores.block_norm[:, None],
+    "layer_norm": lambda scores: scores.layer_norm[:, None],
     "attribution": lambda scores: scores.attribution[:, None],
     "vector_norm": lambda scores: scores.vector_norm,
     "input_norm": lambda scores: scores.input_norm,

@@ -1,6 +1,7 @@
 """What all queries of a layer share: the transformed vectors, and what is derived of them once."""
 
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,8 +14,17 @@ from headlight.measures.effective import RowSpaces, real_keys
 from headlight.measures.null_space import with_ones
 from headlight.measures.precision import back_to, double
 from headlight.measures.row_space import ONE_PASS
+from headlight.measures.whole_layer import FoldedOutput
 from headlight.shapes import Value
 from headlight.vocabulary import ValueBias
+
+
+class Behind(NamedTuple):
+    """The vectors of all heads behind what follows W^O, but for what that divides by."""
+
+    together: norms.HeadsTogether
+    norm: Float[Tensor, "batch head key"]
+    """Their lengths."""
 
 
 class Vectors:
@@ -31,6 +41,7 @@ class Vectors:
         self._value = record.value if record.block is None else record.block.value
         self._real = _real_keys(record)
         self._together: norms.HeadsTogether | None = None
+        self._behind: dict[FoldedOutput, Behind] = {}
 
     @cached_property
     def transformed(self) -> Float[Tensor, "batch head key head_dim"]:
@@ -96,6 +107,15 @@ class Vectors:
             device = self._value.device
             self._together = norms.heads_together(self.transformed, overlap, dtype, device)
         return self._together
+
+    def behind(self, folded: FoldedOutput, dtype: torch.dtype) -> "Behind":
+        """The same of the vectors behind what follows W^O, and their lengths."""
+        if folded not in self._behind:
+            device = self._value.device
+            rows = norms.compressed(self._value, folded.factor)
+            together = norms.heads_together(rows, folded.overlap, dtype, device)
+            self._behind[folded] = Behind(together, back_to(rows.norm(dim=-1), device))
+        return self._behind[folded]
 
     def _without_bias(self) -> Value:
         value, site = self._value, self._site

@@ -34,16 +34,17 @@ class Model(CapturedModel):
         queries: Iterable[int] | None = None,
         value_bias: ValueBias = "include",
         attribution: bool | AttributionSettings = False,
+        residual: bool = False,
     ) -> Reading:
         """Every measure of every head on one text, or two; see `headlight.reading.reading.read`.
 
         With ``audio``, a WAV file, on speech; see `headlight.reading.speech.read_speech`.
         """
         if audio is not None:
-            if pair is not None or attribution:
+            if pair is not None or attribution or residual:
                 raise UsageError(
-                    "speech is read with one transcript and without contributions; leave the "
-                    "others out."
+                    "speech is read with one transcript, without contributions and residual; leave "
+                    "the others out."
                 )
             return read_speech(
                 self,
@@ -67,6 +68,7 @@ class Model(CapturedModel):
             queries=queries,
             value_bias=value_bias,
             attribution=attribution,
+            residual=residual,
         )
 
     def explore(

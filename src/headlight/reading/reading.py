@@ -40,9 +40,14 @@ _HOW = {
     "attribution": "contributions cost more than everything else together, and were not asked for; "
     "read the text with attribution=True",
     "gradient": "a reading runs the model forward only; ask a survey for it",
+    "residual": "what the output of the attention is added to was not asked for; read the text with "
+    "residual=True",
     "input": "what the values are made from was not found in this model",
 }
 """Why a reading may lack a measure that needs something."""
+
+VERIFIED = 128
+"""Tokens of a text on which it is verified that the parts of a layer add up."""
 
 _Visit = Callable[[LayerRecord], tuple[AttentionSite, dict[str, np.ndarray]]]
 
@@ -58,6 +63,8 @@ class Reading:
     * ``norm``: ‖α f(x)‖, over layer, head, query, key (Kobayashi et al. 2020)
     * ``effective``: A⊥, over layer, head, query, key (Brunner et al. 2020, Eq. 9)
     * ``merged_norm``: ‖Σ_h α f(x)‖, over layer, query, key
+    * ``block_norm``, ``layer_norm``: ‖Σ_h α f(x) + δx‖, and the same behind the norm that follows,
+      over layer, query, key, if they were asked for (Kobayashi et al. 2021)
     * ``attribution``: c, what input tokens (key) contribute to hidden tokens (query), over layer,
       query, key, if it was asked for; rows sum to 1 (Brunner et al. 2020, Eq. 11)
     * ``vector_norm``: ‖f(x)‖, over layer, head, key
@@ -311,6 +318,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
     queries: Iterable[int] | None = None,
     value_bias: ValueBias = "include",
     attribution: bool | AttributionSettings = False,
+    residual: bool = False,
     command: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Reading:
@@ -329,13 +337,16 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         value_bias: whether T of effective attention has the value bias in it.
         attribution: compute what input tokens contribute to hidden ones as well, which costs more
             than everything else; estimated, unless settings say otherwise.
+        residual: add the measures that see the residual connection and the norm behind it:
+            ``block_norm`` and ``layer_norm``.
         command: how it was asked for, for the record.
         progress: is given the number of layers that are done, and of all; what it raises ends it.
 
     Raises:
         UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or position,
             or contributions of all kinds at once.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
+            whose residual is asked for could not be followed.
     """
     others = "" if kind else listed(model.kinds[1:])
     model, example = one_text(model, text, pair, kind, purpose="a reading needs text")
@@ -354,6 +365,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         queries=queries,
         value_bias=value_bias,
         attribution=attribution,
+        residual=residual,
         progress=progress,
     )
 
@@ -369,6 +381,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     queries: Iterable[int] | None = None,
     value_bias: ValueBias = "include",
     attribution: bool | AttributionSettings = False,
+    residual: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Reading:
     """Read an example that is made already; for the rest see `read`.
@@ -383,6 +396,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         queries: see `read`.
         value_bias: see `read`.
         attribution: see `read`.
+        residual: see `read`.
         progress: see `read`.
     """
     kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
@@ -404,7 +418,9 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     }
     contributions = _contributions(model, example, kind, settings)
     layers_read = ReadLayers(parts, value_bias, contributions, _counted(len(sites), progress))
-    capture_one(model, example, sites, layers_read.visit, query_block=None)
+    if residual:
+        model.verify_residuals(model.collate([example.beginning(VERIFIED)]), sites)
+    capture_one(model, example, sites, layers_read.visit, query_block=None, residual=residual)
     said = {
         "title": "Reading",
         **attributes,
