@@ -13,6 +13,7 @@ from headlight.analysis.positions import Positions
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
+from headlight.measures.mixing import mixing_ratios
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.vocabulary import MEASURES
 
@@ -42,12 +43,16 @@ def batch() -> Batch:
 
 
 def captured(
-    subject: CapturedModel, batch: Batch, visit: Callable[[LayerRecord], object]
+    subject: CapturedModel,
+    batch: Batch,
+    visit: Callable[[LayerRecord], object],
+    *,
+    residual: bool = False,
 ) -> Callable[[], None]:
     """A forward pass with a visitor."""
 
     def run() -> None:
-        with subject.capture() as recorder:
+        with subject.capture(residual=residual) as recorder:
             recorder.visit = visit
             subject.run(batch)
 
@@ -82,6 +87,12 @@ def norms(record: LayerRecord) -> Any:
     """‖f(x)‖, ‖αf(x)‖ and ‖Σαf(x)‖."""
     scores = Scores(record)
     return scores.vector_norm, scores.norm, scores.merged_norm
+
+
+def whole_layer(record: LayerRecord) -> Any:
+    """The same, with the residual, and behind the norm that follows."""
+    scores = Scores(record)
+    return scores.vector_norm, scores.norm, scores.merged_norm, scores.block_norm, scores.layer_norm
 
 
 def effective(record: LayerRecord) -> Any:
@@ -138,6 +149,8 @@ def main(count: int = 7) -> list[tuple[str, str, str, str]]:
             "forward": lambda: model.run(texts),
             "weights": captured(model, texts, lambda record: record.weight),
             "norms": captured(model, texts, norms),
+            "whole layer": captured(model, texts, whole_layer, residual=True),
+            "mixing": captured(model, texts, mixing_ratios, residual=True),
             "effective": captured(model, texts, effective),
             "identifiability": captured(model, texts, identifiability),
             "survey": whole_survey(model, texts),
@@ -157,6 +170,7 @@ def main(count: int = 7) -> list[tuple[str, str, str, str]]:
         3,
     )
     seconds = statistics.median(times["forward"])
+    whole = ratio(times, "whole layer", "forward")
     fast = ratio(times, "norms", "forward") + ratio(times, "effective", "forward") - 2
     naive = ratio(slow, "naive", "forward") - 1
     return [
@@ -167,6 +181,18 @@ def main(count: int = 7) -> list[tuple[str, str, str, str]]:
             f"{ratio(times, 'norms', 'forward'):.2f}×",
             "≤ 1.15×",
             "",
+        ),
+        (
+            "the same, with the residual and behind the norm",
+            f"{whole:.2f}×",
+            "≤ 0.10 more",
+            f"{whole - ratio(times, 'norms', 'forward'):+.2f}",
+        ),
+        (
+            "capture, mixing ratios",
+            f"{ratio(times, 'mixing', 'forward'):.2f}×",
+            "",
+            "no pairs of positions",
         ),
         (
             "capture, effective attention of all heads",

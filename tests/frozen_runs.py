@@ -76,6 +76,7 @@ STUDY_RUNS = {
         "token_identity",
         {"folds": 2, "maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge"},
     ),
+    "mixing": StudyRun("mixing", {"bootstrap": 8}),
     "circuits": StudyRun(
         "circuits",
         {

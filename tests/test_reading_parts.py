@@ -38,7 +38,7 @@ def assert_part(found, whole, heads, queries):
 @pytest.mark.slow
 def test_some_heads_and_queries_by_blocks_of_any_size(family, kind, pair, data):
     subject = model(family)
-    whole = read(subject, TEXT, pair, kind=kind)
+    whole = read(subject, TEXT, pair, kind=kind, residual=True)
     sizes = whole.dataset.sizes
     heads = data.draw(st.sets(st.integers(0, sizes["head"] - 1), min_size=1))
     queries = data.draw(st.sets(st.integers(0, sizes["query"] - 1), min_size=1))
@@ -46,7 +46,7 @@ def test_some_heads_and_queries_by_blocks_of_any_size(family, kind, pair, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query_blocks, "CELLS", {"cpu": cells})
         patch.setattr(query_blocks, "GRAIN", 1)
-        found = read(subject, TEXT, pair, kind=kind, heads=heads, queries=queries)
+        found = read(subject, TEXT, pair, kind=kind, heads=heads, queries=queries, residual=True)
     assert_part(found, whole, sorted(heads), sorted(queries))
 
 

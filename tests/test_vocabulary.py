@@ -209,9 +209,12 @@ def test_every_row_has_its_function():
             seen.add(row.name)
 
     found = subject("bert")
-    reading = read(found, TEXT)
-    capture_one(found, encode_one(found.tokenizer, TEXT), found.sites, visit)
+    reading = read(found, TEXT, residual=True)
+    example = encode_one(found.tokenizer, TEXT)
+    capture_one(found, example, found.sites, visit, residual=True)
     assert seen == set(map(str, reading.dataset.data_vars))
+    without = set(map(str, read(found, TEXT).dataset.data_vars))
+    assert seen - without == {"block_norm", "layer_norm"}
 
 
 def test_what_measures_need():

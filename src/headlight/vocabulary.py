@@ -99,9 +99,8 @@ Colour = Literal["blue", "orange", "purple", "green", "red"]
 Marker = Literal["circle", "square", "diamond", "triangle", "inverted triangle", "plus"]
 Need = Literal["input", "gradient", "attribution", "residual"]
 
-GRADIENT, ATTRIBUTION, RESIDUAL = "gradient", "attribution", "residual"
-"""What measures need besides a pass forward: a loss, derivatives by the input tokens, or what the
-output of the attention is added to."""
+GRADIENT, ATTRIBUTION = "gradient", "attribution"
+"""Measures that need more than a pass forward: a loss, and derivatives by the input tokens."""
 
 PER_HEAD = ("layer", "head", "query", "key")
 PER_LAYER = ("layer", "query", "key")

@@ -1,6 +1,7 @@
 """Norms with the residual, and behind the norm that follows, are those of the definition."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from definitions import Array
 from headlight.capture import FrozenMap, Place, Residual, ResidualSite
 from headlight.errors import CaptureError
 from headlight.measures import Scores
+from headlight.measures.mixing import mixing_ratios
 from measures.layers import MASKS, Layer, Sizes, random_layer, wide
 
 NORMS = ("none", "layer norm", "root mean square", "scale")
@@ -67,7 +69,9 @@ class Whole:
                     for each in (self.branch, last)
                 ),
             )
-            for weight, value, residual in zip(layer.weight, layer.value, self.residual, strict=True)
+            for weight, value, residual in zip(
+                layer.weight, layer.value, self.residual, strict=True
+            )
         ]
         return np.stack(rows)
 
@@ -147,8 +151,39 @@ def test_what_was_not_captured_is_refused_in_a_sentence() -> None:
         _ = scores.block_norm
 
 
-def test_gates_of_components_are_refused_in_a_sentence() -> None:
-    record = whole(square(1, 1, 3, 3, 12), 5, "none", "none", "none").scores.record
+def test_gates_of_components_are_refused_behind_a_norm() -> None:
+    record = whole(square(1, 1, 3, 3, 12), 5, "none", "none", "layer norm").scores.record
     gated = replace(record, site=replace(record.site, gate="element"), gate=torch.ones(1, 4, 3, 3))
     with pytest.raises(CaptureError, match=r"^layer\.0\.attention: a gate .* out\.$"):
         _ = Scores(gated).layer_norm
+    assert Scores(gated).block_norm.shape == (1, 3, 3)
+
+
+def test_the_example_of_the_documentation() -> None:
+    alpha, x = torch.tensor([0.5, 0.25, 0.25]), torch.tensor([4.0, 4, -4, -2])
+    layer = Layer(
+        weight=alpha.double().expand(1, 1, 3, 3),
+        value=torch.diag(torch.tensor([4.0, 8, 8, 0]))[:3].double()[None, None],
+        output=torch.eye(4).double()[None],
+    )
+    norm = FrozenMap("norm", torch.ones(4).double(), torch.zeros(4).double(), True, 0.0)
+    residual = x.double().expand(1, 3, 4)
+    one = Whole(layer, torch.zeros(4).double(), residual, None, norm)
+    scores = one.scores
+    found = [
+        scores.merged_norm[0, 2],
+        scores.block_norm[0, 2],
+        scores.layer_norm[0, 2],
+        100 * mixing_ratios(scores.record)[:, 0, 2],
+    ]
+    wanted = [[2, 2, 2], [2, 2, 6.325], [0.433, 0.433, 1.5], [75, 58.6, 37.5, 30.9, 25]]
+    for numbers, expected in zip(found, wanted, strict=True):
+        assert [round(each, 3 if each < 10 else 1) for each in numbers.tolist()] == expected
+    page = (Path(__file__).resolve().parents[2] / "docs" / "whole-layer.md").read_text("utf-8")
+    for row in (
+        "| `merged_norm` ‖F‖ | 2 | 2 | 2 |",
+        "| `block_norm` | 2 | 2 | 6.325 |",
+        "| `layer_norm` | 0.433 | 0.433 | 1.5 |",
+        *("= 75%", "= 58.6%", "= 37.5%", "= 30.9%", "= 25%"),
+    ):
+        assert row in page

@@ -12,13 +12,14 @@ import xarray
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.token_counts import count_types
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.errors import CorpusError, RunError
 from headlight.findings.no_op import no_op
 from headlight.reduce import Sample, Tally
 from headlight.result import load
-from headlight.studies.norms.frequency import FrequencyRanks, Occurrences, count_types
+from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
 from headlight.studies.norms.observer import NormsObserver
 from headlight.studies.norms.settings import NormSettings
 from headlight.studies.norms.sinks import find_sinks

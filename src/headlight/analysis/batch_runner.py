@@ -92,7 +92,7 @@ class BatchRunner(Generic[E]):
             verified on real input that the parts add up to what leaves the layers.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a choice of its own
         self,
         model: CapturedModel,
         sites: Sequence[AttentionSite],

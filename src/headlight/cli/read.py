@@ -16,7 +16,6 @@ from headlight.settings import Settings, require_choice
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import (
     ATTRIBUTION,
-    RESIDUAL,
     Kinds,
     ValueBias,
     measures_that_need,
@@ -129,7 +128,7 @@ def read(
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
     _demand_page(compares, html, settings)
     attribution = _attribution(measure, settings)
-    residual = bool(measures_that_need(RESIDUAL, [measure]))
+    residual = bool(measures_that_need("residual", [measure]))
     _demand_words(text, audio, others=bool(compares or attribution or residual or pair))
     text = text and text_argument(text)
     load.check(layers=settings.layers)
@@ -143,8 +142,15 @@ def read(
         command = command_line()
         if audio is not None:
             return read_speech(model, audio, text, command=command, **chosen)
-        chosen_measures = {"attribution": attribution, "residual": residual}
-        return read_text(model, str(text), pair, command=command, **chosen_measures, **chosen)
+        return read_text(
+            model,
+            str(text),
+            pair,
+            attribution=attribution,
+            residual=residual,
+            command=command,
+            **chosen,
+        )
 
     head = "none" if text else "language_model"  # which transcribes
     model = load.load(layers=settings.layers, head=head)

@@ -136,6 +136,11 @@ class Scores:
     def _behind(self, *, norm: bool) -> Float[Tensor, "batch query key"]:
         """The merged norms behind what follows W^O."""
         layer, record = self._whole_layer, self.record
+        if self.gate_of_components is not None:
+            raise CaptureError(
+                f"{record.site.name}: a gate multiplies each component of its heads, so that the "
+                "norm that follows cannot be folded into W^O; leave this measure out."
+            )
         folded = folded_output(record.site, layer.site, norm=norm)
         together, lengths = self.vectors.behind(folded, self.weight.dtype)
         parts = norms.weighted_norm(self.weight, lengths[:, :, : self.weight.shape[3]])

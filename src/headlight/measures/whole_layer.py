@@ -21,7 +21,6 @@ from headlight.capture import AttentionSite, LayerRecord, Residual, ResidualSite
 from headlight.capture.record import on_double, overlap_of
 from headlight.errors import CaptureError
 from headlight.measures.norm import per_head
-from headlight.measures.precision import single
 from headlight.shapes import Factor, OutputWeight, Overlap, Weight
 
 Pairs = Float[Tensor, "batch query key"]
@@ -77,7 +76,7 @@ class WholeLayer:
         weight: α, times the gate of each query and head where there is one.
 
     Raises:
-        CaptureError: it does not, or f depends on the query.
+        CaptureError: it does not.
     """
 
     def __init__(self, record: LayerRecord, weight: Weight) -> None:
@@ -85,11 +84,6 @@ class WholeLayer:
             raise CaptureError(
                 f"{record.site.name}: what its output is added to was not captured; ask for the "
                 "residual before the model runs."
-            )
-        if record.site.gate == "element":
-            raise CaptureError(
-                f"{record.site.name}: a gate multiplies each component of its heads, so that what "
-                "follows cannot be folded into W^O; leave measures of the whole layer out."
             )
         self._record = record
         self._weight = weight
@@ -115,6 +109,8 @@ class WholeLayer:
         alpha = weight.diagonal(first, 2, 3).transpose(1, 2)
         values = per_head(record.value[:, :, first : first + queries], weight.shape[1])
         scaled = alpha[..., None] * values.transpose(1, 2).to(alpha)
+        if record.site.gate == "element" and record.gate is not None:
+            scaled = scaled * record.gate.transpose(1, 2).to(alpha)
         return scaled.flatten(2) @ record.site.projection.weight.to(alpha).flatten(0, 1)
 
     @cached_property

@@ -40,8 +40,8 @@ _HOW = {
     "attribution": "contributions cost more than everything else together, and were not asked for; "
     "read the text with attribution=True",
     "gradient": "a reading runs the model forward only; ask a survey for it",
-    "residual": "what the output of the attention is added to was not asked for; read the text with "
-    "residual=True",
+    "residual": "what the output of the attention is added to was not asked for; read the text "
+    "with residual=True",
     "input": "what the values are made from was not found in this model",
 }
 """Why a reading may lack a measure that needs something."""

@@ -10,6 +10,7 @@ import xarray as xr
 
 from headlight.findings.answers import classifiers, heads, words
 from headlight.findings.answers.circuits import circuits
+from headlight.findings.answers.mixing import mixing
 
 ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "survey": heads.survey,
@@ -18,6 +19,7 @@ ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "importance": heads.importance,
     "ablation": heads.ablation,
     "circuits": circuits,
+    "mixing": mixing,
     "identifiability": heads.identifiability,
     "attribution": heads.attribution,
     "token_identity": heads.token_identity,

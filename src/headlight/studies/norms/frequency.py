@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from headlight.analysis.token_counts import count_types
 from headlight.corpora.trees.layouts import number
 from headlight.encode import Encoded
 from headlight.encode.categories import CLS, PUNCTUATION, SEP, Categories
@@ -155,22 +156,6 @@ class Occurrences:
         """What must be equal for two runs to be parts of one."""
         digest = hashlib.sha256(np.asarray(self.counts, dtype="<i8").tobytes()).hexdigest()
         return {**self.ranks.settings(), "counts": digest}
-
-
-def count_types(
-    examples: Iterable[Encoded], types: int, *, target: bool = False
-) -> Int64[np.ndarray, " type"]:
-    """How often every type occurs, special tokens included; nothing but the tokenizer runs.
-
-    Args:
-        examples: what will be looked at.
-        types: the size of the vocabulary.
-        target: count what the decoder is given instead.
-    """
-    counts = np.zeros(types, dtype=np.int64)
-    for example in examples:
-        counts += np.bincount(example.target if target else example.ids, minlength=types)
-    return counts
 
 
 def _excluding(

@@ -15,12 +15,13 @@ from headlight.analysis.dispersion import describe_dispersion, dispersion
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.text_plan import TextSource
 from headlight.analysis.text_study import TextStudy
+from headlight.analysis.token_counts import count_types
 from headlight.capture import CapturedModel, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import RankCorrelation, Sample, Tally
 from headlight.result import describe
-from headlight.studies.norms.frequency import FrequencyRanks, Occurrences, count_types
+from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
 from headlight.studies.norms.observer import NormsObserver
 from headlight.studies.norms.occurrences import correlations
 from headlight.studies.norms.settings import NormSettings

@@ -1,0 +1,47 @@
+"""The answer of the study of mixing ratios."""
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.wording import interval, percent
+
+ALONE, WHOLE = "norm", "norm_residual_norm"
+
+
+def mixing(result: xr.Dataset) -> list[str]:
+    """How much comes from the context, without and with the residual, and where most does."""
+    ratios = result["mixing"]
+    alone, kept = (float(ratios.sel(scope=each).mean()) for each in (ALONE, WHOLE))
+    said = [
+        f"Attention alone mixes {percent(alone)} from the context into a token, by norms, mean "
+        f"over layers; with the residual connection, and the norm behind it where there is one, "
+        f"{percent(kept)}."
+    ]
+    whole = ratios.sel(scope=WHOLE)
+    if whole.sizes["layer"] > 1 and bool(np.isfinite(whole).all()):
+        said.append(f"Most is mixed in {_at(result, int(whole.values.argmax()))}, least in "
+                    f"{_at(result, int(whole.values.argmin()))}.")  # fmt: skip
+    return said + _frequency(result)
+
+
+def _at(result: xr.Dataset, place: int) -> str:
+    found = result.sel(scope=WHOLE).isel(layer=place)
+    ends = interval(float(found["mixing_low"]), float(found["mixing_high"]))
+    return f"layer {int(found['layer'])}: {percent(float(found['mixing']))}{ends}"
+
+
+def _frequency(result: xr.Dataset) -> list[str]:
+    """Rare types against frequent ones, in the layers in which intervals tell them apart."""
+    found = result.sel(scope=WHOLE)
+    seen = [each for each in found["frequency"].values if found["by_frequency"].sel(
+        frequency=each).notnull().all()]  # fmt: skip
+    if len(seen) < 2:
+        return []
+    rare, frequent = (found.sel(frequency=seen[place]) for place in (0, -1))
+    more = int((rare["by_frequency_low"] > frequent["by_frequency_high"]).sum())
+    less = int((rare["by_frequency_high"] < frequent["by_frequency_low"]).sum())
+    layers = found.sizes["layer"]
+    return [
+        f"Rare types (fewer than 10 occurrences) mix more than the most frequent ones in {more} of "
+        f"{layers} layers, and less in {less}; in the others intervals overlap."
+    ]

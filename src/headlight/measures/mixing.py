@@ -1,0 +1,62 @@
+"""How much of what a layer puts out for a token comes from other tokens (Kobayashi et al. 2021)."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.capture import LayerRecord
+from headlight.measures.gated import gated_weight
+from headlight.measures.whole_layer import WholeLayer
+
+SCOPES = ("weight", "norm", "weight_residual", "norm_residual", "norm_residual_norm")
+"""By attention weights (ATTN-W) and norms (ATTN-N); with the residual connection (ATTNRES-W,
+ATTNRES-N); with the norm behind it as well (ATTNRESLN-N)."""
+
+
+def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
+    """r_i = ‖what others give‖ / (‖what others give‖ + ‖what the token gives itself‖).
+
+    By each of `SCOPES`.  By norms, the part of the others is Σ_{j≠i} F_ij as one vector, which is
+    what W^O put out, without b^O and without the own part, so that no pairs of positions are looked
+    at.  By weights, it is Σ_{j≠i} of the mean over heads, and the residual counts as much as all
+    attention.  Where no norm follows the sum, the last scope is the one before it.  NaN where a
+    token gives nothing and gets nothing.
+
+    Args:
+        record: of self-attention, with its residual.
+
+    Returns:
+        Between 0 and 1; float32 or better.
+
+    Raises:
+        CaptureError: the residual was not captured.
+
+    Source: Kobayashi et al. (2021), Sections 3.3 and 4.1.
+    """
+    weight = gated_weight(record.weight, record.gate)
+    layer = WholeLayer(record, weight)
+    own = layer.own
+    assert own is not None  # noqa: S101 - self-attention
+    others = layer.of_all - own
+    added, kept = layer.behind_branch(others), layer.behind_branch(own) + layer.residual.given
+    mean = weight.mean(1)
+    diagonal = mean.diagonal(record.first, 1, 2)
+    rest = mean.sum(-1) - diagonal
+    return torch.stack(
+        [
+            _ratio(rest, diagonal),
+            _ratio(_length(others), _length(own)),
+            _ratio(rest, diagonal + mean.sum(-1)),
+            _ratio(_length(added), _length(kept)),
+            _ratio(_length(layer.behind_norm(added)), _length(layer.behind_norm(kept))),
+        ]
+    )
+
+
+def _length(vectors: Tensor) -> Tensor:
+    length: Tensor = vectors.norm(dim=-1)
+    return length
+
+
+def _ratio(others: Tensor, own: Tensor) -> Tensor:
+    return others / (others + own)

@@ -1,0 +1,126 @@
+"""The page of mixing ratios."""
+
+import xarray as xr
+
+from headlight.views.parts import (
+    By,
+    Columns,
+    Curve,
+    Drawing,
+    Section,
+    Summary,
+    categories,
+    columns,
+    curves,
+    mean_of,
+    rounded,
+)
+
+SCOPES = {
+    "weight": "weights",
+    "norm": "norms",
+    "weight_residual": "weights, residual",
+    "norm_residual": "norms, residual",
+    "norm_residual_norm": "norms, residual, norm",
+}
+BY_SCOPE = By("scope", SCOPES)
+BANDS = {1: "1 to 9 times", 10: "10 to 99", 100: "100 to 999", 1000: "1,000 and more"}
+PAPER = "Kobayashi et al. (2021), Section {}"
+WHOLE = "norm_residual_norm"
+"""The scope that sees most."""
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """The mean over layers of each scope."""
+    return rounded({f"mixing_{name}": mean_of(result["mixing"].sel(scope=name)) for name in SCOPES})
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """By layer, by category, by frequency."""
+    return [_by_layer(result), _by_category(result), _by_frequency(result)]
+
+
+def _by_layer(result: xr.Dataset) -> Section:
+    asked = Curve(
+        "mixing", panel="Mixing ratio", by=BY_SCOPE, interval=True, percent=True, limits=(0.0, 1.0)
+    )
+    table = columns(
+        "layers",
+        "Mixing ratio by layer",
+        result,
+        "layer",
+        Columns("mixing", ".1%", by=BY_SCOPE),
+    )
+    tokens = columns(
+        "intervals",
+        "With intervals, and over single tokens",
+        result,
+        ("layer", BY_SCOPE),
+        Columns("mixing", ".1%", "mixing", interval=True),
+        Columns("token_mean", ".1%", "mean of tokens"),
+        Columns("token_std", ".1%", "standard deviation"),
+        Columns("token_min", ".1%", "smallest"),
+        Columns("token_max", ".1%", "largest"),
+    )
+    return Section(
+        "layers",
+        "What a layer mixes into a token",
+        "The mixing ratio is how long the vector is that other tokens give, as a share of that and "
+        "of what the token gives itself: 0 keeps the token as it is, 1 replaces it by its context. "
+        "Seen by weights or norms alone, attention mixes; the residual connection keeps the token, "
+        "and so does the norm behind it where there is one. In the paper these are ATTN-W, ATTN-N, "
+        "ATTNRES-W, ATTNRES-N and ATTNRESLN-N. Intervals: 95%, bootstrap over texts.",
+        PAPER.format("4"),
+        [Drawing("layers", "", "Mixing ratios by layer.", curves(result, asked))],
+        [table, tokens],
+    )
+
+
+def _by_category(result: xr.Dataset) -> Section:
+    names = categories(result, "category")
+    by = By("category", names)
+    whole = result.sel(scope=WHOLE)
+    seen = whole.sel(category=[each for each in names if _seen(whole, "by_category", each)])
+    asked = Curve("by_category", panel=SCOPES[WHOLE], by=by, interval=True, percent=True)
+    table = columns(
+        "categories",
+        f"Mixing ratio by category: {SCOPES[WHOLE]}",
+        seen,
+        ("layer", by),
+        Columns("by_category", ".1%", "mixing", interval=True),
+    )
+    return Section(
+        "categories",
+        "By category of tokens",
+        "The same for the tokens of each category.",
+        PAPER.format("5"),
+        [Drawing("categories", "", "Mixing ratios by category.", curves(seen, asked))],
+        [table],
+    )
+
+
+def _by_frequency(result: xr.Dataset) -> Section:
+    by = By("frequency", BANDS)
+    whole = result.sel(scope=WHOLE)
+    seen = whole.sel(frequency=[each for each in BANDS if _seen(whole, "by_frequency", each)])
+    asked = Curve("by_frequency", panel=SCOPES[WHOLE], by=by, interval=True, percent=True)
+    table = columns(
+        "frequency",
+        f"Mixing ratio by frequency: {SCOPES[WHOLE]}",
+        seen,
+        ("layer", by),
+        Columns("by_frequency", ".1%", "mixing", interval=True),
+    )
+    return Section(
+        "frequency",
+        "By frequency",
+        "The same for tokens whose type occurs so often in the very corpus.",
+        PAPER.format("5"),
+        [Drawing("frequency", "", "Mixing ratios by frequency.", curves(seen, asked))],
+        [table],
+    )
+
+
+def _seen(result: xr.Dataset, name: str, label: object) -> bool:
+    of = result[name].sel({"category" if name == "by_category" else "frequency": label})
+    return bool(of.notnull().any())

@@ -1,0 +1,183 @@
+"""Mixing ratios over a corpus: by layer, by category of tokens, and by how frequent they are."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+import xarray
+from jaxtyping import Float64, Int64
+
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.positions import array, moments
+from headlight.analysis.text_plan import TextSource
+from headlight.analysis.text_study import TextStudy
+from headlight.analysis.token_counts import count_types
+from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.capture import CapturedModel, LayerRecord, Objective
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+from headlight.measures.mixing import SCOPES, mixing_ratios
+from headlight.reduce import ResampledMean, Tally
+from headlight.studies.mixing.settings import MixingSettings
+from headlight.vocabulary import CATEGORIES
+
+BANDS = (1, 10, 100, 1000)
+"""The least number of times that types of a band of frequency occur in the corpus."""
+
+OF_TOKENS = {"mean": "mean", "std": "std", "min": "minimum", "max": "maximum"}
+"""Statistics over single tokens."""
+
+VARIABLES = long_names(
+    {
+        "mixing": Variable("mixing ratio, mean over texts of the mean over tokens", interval=True),
+        "by_category": Variable("mixing ratio of tokens of one category", interval=True),
+        "by_frequency": Variable(
+            "mixing ratio of tokens by how often their type occurs in the corpus", interval=True
+        ),
+        "token_mean": Variable("mixing ratio, mean over all tokens"),
+        "token_std": Variable("standard deviation of the mixing ratio over tokens"),
+        "token_min": Variable("smallest mixing ratio of a token"),
+        "token_max": Variable("largest mixing ratio of a token"),
+    }
+)
+
+
+class MixingStudy(TextStudy[MixingSettings]):
+    """How much of what a layer puts out for a token comes from other tokens.
+
+    ``mixing[scope, layer]`` is the mixing ratio, between 0 and 1: the length of what the other
+    tokens give, over that and the length of what the token gives itself.  Scopes are attention
+    weights and norms, alone, with the residual connection, and for norms with the norm behind it
+    (`headlight.measures.mixing.SCOPES`).  ``by_category`` and ``by_frequency`` are the same for
+    some tokens.  A text counts once; intervals are from resampled texts.  ``token_mean``,
+    ``token_std``, ``token_min`` and ``token_max`` are over single tokens.
+
+    Raises:
+        UsageError: cross-attention is asked for, where the residual belongs to no key; or the
+            corpus cannot be read again.
+        UnsupportedModelError: what a layer does with the output of its attention could not be
+            followed.
+    """
+
+    name = "mixing"
+    title = "Mixing ratios"
+    settings_class = MixingSettings
+
+    def __init__(
+        self,
+        source: TextSource,
+        model: CapturedModel,
+        settings: MixingSettings,
+        objective: Objective | None = None,
+    ) -> None:
+        super().__init__(source, model, settings, objective)
+        if any(site.kind == "cross" for site in self.plan.sites):
+            raise UsageError(
+                "in cross-attention the residual belongs to no key, so there is no mixing ratio; "
+                "choose the encoder or the decoder (--kind)."
+            )
+        parts = self.plan.by_kind()
+        self._counts = {kind: self._count(part) for kind, part in parts.items()}
+
+    def choose_pass(self, objective: Objective | None) -> Pass:
+        """The model runs forward, and the residual is looked at."""
+        return Pass(objective=objective, residual=True)
+
+    def observe(
+        self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
+    ) -> "MixingObserver":
+        """Looks at one number for each token, scope and layer."""
+        texts = Texts.of(batch, examples, plan.kind)
+        asked = self.settings
+        return MixingObserver(texts, self._counts[plan.kind], asked.bootstrap, asked.seed)
+
+    def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
+        """Means with intervals."""
+        found = tally.compute()
+        axes = {
+            "mixing": ("scope", "layer"),
+            "by_category": ("scope", "category", "layer"),
+            "by_frequency": ("scope", "frequency", "layer"),
+        }
+        variables: dict[str, Any] = {}
+        for name, dims in axes.items():
+            for bound, statistic in BOUNDS.items():
+                variables[f"{name}{bound}"] = (dims, found[name][statistic])
+        for name, statistic in OF_TOKENS.items():
+            variables[f"token_{name}"] = (axes["mixing"], found["tokens"][statistic])
+        coordinates = {
+            "scope": list(SCOPES),
+            "layer": plan.layers,
+            "category": list(CATEGORIES),
+            "frequency": list(BANDS),
+        }
+        return described(variables, coordinates, VARIABLES)
+
+    def _count(self, plan: StudyPlan[Encoded]) -> Int64[np.ndarray, " type"]:
+        tokenizer: Any = plan.model.tokenizer
+        target = plan.kind == "decoder" and plan.model.has_decoder_inputs
+        examples = islice(plan.examples, plan.max_examples)
+        return count_types(examples, len(tokenizer), target=target)
+
+
+run = MixingStudy.run
+
+
+class MixingObserver:
+    """Sees the mixing ratios of all tokens of one batch.
+
+    Args:
+        texts: of the batch.
+        counts: how often every type occurs in the corpus.
+        replicates: resamples of texts.
+        seed: of them.
+    """
+
+    def __init__(
+        self, texts: Texts, counts: Int64[np.ndarray, " type"], replicates: int, seed: int
+    ) -> None:
+        self._texts = texts
+        self._counts = counts
+        self._resamples = {"replicates": replicates, "seed": seed}
+        self._seen: dict[int, torch.Tensor] = {}
+
+    def visit(self, record: LayerRecord) -> None:
+        """Keep a number for each scope and token."""
+        self._seen[record.site.layer] = mixing_ratios(record)
+
+    def tally(self) -> Tally:
+        """Means over the tokens of each text, and all tokens."""
+        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        ratios = array(torch.stack(layers, 1))  # scope layer batch query
+        category = self._texts.category
+        band = np.searchsorted(BANDS, self._counts[self._texts.ids], "right") - 1
+        there = category >= 0
+        keys = np.array(self._texts.text_ids)
+        means = {
+            "mixing": _means(ratios, there[..., None])[..., 0],
+            "by_category": _means(ratios, category[..., None] == np.arange(len(CATEGORIES))),
+            "by_frequency": _means(
+                ratios, there[..., None] & (band[..., None] == np.arange(len(BANDS)))
+            ),
+        }
+        found: dict[str, Any] = {
+            name: ResampledMean.of(keys, rows, **self._resamples) for name, rows in means.items()
+        }
+        found["tokens"] = moments(np.moveaxis(ratios, (2, 3), (0, 1))[there])
+        return Tally(found)
+
+
+def _means(
+    ratios: Float64[np.ndarray, "scope layer batch query"], members: np.ndarray
+) -> Float64[np.ndarray, "batch scope *group_layer"]:
+    """Means over the tokens of each group in each text; NaN where there are none."""
+    known = ~np.isnan(ratios)
+    taken = members.astype(np.float64)
+    sums = np.einsum("mlbq,bqg->bmlg", np.where(known, ratios, 0.0), taken)
+    counts = np.einsum("mlbq,bqg->bmlg", known.astype(np.float64), taken)
+    means = sums / np.where(counts > 0, counts, np.nan)
+    return means if members.shape[-1] == 1 else np.moveaxis(means, 3, 2)

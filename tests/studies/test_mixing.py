@@ -1,0 +1,153 @@
+"""A study of mixing ratios against parts that are written out, one text at a time."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import xarray
+
+import definitions
+from headlight.analysis.text_plan import plan_text_study
+from headlight.encode import Encoded
+from headlight.errors import UnsupportedModelError, UsageError
+from headlight.findings.answers import answers
+from headlight.studies.mixing.settings import MixingSettings
+from headlight.studies.mixing.study import BANDS, run
+from studies.models import documents, model, texts
+from studies.naive import MAPS, layers_of
+
+SCOPES = ("weight", "norm", "weight_residual", "norm_residual", "norm_residual_norm")
+NORMS = {"bert": "encoder.layer.{}.attention.output.LayerNorm"}
+"""The norm behind the sum, where there is one."""
+RESIDUALS = {"bert": ("encoder.layer.{}.attention.self", 0), "llama": ("layers.{}", 0)}
+
+
+def residuals(made: Any, family: str, example: Encoded) -> list[np.ndarray]:
+    """What the output of each attention is added to."""
+    seen: list[np.ndarray] = []
+    modules = dict(made.named_modules())
+    name, place = RESIDUALS[family]
+    hooks = [
+        modules[name.format(layer)].register_forward_pre_hook(
+            lambda _, given: seen.append(given[place][0].double().numpy())
+        )
+        for layer in range(2)
+    ]
+    inputs = {"input_ids": torch.tensor([example.ids])}
+    if family == "bert":
+        inputs["token_type_ids"] = torch.tensor([example.segments])
+    with torch.no_grad():
+        made(**inputs)
+    for hook in hooks:
+        hook.remove()
+    return seen
+
+
+def naive(example: Encoded, made: Any, family: str, kind: str) -> np.ndarray:
+    """The mixing ratios of one text, [scope, layer, token]."""
+    modules = dict(made.named_modules())
+    given = residuals(made, family, example)
+    found = []
+    for number, layer in enumerate(layers_of(made, family, kind, example, range(2))):
+        stored = modules[MAPS[family, kind][1].format(number)].bias
+        bias = None if stored is None else stored.detach().double().numpy()
+        norm = None
+        if family in NORMS:
+            behind = modules[NORMS[family].format(number)]
+            gain, offset = (each.detach().double().numpy() for each in (behind.weight, behind.bias))
+            norm = (True, gain, offset, behind.eps)
+        shared = layer.weight, layer.value, layer.output, bias
+        nothing = np.zeros_like(given[number])
+        parts = [
+            definitions.parts_of_layer(*shared, residual, None, last)
+            for residual, last in ((nothing, None), (given[number], None), (given[number], norm))
+        ]
+        mean = layer.weight.mean(0)
+        rows: list[list[float]] = [[] for _ in SCOPES]
+        for query in range(len(mean)):
+            others = [key for key in range(len(mean)) if key != query]
+            away, own = mean[query, others].sum(), mean[query, query]
+            rows[0].append(away / (away + own))
+            rows[2].append(away / (away + own + 1))
+            for place, part in zip((1, 3, 4), parts, strict=True):
+                lengths = (
+                    definitions.length(part[query, others].sum(0)),
+                    definitions.length(part[query, query]),
+                )
+                rows[place].append(lengths[0] / sum(lengths))
+        found.append(rows)
+    return np.array(found).transpose(1, 0, 2)
+
+
+@pytest.mark.parametrize(("family", "kind"), [("bert", "encoder"), ("llama", "decoder")])
+def test_ratios_are_as_defined(family: str, kind: str) -> None:
+    found, corpus = model(family), texts(7, longest=20)
+    settings = MixingSettings(batch_tokens=60, bootstrap=20)
+    result = run(corpus, found, settings, progress=False)
+    plan = plan_text_study("mixing", "", corpus, found, settings)
+    examples = list(plan.examples)
+    counts = np.bincount(np.concatenate([each.ids for each in examples]))
+    by_text = [naive(each, found.transformer, family, kind) for each in examples]
+    near(result["mixing"], np.mean([each.mean(-1) for each in by_text], 0))
+    tokens = np.concatenate(by_text, -1)
+    near(result["token_mean"], tokens.mean(-1))
+    near(result["token_std"], tokens.std(-1, ddof=0), rtol=1e-3)
+    near(result["token_min"], tokens.min(-1))
+    near(result["token_max"], tokens.max(-1))
+    for place in range(4):
+        means = [
+            each[..., np.array(text.categories) == place].mean(-1)
+            for text, each in zip(examples, by_text, strict=True)
+            if place in text.categories
+        ]
+        if means:
+            near(result["by_category"][:, place], np.mean(means, 0))
+        else:
+            assert result["by_category"][:, place].isnull().all()
+    for place, least in enumerate(BANDS):
+        last = [*BANDS, 10**9][place + 1]
+        means = []
+        for text, each in zip(examples, by_text, strict=True):
+            of_text = counts[list(text.ids)]
+            chosen = (of_text >= least) & (of_text < last)
+            if chosen.any():
+                means.append(each[..., chosen].mean(-1))
+        if means:
+            near(result["by_frequency"][:, place], np.mean(means, 0))
+    assert (result["mixing_low"] <= result["mixing"]).all()
+    assert (result["mixing"] <= result["mixing_high"]).all()
+    assert any("mixes" in said for said in answers(result))
+
+
+def near(found: xarray.DataArray, wanted: np.ndarray, rtol: float = 2e-5) -> None:
+    np.testing.assert_allclose(found.values, wanted, rtol=rtol, atol=1e-6)
+
+
+def test_where_no_norm_follows_the_last_scope_is_the_one_before() -> None:
+    result = run(texts(3, longest=12), model("llama"), progress=False)
+    last = result["mixing"].sel(scope="norm_residual_norm").values
+    np.testing.assert_array_equal(last, result["mixing"].sel(scope="norm_residual").values)
+
+
+def test_batches_and_cross_attention() -> None:
+    corpus, found = texts(6, longest=16), model("bert")
+    one, many = (
+        run(corpus, found, MixingSettings(batch_tokens=size, bootstrap=2), progress=False)
+        for size in (16, 4096)
+    )
+    for name in one:
+        np.testing.assert_allclose(one[name].values, many[name].values, rtol=1e-4, atol=1e-6)
+    pairs = [" \n\n ".join(document.paragraphs) for document in documents(3)]
+    with pytest.raises(UsageError, match="the residual belongs to no key"):
+        run(pairs, model("bart"), MixingSettings(pairs=True, kind="cross"), progress=False)
+
+
+def test_layers_that_cannot_be_followed_are_refused_in_a_sentence() -> None:
+    found = model("bert")
+    site = found.sites[0]
+    from headlight.capture import NoResidualSite
+
+    found.residuals[site] = NoResidualSite("layer 0: it cannot be followed.")
+    with pytest.raises(UnsupportedModelError, match=r"^layer 0: it cannot be followed\.$"):
+        run(texts(3), found, progress=False)
