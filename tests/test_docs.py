@@ -203,7 +203,8 @@ def test_results_says_all_that_a_survey_holds(study_runs: StudyRuns) -> None:
 
 def test_results_names_what_a_reading_holds(tmp_path: Path) -> None:
     model = headlight.load(example_data.tiny_model(tmp_path))
-    reading = model.read("the cat sat .", "the dog ran", attribution=True).dataset
+    everything = {"attribution": True, "residual": True}
+    reading = model.read("the cat sat .", "the dog ran", **everything).dataset
     page = (DOCS / "results.md").read_text(encoding="utf-8")
     table = section(page, "A reading")
     rows = re.findall(r"^\| (`[^|]+) \| [^|]+ \| [^|]+ \|$", table, re.MULTILINE)
