@@ -27,10 +27,9 @@ from headlight.papers.yang2020.tagging_data import UNKNOWN, normal, prepare_data
 from headlight.training import run_all
 from headlight.training.adversarial import AdversarialObjective
 from headlight.training.outputs import Outputs, outputs_of
-from headlight.training.schedule import rate
 from headlight.training.teacher import TrainingConfig
 from headlight.training.text_classifier import timing_signal
-from headlight.training.trainer import TrainingBatch, TrainingTask, loss_of
+from headlight.training.trainer import TrainingBatch, TrainingTask, loss_of, rate
 
 WORDS = ["the", "Old", "mill", "grinds", "grain", "for", "42", "villages"]
 TAGS = ["B-NP", "I-NP", "I-NP", "B-VP", "B-NP", "B-PP", "B-NP", "I-NP"]

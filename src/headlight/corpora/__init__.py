@@ -7,6 +7,7 @@ streams: no file is ever held in memory as a whole, and a line, a sentence or a 
 not fit is refused.
 """
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,6 @@ from headlight.corpora.text.text_corpus import FORMATS, Source, holds_a_text_a_l
 from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentence
 from headlight.corpora.trees.treebank import open_treebank
 from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS
-from headlight.corpora.two_texts import OF_TWO_TEXTS
 
 if TYPE_CHECKING:
     from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors
@@ -84,6 +84,12 @@ __all__ = [
     "suffixes",
     "task_of",
 ]
+
+OF_TWO_TEXTS: Mapping[str, Callable[[str], Corpus]] = {
+    "pairs": open_sentence_pairs,
+    "translations": open_parallel,
+}
+"""What opens corpora whose elements are two texts, by the format that studies of texts name."""
 
 
 def __getattr__(name: str) -> Any:

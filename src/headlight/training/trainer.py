@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LRScheduler
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
 from headlight.training.adversarial import AdversarialObjective, adversarial_loss
 from headlight.training.outputs import (
@@ -196,3 +196,18 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
                 break
         network.load_state_dict(best)
         return {name: [each[name] for each in curve] for name in curve[0]}
+
+
+WARM = 0.1
+"""The share of steps before the highest rate; after it the rate falls to 0."""
+
+
+def rate(step: int, steps: int) -> float:
+    """The share of the highest learning rate: up in a straight line, then down to 0."""
+    warm = max(1, round(WARM * steps))
+    return min((step + 1) / warm, (steps - step) / (steps - warm + 1))
+
+
+def rise_and_fall(optimizer: Optimizer, steps: int) -> LambdaLR:
+    """Let the rate of an optimizer, which is the highest, change so over this many steps."""
+    return LambdaLR(optimizer, lambda step: rate(step, steps))

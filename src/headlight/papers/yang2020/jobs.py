@@ -14,9 +14,8 @@ from headlight.papers.yang2020.tagger import HEADS, Tagger
 from headlight.papers.yang2020.tagging_data import TagBatch, TaggingData
 from headlight.reduce.spans import SpanScore, span_score
 from headlight.training.outputs import Attention, Outputs, compare, cross_entropy
-from headlight.training.schedule import rise_and_fall
 from headlight.training.teacher import Kind, TeacherJob, TeacherTrainer
-from headlight.training.trainer import TrainingTask
+from headlight.training.trainer import TrainingTask, rise_and_fall
 
 Numbers = dict[str, float | list[float]]
 """By name; a list has one for each head."""

@@ -26,8 +26,7 @@ from headlight.studies.adversary.selection import (
 )
 from headlight.training.adversarial import AdversarialObjective
 from headlight.training.outputs import Attention, Logits, Outputs
-from headlight.training.schedule import rise_and_fall
-from headlight.training.trainer import Trainer, TrainingBatch, TrainingTask, seeded
+from headlight.training.trainer import Trainer, TrainingBatch, TrainingTask, rise_and_fall, seeded
 
 Kind = Literal["adversary", "seed"]
 SCRATCH, BASE = "scratch", "base"

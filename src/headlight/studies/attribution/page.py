@@ -17,7 +17,7 @@ from headlight.views.parts import (
     mean_of,
     rounded,
 )
-from headlight.views.pictures import Box, BoxPanel, Line, LinePanel, boxes, lines
+from headlight.views.pictures import Box, BoxPanel, boxes
 
 SOURCE = "Brunner et al. (2020), {}"
 MARKS = ("low", "first", "median", "third", "high")
@@ -102,14 +102,19 @@ def _neighbours(result: xr.Dataset) -> Section:
         Curve("by_distance_share", panel="Neighbours by distance", by="distance", percent=True),
     )
 
-    def draw_offsets() -> Figure:
-        shares = result["neighbour_share"].transpose("layer", "offset")
-        chosen = sorted({0, len(layers) // 2, len(layers) - 1})
-        near = np.abs(offsets) <= min(32, _reach(result))
-        drawn = [
-            Line(f"layer {layers[at]}", offsets[near], shares.values[at, near]) for at in chosen
-        ]
-        return lines([LinePanel("By relative place", drawn, x_label="place", percent=True)])
+    near = np.abs(offsets) <= min(32, _reach(result))
+    draw_offsets = curves(
+        result.isel(layer=sorted({0, len(layers) // 2, len(layers) - 1}), offset=near),
+        Curve(
+            "neighbour_share",
+            "layer {layer}",
+            "By relative place",
+            by="layer",
+            over="offset",
+            percent=True,
+            x_label="place",
+        ),
+    )
 
     return Section(
         "neighbours",

@@ -16,9 +16,8 @@ from headlight.errors import CaptureError, ResultError
 from headlight.studies.guided.settings import GuidedSettings
 from headlight.tensor_files import save_tensors
 from headlight.training.outputs import Attention, Logits
-from headlight.training.schedule import rise_and_fall
 from headlight.training.text_classifier import AverageEncoder, TextBatch, TextClassifier
-from headlight.training.trainer import Trainer, TrainingBatch, TrainingTask, seeded
+from headlight.training.trainer import Trainer, TrainingBatch, TrainingTask, rise_and_fall, seeded
 
 OWN = "own"
 """The guide that is no guide: attention is learnt with the rest."""
