@@ -248,13 +248,13 @@ def differentiable(model: Any) -> Iterator[None]:
     """
     with ExitStack() as conditions:
         conditions.enter_context(interface_hook(model, Eager()))
-        conditions.enter_context(_eager_experts(model))
+        conditions.enter_context(eager_experts(model))
         conditions.enter_context(_without_logits(model))
         yield
 
 
 @contextmanager
-def _eager_experts(model: nn.Module) -> Iterator[None]:
+def eager_experts(model: nn.Module) -> Iterator[None]:
     """Experts one after the other: the fused product of many matrices has no forward derivative."""
     found = {id(config): config for config in map(_config, model.modules()) if config is not None}
     before = {key: config._experts_implementation for key, config in found.items()}

@@ -1,0 +1,115 @@
+"""What the output of a linear network is a sum of: embeddings, biases, and what else was added."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from headlight.errors import UnsupportedModelError
+
+AddendKind = Literal["token", "embedding", "input", "bias", "attention", "linear", "frozen"]
+"""Where an addend comes from.
+
+``token``
+    rows of the table of input embeddings.
+``embedding``
+    rows of another table: of positions, of segments.
+``input``
+    numbers that the model was given as they are: pixels, sound.
+``bias``
+    a parameter or a constant that is added: biases, β of norms, learnt positions.
+``attention``
+    what the heads of a module put out, where a network is cut behind them.
+``linear``
+    what a linear map puts out, where a network is cut behind it.
+``frozen``
+    what a function without a rule made of the input.  A network whose output depends on one is not
+    linear in the others.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Addend:
+    """One thing that was added.
+
+    Attributes:
+        name: of the parameter, or of the module in which it was added.
+        kind: where it comes from.
+        value: a tensor in the graph of the output, by which that can be differentiated.
+        place: the name of the module that was running.
+        block: the number of the run of a block in which that was, from 0; -1 outside of blocks.
+    """
+
+    name: str
+    kind: AddendKind
+    value: Tensor
+    place: str
+    block: int
+
+
+TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4}
+"""Allowed difference between an output and the sum of its parts, relative to the lengths of these.
+
+Some models compute norms in float32 though they are in float64.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What one addend adds to an output: every number of it times the derivative by that."""
+
+    addend: Addend
+    share: Tensor
+
+
+def parts_of(
+    output: Tensor, addends: Sequence[Addend], suspects: Sequence[str], name: str
+) -> list[Part]:
+    """What an output is the sum of, and the check that it is.
+
+    Args:
+        output: one number, in the graph of a linear network.
+        addends: of that network.
+        suspects: functions that may have lost a part; for the message.
+        name: of the model.
+
+    Raises:
+        UnsupportedModelError: the parts do not add up to the output.
+    """
+    slopes = gradients(output, [each.value for each in addends])
+    parts = [
+        Part(addend, _product(slope, addend.value.detach()))
+        for addend, slope in zip(addends, slopes, strict=True)
+        if slope is not None
+    ]
+    for part in parts:
+        if part.addend.kind == "frozen" and bool(part.share.any()):
+            raise _refused(name, part.addend.name)
+    totals = torch.stack([part.share.double().sum() for part in parts] or [torch.zeros(())])
+    value = output.detach().double()
+    allowed = TOLERANCE[output.dtype] * max(float(value.abs()), float(totals.norm()))
+    if not abs(float(totals.sum() - value)) <= allowed:
+        raise _refused(name, suspects[0] if suspects else "one of its functions")
+    return parts
+
+
+def gradients(output: Tensor, values: Sequence[Tensor]) -> list[Tensor | None]:
+    """∂output/∂value of tensors in its graph; None where it does not depend on one."""
+    if not values or not output.requires_grad:
+        return [None] * len(values)
+    found = torch.autograd.grad(output, list(values), allow_unused=True, retain_graph=True)
+    return list(found)
+
+
+def _refused(name: str, function: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"the parts of a prediction of {name} do not add up, because {function} makes something of "
+        "the text that is added to the rest, for which there is no rule."
+    )
+
+
+def _product(slope: Tensor, value: Tensor) -> Tensor:
+    """Masks add -∞, which nothing depends on."""
+    return torch.where(slope == 0, 0, slope * value)
