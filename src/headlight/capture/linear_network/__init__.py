@@ -1,6 +1,14 @@
 """A model as a linear network of what is added in it, with the constants of one run."""
 
-from headlight.capture.linear_network.addends import Addend, AddendKind, Part, gradients, parts_of
+from headlight.capture.linear_network.addends import Addend, AddendKind, gradients, share, slopes_of
+from headlight.capture.linear_network.decomposition import (
+    Component,
+    ComponentKind,
+    Decomposition,
+    HeadParts,
+    Side,
+    decompose,
+)
 from headlight.capture.linear_network.network import Attended, LinearPass, linear_pass
 from headlight.capture.linear_network.slopes import Slope
 
@@ -8,10 +16,16 @@ __all__ = [
     "Addend",
     "AddendKind",
     "Attended",
+    "Component",
+    "ComponentKind",
+    "Decomposition",
+    "HeadParts",
     "LinearPass",
-    "Part",
+    "Side",
     "Slope",
+    "decompose",
     "gradients",
     "linear_pass",
-    "parts_of",
+    "share",
+    "slopes_of",
 ]

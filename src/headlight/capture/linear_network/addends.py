@@ -56,18 +56,10 @@ Some models compute norms in float32 though they are in float64.
 """
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """What one addend adds to an output: every number of it times the derivative by that."""
-
-    addend: Addend
-    share: Tensor
-
-
-def parts_of(
+def slopes_of(
     output: Tensor, addends: Sequence[Addend], suspects: Sequence[str], name: str
-) -> list[Part]:
-    """What an output is the sum of, and the check that it is.
+) -> list[Tensor | None]:
+    """∂output/∂addend of each addend, and the check that the output is the sum of their parts.
 
     Args:
         output: one number, in the graph of a linear network.
@@ -75,24 +67,34 @@ def parts_of(
         suspects: functions that may have lost a part; for the message.
         name: of the model.
 
+    Returns:
+        None where the output does not depend on an addend.
+
     Raises:
         UnsupportedModelError: the parts do not add up to the output.
     """
     slopes = gradients(output, [each.value for each in addends])
-    parts = [
-        Part(addend, _product(slope, addend.value.detach()))
-        for addend, slope in zip(addends, slopes, strict=True)
-        if slope is not None
-    ]
-    for part in parts:
-        if part.addend.kind == "frozen" and bool(part.share.any()):
-            raise _refused(name, part.addend.name)
-    totals = torch.stack([part.share.double().sum() for part in parts] or [torch.zeros(())])
-    value = output.detach().double()
-    allowed = TOLERANCE[output.dtype] * max(float(value.abs()), float(totals.norm()))
-    if not abs(float(totals.sum() - value)) <= allowed:
+    total, square = 0.0, 0.0
+    for addend, slope in zip(addends, slopes, strict=True):
+        if slope is None:
+            continue
+        if addend.kind == "frozen" and bool(slope.any()):
+            raise _refused(name, addend.name)
+        part = float(share(slope, addend.value).double().sum())
+        total, square = total + part, square + part**2
+    value = float(output.detach())
+    allowed = TOLERANCE[output.dtype] * max(abs(value), square**0.5)
+    if not abs(total - value) <= allowed:
         raise _refused(name, suspects[0] if suspects else "one of its functions")
-    return parts
+    return slopes
+
+
+def share(slope: Tensor, value: Tensor) -> Tensor:
+    """What each number of an addend adds: the number times its slope.
+
+    Masks add -∞, which nothing depends on.
+    """
+    return torch.where(slope == 0, 0, slope * value.detach())
 
 
 def gradients(output: Tensor, values: Sequence[Tensor]) -> list[Tensor | None]:
@@ -108,8 +110,3 @@ def _refused(name: str, function: str) -> UnsupportedModelError:
         f"the parts of a prediction of {name} do not add up, because {function} makes something of "
         "the text that is added to the rest, for which there is no rule."
     )
-
-
-def _product(slope: Tensor, value: Tensor) -> Tensor:
-    """Masks add -∞, which nothing depends on."""
-    return torch.where(slope == 0, 0, slope * value)

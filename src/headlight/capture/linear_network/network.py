@@ -56,6 +56,9 @@ class LinearPass:
     output: Any = None
     addends: list[Addend] = field(default_factory=list)
     attention: list[Attended] = field(default_factory=list)
+    linear: list[Tensor] = field(default_factory=list)
+    """What linear maps in blocks put out, but for those that heads are projected by; where the
+    network is cut these are addends, in the same order."""
     suspects: list[str] = field(default_factory=list)
 
 
@@ -74,11 +77,11 @@ class _Keeper:
         self._found = found
         self._sites = model.sites
         self._cut = cut
-        self._open: list[str] = []
+        self._open: list[tuple[str, nn.Module]] = []
         self._names = {id(each): name for name, each in network.named_parameters()}
         self._names |= {id(each): name for name, each in network.named_buffers()}
         self._tables = _tables_of_tokens(network)
-        self._projections = {site.projection.name for site in self._sites}
+        self._projections = {site.projection.module for site in self._sites}
         self._blocks = blocks_of(network, self._sites)
         self._depth, self._block = 0, -1
 
@@ -94,7 +97,7 @@ class _Keeper:
         ]
 
     def _begin(self, name: str, module: nn.Module, _: object) -> None:
-        self._open.append(name)
+        self._open.append((name, module))
         if module in self._blocks:
             self._block += self._depth == 0
             self._depth += 1
@@ -105,13 +108,16 @@ class _Keeper:
 
     def place(self) -> str:
         """The module that runs."""
-        return self._open[-1] if self._open else ""
+        return self._open[-1][0] if self._open else ""
 
-    def cuts(self) -> bool:
+    def behind(self, found: Tensor) -> Tensor:
         """In blocks, behind all linear maps but those that heads are projected by."""
-        if not self._cut or not self._depth:
-            return False
-        return self.place() not in self._projections
+        if not self._depth or self._open[-1][1] in self._projections:
+            return found
+        if self._cut:
+            return self.addend(found, "linear", self.place())
+        self._found.linear.append(found)
+        return found
 
     def name(self, value: Tensor) -> str | None:
         """Of a parameter."""
@@ -174,9 +180,10 @@ def _tables_of_tokens(network: Any) -> frozenset[int]:
 def blocks_of(network: nn.Module, sites: Sequence[AttentionSite]) -> frozenset[nn.Module]:
     """The modules of the outermost lists of modules that hold attention."""
     modules = dict(network.named_modules())
+    names = {module: name for name, module in modules.items()}
     found: set[nn.Module] = set()
     for site in sites:
-        parts = site.name.split(".")
+        parts = names[site.module].split(".")
         above = (".".join(parts[:length]) for length in range(len(parts)))
         lists = (modules[name] for name in above if isinstance(modules[name], nn.ModuleList))
         found.update(next(lists, nn.ModuleList()))

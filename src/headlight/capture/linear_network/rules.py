@@ -61,8 +61,8 @@ class Bookkeeper(Protocol):
     def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
         """The same for rows of a table."""
 
-    def cuts(self) -> bool:
-        """Whether the network ends behind a linear map that runs now."""
+    def behind(self, found: Tensor) -> Tensor:
+        """What a linear map puts out; or an addend, where the network is cut behind it."""
 
     def place(self) -> str:
         """The module that runs."""
@@ -176,13 +176,12 @@ class LinearRules(TorchFunctionMode):
         return found
 
     def behind(self, found: Tensor, factors: Sequence[Any]) -> Tensor:
-        """What a product of matrices puts out: an addend, where the network is cut.
+        """What a product of matrices puts out.
 
         A factor that depends on the input (attention weights) makes it no linear map of the model.
         """
-        if not self.keeper.cuts() or any(each in self.frozen for each in factors):
-            return found
-        return self.keeper.addend(found.detach(), "linear", self.keeper.place())
+        depends = any(isinstance(each, Tensor) and each in self.frozen for each in factors)
+        return found if depends else self.keeper.behind(found)
 
     def part(self, value: Tensor, shape: Sequence[int]) -> Tensor:
         """A parameter in another shape, under its name."""
