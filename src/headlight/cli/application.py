@@ -82,6 +82,11 @@ FIRST = (
         "Read texts in a browser: an app on this machine, with every head of what is typed.",
     ),
     _entry(
+        "predict",
+        TEXTS,
+        "Say what each token, head, layer and bias adds to what a model predicts.",
+    ),
+    _entry(
         "alternatives",
         TEXTS,
         "Find other attention of one head with which the model gives the same output.",

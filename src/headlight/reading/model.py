@@ -10,12 +10,14 @@ import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.errors import UsageError
 from headlight.reading.alternatives import Alternatives, AlternativeSettings, alternatives
+from headlight.reading.prediction import Prediction, predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import LEAST, Routes, routes
 from headlight.reading.speech import read_speech
 from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
 from headlight.reading.what_if.functions import FUNCTIONS
 from headlight.settings.attribution import AttributionSettings
+from headlight.settings.slopes import Slope
 from headlight.vocabulary import Kinds, ValueBias
 
 
@@ -144,6 +146,27 @@ class Model(CapturedModel):
     ) -> Routes:
         """What every token after every layer is made of; see `headlight.reading.routes.routes`."""
         return routes(self, text, pair, kind=kind, least=least)
+
+    def predict(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        target: str | None = None,
+        against: str | None = None,
+        position: int | None = None,
+        slope: Slope = "zero_origin",
+    ) -> Prediction:
+        """What each token, head, layer and bias adds to what is predicted.
+
+        See `headlight.reading.prediction.predict`.
+
+        ``model.predict("The doctor said that", target=" he", against=" she")`` wants a model that
+        was loaded with ``head="any"``.
+        """
+        return predict(
+            self, text, pair, target=target, against=against, position=position, slope=slope
+        )
 
     def what_if(
         self,

@@ -22,6 +22,7 @@ from headlight.views.numbers import grouped
 from headlight.views.parts import Drawing, Section, Summary
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.pictures import svg_text
+from headlight.views.reading import prediction
 from headlight.views.reading.page import reading_page
 from headlight.views.words import Subject, lead_and_rest
 from headlight.vocabulary import ATTENTION, measure_table
@@ -151,7 +152,9 @@ def study_page(
             facts=[(name, grouped(number)) for name, number in counted(result)] + _sizes(result),
             attributes=attributes,
             command=command or "",
-            kind=f"study · {str(attributes['stage']).replace('_', ' ')}",
+            kind="prediction"
+            if attributes["stage"] == "prediction"
+            else f"study · {str(attributes['stage']).replace('_', ' ')}",
         )
     )
 
@@ -203,6 +206,8 @@ def _of_kind(section: Section, kind: str) -> Section:
 
 
 def _module(result: xr.Dataset) -> Any:
+    if result.attrs.get("stage") == "prediction":
+        return prediction
     return find_study(str(result.attrs.get("stage", ""))).page
 
 

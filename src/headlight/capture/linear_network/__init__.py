@@ -10,7 +10,6 @@ from headlight.capture.linear_network.decomposition import (
     decompose,
 )
 from headlight.capture.linear_network.network import Attended, LinearPass, linear_pass
-from headlight.capture.linear_network.slopes import Slope
 
 __all__ = [
     "Addend",
@@ -22,7 +21,6 @@ __all__ = [
     "HeadParts",
     "LinearPass",
     "Side",
-    "Slope",
     "decompose",
     "gradients",
     "linear_pass",

@@ -22,9 +22,9 @@ from torch import Tensor
 
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.linear_network.addends import Addend, gradients, share, slopes_of
-from headlight.capture.linear_network.network import Attended, linear_pass
-from headlight.capture.linear_network.slopes import Slope
+from headlight.capture.linear_network.network import Attended, LinearPass, linear_pass
 from headlight.capture.record import AttentionSite
+from headlight.settings.slopes import Slope
 
 ComponentKind = Literal["embeddings", "attention", "feed_forward", "other", "bias"]
 """``other`` are linear maps of blocks without captured attention: of recurrent layers, say."""
@@ -101,6 +101,29 @@ def decompose(
         UnsupportedModelError: the parts do not add up.
         UsageError: the model is in half precision.
     """
+    found, table, later = _through_all_layers(model, arguments, score, lengths, slope)
+    cut = linear_pass(model, arguments, slope=slope, cut=True)
+    _add_direct(found, table, later, model, cut, score)
+    found.components = table.in_order()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Later:
+    """What heads and linear maps put out, and the slopes of the whole network there."""
+
+    attention: Sequence[tuple[Attended, Tensor | None]]
+    linear: Sequence[tuple[Tensor, Tensor | None]]
+
+
+def _through_all_layers(
+    model: CapturedModel,
+    arguments: Mapping[str, Any],
+    score: Callable[[Any], Float[Tensor, ""]],
+    lengths: Mapping[Side, int],
+    slope: Slope,
+) -> tuple[Decomposition, "_Table", _Later]:
+    """The sum over tokens, positions and biases; its graph is gone when this returns."""
     sides = _Sides(model, lengths)
     whole = linear_pass(model, arguments, slope=slope)
     value = score(whole.output)
@@ -114,36 +137,43 @@ def decompose(
             by_token = found.token if addend.kind == "token" else found.position
             side = sides.of(addend.place)
             by_token[side] += part.reshape(-1, *part.shape[-2:]).sum((0, 2)).cpu()
-    contexts = [each.context for each in whole.attention]
-    inner = gradients(value, [*contexts, *whole.linear])
-    of_heads, of_linear = inner[: len(contexts)], inner[len(contexts) :]
-    linear = [each.detach() for each in whole.linear]
+    inner = gradients(value, [*(each.context for each in whole.attention), *whole.linear])
+    number = len(whole.attention)
     attention = [replace(each, context=each.context.detach()) for each in whole.attention]
-    del value, whole, contexts  # and the graph, before there is another
+    linear = [each.detach() for each in whole.linear]
+    later = _Later(
+        list(zip(attention, inner[:number], strict=True)),
+        list(zip(linear, inner[number:], strict=True)),
+    )
+    return found, table, later
 
-    direct = linear_pass(model, arguments, slope=slope, cut=True)
-    value = score(direct.output)
-    slopes = slopes_of(value, direct.addends, direct.suspects, model.name)
-    steep_heads: list[Tensor | None] = []
-    number = 0
-    for addend, steep in zip(direct.addends, slopes, strict=True):
+
+def _add_direct(
+    found: Decomposition,
+    table: "_Table",
+    later: _Later,
+    model: CapturedModel,
+    cut: LinearPass,
+    score: Callable[[Any], Float[Tensor, ""]],
+) -> None:
+    """The sum over what is written into the residual stream."""
+    slopes = slopes_of(score(cut.output), cut.addends, cut.suspects, model.name)
+    attention, linear = iter(later.attention), iter(later.linear)
+    for addend, slope in zip(cut.addends, slopes, strict=True):
         if addend.kind == "attention":
-            steep_heads.append(steep)
+            done, last = next(attention)
+            heads = HeadParts(done.site, by_head(done, slope), by_head(done, last))
+            found.heads.append(heads)
+            component = table.of_attention(done)
+            component.direct, component.total = float(heads.direct.sum()), float(heads.total.sum())
         elif addend.kind == "linear":
-            number += 1
-            if steep is not None and bool(steep.any()):
+            put_out, last = next(linear)
+            if slope is not None and bool(slope.any()):
                 component = table.of_linear(addend)
-                component.direct += _sum(steep, addend.value)
-                component.total += _sum(of_linear[number - 1], linear[number - 1])
-        elif steep is not None:
-            table.of_addend(addend).direct += _sum(steep, addend.value)
-    for each, steep, last in zip(attention, steep_heads, of_heads, strict=True):
-        heads = HeadParts(each.site, by_head(each, steep), by_head(each, last))
-        found.heads.append(heads)
-        component = table.of_attention(each)
-        component.direct, component.total = float(heads.direct.sum()), float(heads.total.sum())
-    found.components = table.in_order()
-    return found
+                component.direct += _sum(slope, addend.value)
+                component.total += _sum(last, put_out)
+        elif slope is not None:
+            table.of_addend(addend).direct += _sum(slope, addend.value)
 
 
 def by_head(done: Attended, slope: Tensor | None) -> Float64[Tensor, "head key"]:

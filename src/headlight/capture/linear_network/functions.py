@@ -4,39 +4,149 @@ from collections.abc import Callable
 from typing import Any
 
 MOVING = frozenset(
-    "view reshape view_as reshape_as transpose permute getitem split split_with_sizes chunk unbind "
-    "squeeze unsqueeze expand expand_as contiguous clone to float double type type_as repeat tile "
-    "flatten unflatten narrow select index_select gather roll flip movedim moveaxis swapaxes "
-    "swapdims t neg negative positive sum mean cumsum dropout dropout1d dropout2d feature_dropout "
-    "alpha_dropout repeat_interleave broadcast_to take_along_dim masked_select triu tril diagonal "
-    "ravel unfold fold avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d "
-    "cpu cuda tensor_split hsplit vsplit dsplit real T mT H mH".split()
+    [
+        "view",
+        "reshape",
+        "view_as",
+        "reshape_as",
+        "transpose",
+        "permute",
+        "getitem",
+        "split",
+        "split_with_sizes",
+        "chunk",
+        "unbind",
+        "squeeze",
+        "unsqueeze",
+        "expand",
+        "expand_as",
+        "contiguous",
+        "clone",
+        "to",
+        "float",
+        "double",
+        "type",
+        "type_as",
+        "repeat",
+        "tile",
+        "flatten",
+        "unflatten",
+        "narrow",
+        "select",
+        "index_select",
+        "gather",
+        "roll",
+        "flip",
+        "movedim",
+        "moveaxis",
+        "swapaxes",
+        "swapdims",
+        "t",
+        "neg",
+        "negative",
+        "positive",
+        "sum",
+        "mean",
+        "cumsum",
+        "dropout",
+        "dropout1d",
+        "dropout2d",
+        "feature_dropout",
+        "alpha_dropout",
+        "repeat_interleave",
+        "broadcast_to",
+        "take_along_dim",
+        "masked_select",
+        "triu",
+        "tril",
+        "diagonal",
+        "ravel",
+        "unfold",
+        "fold",
+        "avg_pool1d",
+        "avg_pool2d",
+        "avg_pool3d",
+        "adaptive_avg_pool1d",
+        "adaptive_avg_pool2d",
+        "cpu",
+        "cuda",
+        "tensor_split",
+        "hsplit",
+        "vsplit",
+        "dsplit",
+        "real",
+        "T",
+        "mT",
+        "H",
+        "mH",
+    ]
 )
 """Linear in the one tensor that they are given: numbers are moved, copied, left out, summed."""
 
 BENDING = frozenset(
-    "gelu silu relu relu6 leaky_relu elu selu celu tanh hardtanh hardswish mish softsign erf sin "
-    "square pow abs clamp clip hardshrink softshrink tanhshrink expm1 sinh prelu threshold".split()
+    [
+        "gelu",
+        "silu",
+        "relu",
+        "relu6",
+        "leaky_relu",
+        "elu",
+        "selu",
+        "celu",
+        "tanh",
+        "hardtanh",
+        "hardswish",
+        "mish",
+        "softsign",
+        "erf",
+        "sin",
+        "square",
+        "pow",
+        "abs",
+        "clamp",
+        "clip",
+        "hardshrink",
+        "softshrink",
+        "tanhshrink",
+        "expm1",
+        "sinh",
+        "prelu",
+        "threshold",
+    ]
 )
 """Functions of single numbers that may be zero at zero; those that are not are constants."""
 
-LIKE = frozenset("view_as reshape_as expand_as type_as to".split())
+LIKE = frozenset(["view_as", "reshape_as", "expand_as", "type_as", "to"])
 
 SHAPED = frozenset(
-    "zeros_like ones_like empty_like full_like rand_like new_zeros new_ones new_empty new_full "
-    "new_tensor size dim numel stride".split()
+    [
+        "zeros_like",
+        "ones_like",
+        "empty_like",
+        "full_like",
+        "rand_like",
+        "new_zeros",
+        "new_ones",
+        "new_empty",
+        "new_full",
+        "new_tensor",
+        "size",
+        "dim",
+        "numel",
+        "stride",
+    ]
 )
 """They look at no numbers."""
 
-ATTRIBUTES = frozenset("T mT H mH real data".split())
+ATTRIBUTES = frozenset(["T", "mT", "H", "mH", "real", "data"])
 """Those that are tensors."""
 
-SUMS = frozenset("add iadd radd sub isub rsub subtract".split())
-LISTS = frozenset("cat concat concatenate stack hstack vstack".split())
-PRODUCTS = frozenset("mul imul rmul multiply".split())
-QUOTIENTS = frozenset("div truediv itruediv true_divide divide".split())
-MATRICES = frozenset("matmul rmatmul mm bmm mv dot".split())
-CONVOLUTIONS = frozenset("conv1d conv2d conv3d conv_transpose1d conv_transpose2d".split())
+SUMS = frozenset(["add", "iadd", "radd", "sub", "isub", "rsub", "subtract"])
+LISTS = frozenset(["cat", "concat", "concatenate", "stack", "hstack", "vstack"])
+PRODUCTS = frozenset(["mul", "imul", "rmul", "multiply"])
+QUOTIENTS = frozenset(["div", "truediv", "itruediv", "true_divide", "divide"])
+MATRICES = frozenset(["matmul", "rmatmul", "mm", "bmm", "mv", "dot"])
+CONVOLUTIONS = frozenset(["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"])
 
 _IN_PLACE = frozenset({"iadd", "isub", "imul", "itruediv", "setitem"})
 

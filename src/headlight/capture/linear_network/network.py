@@ -16,10 +16,10 @@ from headlight.capture.captured_model import CapturedModel
 from headlight.capture.hooks import Registration, hooked
 from headlight.capture.linear_network.addends import Addend, AddendKind
 from headlight.capture.linear_network.rules import LinearRules
-from headlight.capture.linear_network.slopes import Slope
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import interface_hook
 from headlight.errors import UnsupportedModelError, UsageError
+from headlight.settings.slopes import Slope
 from headlight.shapes import Value, Weight
 
 

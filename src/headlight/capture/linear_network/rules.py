@@ -42,8 +42,9 @@ from headlight.capture.linear_network.functions import (
     in_place,
     name_of,
 )
-from headlight.capture.linear_network.slopes import Slope, line
+from headlight.capture.linear_network.slopes import line
 from headlight.errors import UnsupportedModelError
+from headlight.settings.slopes import Slope
 
 Rule = Callable[..., Any]
 Options = dict[str, Any]
@@ -160,9 +161,9 @@ class LinearRules(TorchFunctionMode):
             value = torch.tensor(value, dtype=like.dtype, device=like.device)
         if not _is_number(value):
             value = value.to(like.dtype)
-        if (made_by := self.frozen.get(value)) is not None:
+        if (made_by := _found(self.frozen, value)) is not None:
             return self.keeper.addend(value, "frozen", made_by)
-        name = self.keeper.name(value) or self.named.get(value) or self.keeper.place()
+        name = self.keeper.name(value) or _found(self.named, value) or self.keeper.place()
         return self.keeper.addend(value, "bias", name)
 
     def marked(self, found: Any, given: Tensor, *, bent: bool = False) -> Any:
@@ -171,7 +172,7 @@ class LinearRules(TorchFunctionMode):
             if isinstance(each, Tensor):
                 if bent or given in self.bent:
                     self.bent[each] = True
-                if (bias := self.bias.get(given)) is not None:
+                if (bias := _found(self.bias, given)) is not None:
                     self.bias[each] = bias
         return found
 
@@ -186,16 +187,20 @@ class LinearRules(TorchFunctionMode):
     def part(self, value: Tensor, shape: Sequence[int]) -> Tensor:
         """A parameter in another shape, under its name."""
         found = value.reshape(shape)
-        if (name := self.keeper.name(value) or self.named.get(value)) is not None:
+        if (name := self.keeper.name(value) or _found(self.named, value)) is not None:
             self.named[found] = name
         return found
+
+    def channels(self, value: Any, given: Tensor) -> Any:
+        """A number for each channel, to be broadcast; None stays None."""
+        return None if value is None else self.part(value, [-1, *[1] * (given.ndim - 2)])
 
     def line(self, function: Callable[[Tensor], Tensor], given: Tensor) -> Tensor | None:
         """An activation as a straight line; None where it is not zero at zero."""
         still = given.detach()
         if self.slope == "zero_origin" and bool(function(still.new_zeros(())) != 0):
             return None
-        bias = self.bias.get(given)
+        bias = _found(self.bias, given)
         if bias is not None and bias.shape[-1] != given.shape[-1]:
             bias = None
         steep, offset = line(function, still, self.slope, bias)
@@ -209,7 +214,7 @@ class LinearRules(TorchFunctionMode):
         """Constants that are made of constants are as these are."""
         values = [value for value in tree_iter(given) if isinstance(value, Tensor)]
         stain = next((self.frozen[value] for value in values if value in self.frozen), None)
-        names = (self.keeper.name(value) or self.named.get(value) for value in values)
+        names = (self.keeper.name(value) or _found(self.named, value) for value in values)
         name = None if stain else next(filter(None, names), None)
         if stain is None and name is None:
             return
@@ -220,6 +225,10 @@ class LinearRules(TorchFunctionMode):
 
 def _tangent(value: Tensor) -> Any:
     return forward_ad.unpack_dual(value)[1]  # type: ignore[no-untyped-call]
+
+
+def _found(table: WeakTensorKeyDictionary, key: Tensor) -> Any:
+    return table[key] if key in table else None  # noqa: SIM401 - its `get` has no types
 
 
 def _is_number(value: Any) -> bool:
@@ -402,18 +411,27 @@ def _group_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: 
     centred = parts - parts.mean(-1, keepdim=True)
     variance = centred.detach().square().mean(-1, keepdim=True)
     found = (centred * torch.rsqrt(variance + eps)).reshape(given.shape)
-    return _scaled(rules, found, None, _along(rules, weight, given), _along(rules, bias, given))
+    return _scaled(rules, found, None, *(rules.channels(each, given) for each in (weight, bias)))
 
 
 def _batch_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    names = ("input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps")
+    names = (
+        "input",
+        "running_mean",
+        "running_var",
+        "weight",
+        "bias",
+        "training",
+        "momentum",
+        "eps",
+    )
     found = _given(args, options, names, (None, None, False, 0.1, 1e-5))
     given, mean, variance, weight, bias, training, _, eps = found
     if training or mean is None:
         return rules.freeze(func, args, options)
-    centred = given + rules.added(-_along(rules, mean, given), given)
-    scale = torch.rsqrt(_along(rules, variance, given) + eps)
-    return _scaled(rules, centred, scale, _along(rules, weight, given), _along(rules, bias, given))
+    centred = given + rules.added(-rules.channels(mean, given), given)
+    scale = torch.rsqrt(rules.channels(variance, given) + eps)
+    return _scaled(rules, centred, scale, *(rules.channels(each, given) for each in (weight, bias)))
 
 
 def _scaled(
@@ -426,11 +444,6 @@ def _scaled(
     found = centred if scale is None else centred * scale
     found = found if weight is None else found * weight
     return found if bias is None else found + rules.added(bias, found)
-
-
-def _along(rules: LinearRules, value: Tensor | None, given: Tensor) -> Tensor | None:
-    """A number for each channel, to be broadcast."""
-    return None if value is None else rules.part(value, [-1, *[1] * (given.ndim - 2)])
 
 
 def _normalize(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:

@@ -1,22 +1,12 @@
 """Functions of single numbers as straight lines, by a slope that is a constant of the run."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-Slope = Literal["zero_origin", "chord", "derivative"]
-"""How an activation is made linear.
-
-``zero_origin``
-    act(x) / x: the line through the origin (DecompX, Modarressi et al. 2023, Section 2).
-``chord``
-    (act(x) - act(b)) / (x - b), with b the bias of the linear map before: the integrated gradients
-    from b to x in closed form (Kobayashi et al. 2024).
-``derivative``
-    act'(x): the tangent.
-"""
+from headlight.settings.slopes import Slope
 
 NEAR = 1e-4
 """Two numbers that are nearer than this, relative to their size, have the derivative as chord."""

@@ -1,0 +1,352 @@
+"""What a prediction is made of, as tables, a page and in a terminal."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from rich.console import Group, RenderableType
+from rich.table import Table as TerminalTable
+from rich.text import Text
+
+from headlight.files import printable
+from headlight.findings import piece_text, pieces_of
+from headlight.views.exhibits import Table
+from headlight.views.numbers import MINUS
+from headlight.views.parts import Drawing, Figure, Section, Summary
+from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.words import base_name, shortened
+from headlight.vocabulary import head_name
+
+SHOWN = 15
+"""Parts that are shown, the largest ones."""
+
+MOST_TOKENS = 40
+"""Tokens of a text that are drawn: in their order, the largest."""
+
+_KINDS = {
+    "embeddings": "embeddings",
+    "attention": "attention",
+    "feed_forward": "feed-forward",
+    "other": "other",
+    "bias": "bias",
+}
+_DIRECT, _TOTAL = "directly", "through later layers"
+
+
+def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
+    """The parts of a prediction, the largest first.
+
+    Args:
+        prediction: what a logit is made of.
+        name: ``token``, ``component`` or ``head``.
+    """
+    frame, order = {"token": _tokens, "component": _components, "head": _heads}[name](prediction)
+    sizes = -frame[order].abs()
+    return frame.loc[sizes.sort_values(kind="stable").index].reset_index(drop=True)
+
+
+def _tokens(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
+    own, position = (prediction[f"{name}_total"].values for name in ("token", "position"))
+    columns = {
+        "token": _labels(prediction),
+        "side": prediction["token_side"].values.astype(str),
+        "embedding": own,
+        "position": position,
+        "sum": own + position,
+    }
+    if prediction.attrs["position_side"] == "text":
+        del columns["side"]
+    return pd.DataFrame(columns), "sum"
+
+
+def _components(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
+    columns = {
+        "component": _names(prediction),
+        "kind": prediction["component_kind"].values.astype(str),
+        "module": prediction["component_name"].values.astype(str),
+        "direct": prediction["direct"].values,
+        "total": prediction["total"].values,
+    }
+    return pd.DataFrame(columns), "direct"
+
+
+def _heads(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
+    direct, total = (prediction[f"head_{name}"].values for name in ("direct", "total"))
+    sites, heads, tokens = np.nonzero(np.isfinite(direct))
+    labels = np.array(_labels(prediction))
+    layers = prediction["layer"].values
+    columns: dict[str, Any] = {
+        "kind": prediction["kind"].values.astype(str)[sites],
+        "layer": layers[sites],
+        "head": heads,
+        "token": labels[tokens],
+        "direct": direct[sites, heads, tokens],
+        "total": total[sites, heads, tokens],
+    }
+    return pd.DataFrame(columns), "direct"
+
+
+def _biases(prediction: xr.Dataset) -> float:
+    """What all biases add through all layers."""
+    of = prediction["component_kind"].values == "bias"
+    return float(prediction["total"].values[of].sum())
+
+
+def _labels(prediction: xr.Dataset) -> list[str]:
+    """Tokens; a place tells those apart that are alike."""
+    labels = [each.label for each in pieces_of(prediction, "token_text")]
+    return [
+        f"{label} ({place})" if labels.count(label) > 1 else label
+        for place, label in enumerate(labels)
+    ]
+
+
+def _names(prediction: xr.Dataset) -> list[str]:
+    """Of components: their kind and layer, of biases the name of the parameter."""
+    kinds = prediction["component_kind"].values.astype(str)
+    attention = prediction["component_attention"].values.astype(str)
+    several = len(set(prediction["kind"].values.astype(str))) > 1
+    rows = zip(
+        kinds,
+        attention,
+        prediction["component_layer"].values.tolist(),
+        prediction["component_name"].values.astype(str),
+        strict=True,
+    )
+    return [
+        name
+        if kind in ("bias", "other")
+        else _KINDS[kind]
+        if layer < 0
+        else f"{f'{which} ' if several else ''}{_KINDS[kind]} {layer}"
+        for kind, which, layer, name in rows
+    ]
+
+
+def asked(prediction: xr.Dataset) -> str:
+    """What was explained, in words."""
+    attributes = prediction.attrs
+    style = "" if attributes["classes"] else str(attributes["pieces"])
+    first, second = (
+        f"“{piece_text(str(attributes[name]), style).label}”" for name in ("target", "against")
+    )
+    return f"{first} against {second}" if attributes["against"] else first
+
+
+def sentence(prediction: xr.Dataset) -> str:
+    """What was found, in short."""
+    found = findings(prediction)
+    return " ".join(found)
+
+
+def findings(prediction: xr.Dataset) -> list[str]:
+    """The logit, what adds most to it, and what of it is left over."""
+    attributes = prediction.attrs
+    logit = float(prediction["logit"])
+    what = "the difference of the logits" if attributes["against"] else "the logit"
+    text = " ".join(filter(None, (str(attributes["text"]), str(attributes["pair"]))))
+    said = [
+        f"{base_name(attributes['model'])} reads “{shortened(text, 60)}”.",
+        f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "
+        f"“{_target(prediction)}” is {float(attributes['probability']):.3g}.",
+    ]
+    if len(tokens := frame_of(prediction, "token")):
+        row = tokens.iloc[0]
+        said.append(f"Of the text, “{row['token']}” adds most ({_number(row['sum'])}).")
+    heads = frame_of(prediction, "head")
+    if len(heads):
+        row = heads.iloc[0]
+        said.append(
+            f"Of the heads, {head_name(int(row['layer']), int(row['head']))} writes most into it "
+            f"directly, from “{row['token']}” ({_number(row['direct'])})."
+        )
+    left = max(abs(float(prediction[f"remainder_{name}"])) for name in ("direct", "total"))
+    said.append(f"The parts add up to it within {left:.1e}.")
+    if attributes["notes"]:
+        said.append(str(attributes["notes"]))
+    return said
+
+
+def _target(prediction: xr.Dataset) -> str:
+    attributes = prediction.attrs
+    style = "" if attributes["classes"] else str(attributes["pieces"])
+    return piece_text(str(attributes["target"]), style).label
+
+
+def _number(value: float) -> str:
+    return f"{value:+.3f}".replace("-", MINUS)
+
+
+def summary(prediction: xr.Dataset) -> Summary:
+    """What was asked for, and the sum."""
+    attributes = prediction.attrs
+    return {
+        "target": str(attributes["target"]),
+        "against": str(attributes["against"]),
+        "logit": float(prediction["logit"]),
+        "probability": float(attributes["probability"]),
+    }
+
+
+def sections(prediction: xr.Dataset) -> list[Section]:
+    """Tokens, components and heads."""
+    unit = "difference of logits" if prediction.attrs["against"] else "logit"
+    tokens, components, heads = (
+        frame_of(prediction, name) for name in ("token", "component", "head")
+    )
+    order = _tokens(prediction)[0]
+    order = order.loc[sorted(order["sum"].abs().sort_values(kind="stable").index[-MOST_TOKENS:])]
+    biases = _biases(prediction)
+    of_heads = [
+        f"{head_name(row['layer'], row['head'])} from {row['token']}"
+        for row in heads.head(SHOWN).to_dict("records")
+    ]
+    return [
+        Section(
+            "tokens",
+            "What each token adds",
+            "Through all layers, with attention weights, statistics of norms and slopes of "
+            "activations as constants of this text. Tokens, their positions and the biases add up "
+            "to the logit.",
+            "Modarressi et al. (2023), for one output",
+            [_drawing("tokens", order["token"], order, ("embedding", "position"), unit)],
+            [
+                Table(
+                    "tokens",
+                    "Tokens, the largest first",
+                    tokens,
+                    _formats(tokens),
+                    note=f"All biases together add {_number(biases)}.",
+                )
+            ],
+        ),
+        Section(
+            "components",
+            "What each layer and bias adds",
+            "Directly: what it writes into the residual stream, through norms alone; these parts "
+            "add up to the logit. Through later layers: its gradient in the linear network times "
+            "what it writes; these do not add up, since one component goes through another.",
+            "Ferrando et al. (2023), Eq. 8",
+            [
+                _drawing(
+                    "components",
+                    components["component"].head(SHOWN),
+                    components.head(SHOWN),
+                    ("direct", "total"),
+                    unit,
+                )
+            ],
+            [Table("components", "Components", components, _formats(components))],
+        ),
+        Section(
+            "heads",
+            "What each head adds, by the token that it attends to",
+            "Directly, and through later layers.",
+            "Ferrando et al. (2023), Eq. 8",
+            [_drawing("heads", of_heads, heads.head(SHOWN), ("direct", "total"), unit)],
+            [
+                Table(
+                    "heads",
+                    "Heads and tokens, the largest first",
+                    heads.head(100),
+                    _formats(heads),
+                    note=f"The 100 largest of {len(heads):,}." if len(heads) > 100 else "",
+                )
+            ],
+        ),
+    ]
+
+
+def _formats(frame: pd.DataFrame) -> dict[str, str]:
+    return {str(name): "+.3f" for name in frame if frame[name].dtype.kind == "f"}
+
+
+def _drawing(
+    name: str, labels: Iterable[str], frame: pd.DataFrame, columns: Sequence[str], unit: str
+) -> Drawing:
+    called = {"direct": _DIRECT, "total": _TOTAL}
+
+    def draw() -> Figure:
+        shown = [column for column in columns if bool((frame[column] != 0).any())] or columns[:1]
+        rows = [
+            BarRow(str(label), [Mark(called.get(each, each), float(row[each])) for each in shown])
+            for label, row in zip(labels, frame.to_dict("records"), strict=True)
+        ]
+        return bars(rows, x_label=unit)
+
+    return Drawing(name, "", f"Bars of {name}, in units of the {unit}.", draw)
+
+
+def prediction_terminal(prediction: xr.Dataset, top: int) -> RenderableType:
+    """What adds most: tokens, components, and heads by the token that they attend to.
+
+    Args:
+        prediction: what a logit is made of.
+        top: rows of each table.
+    """
+    shown: list[RenderableType] = [Text(printable(said)) for said in findings(prediction)]
+    rest: dict[str, list[tuple[str, float]]] = {
+        "token": [("biases", _biases(prediction))],
+        "component": [],
+        "head": [],
+    }
+    for name, title, label, columns in (
+        ("token", "Through all layers, by token", _token_label, ("embedding", "position", "sum")),
+        ("component", "By component", _component_label, ("direct", "total")),
+        ("head", "By head and token", _head_label, ("direct", "total")),
+    ):
+        frame = frame_of(prediction, name)
+        shown += [Text(), _table(title, frame, label, columns, top, rest[name])]
+    shown.append(
+        Text(
+            "direct: through norms alone; total: through later layers. Units are those of the "
+            "logit.",
+            style="dim",
+        )
+    )
+    return Group(*shown)
+
+
+def _token_label(row: dict[str, Any]) -> str:
+    return f"{row['token']}{' · ' + row['side'] if 'side' in row else ''}"
+
+
+def _component_label(row: dict[str, Any]) -> str:
+    return str(row["component"])
+
+
+def _head_label(row: dict[str, Any]) -> str:
+    return f"{head_name(row['layer'], row['head'])} from {row['token']}"
+
+
+def _table(
+    title: str,
+    frame: pd.DataFrame,
+    label: Any,
+    columns: Sequence[str],
+    top: int,
+    more: Sequence[tuple[str, float]],
+) -> TerminalTable:
+    table = TerminalTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column(title, overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in frame.head(top).to_dict("records"):
+        numbers = (_number(row[column]) for column in columns)
+        table.add_row(Text(printable(label(row))), *numbers)
+    rest = frame.iloc[top:]
+    if len(rest):
+        sums = ("" if c == "total" else _number(float(rest[c].sum())) for c in columns)
+        table.add_row(Text(f"{len(rest):,} others", style="dim"), *sums)
+    added = sum(value for _, value in more)
+    for name, value in more:
+        table.add_row(Text(name, style="dim"), *[""] * (len(columns) - 1), _number(value))
+    totals = [
+        # What goes through later layers goes through other parts again, and has no sum.
+        "" if column == "total" else _number(float(frame[column].sum()) + added * last)
+        for column, last in zip(columns, [*[0] * (len(columns) - 1), 1], strict=True)
+    ]
+    table.add_row(Text("sum", style="bold"), *totals)
+    return table
