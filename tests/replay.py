@@ -74,7 +74,7 @@ class Replay:
         """What the output loses without a part.
 
         Args:
-            embedding: the number of a use of the input embeddings, and a token.
+            embedding: 0 for what the text is embedded by, 1 for the target's; and a token.
             cell: what a head takes from a key: attention, head and key.
             linear: what a linear map puts out, but its bias.
             direct: nothing but norms comes after it.
@@ -84,15 +84,17 @@ class Replay:
             self._freeze(stack, direct=direct, besides=linear)
             if embedding is not None:
                 number, token = embedding
-                calls = iter(range(9))
+                stacks = [network]
+                if "decoder_input_ids" in self.inputs:
+                    stacks = [network.get_encoder(), network.get_decoder()]
+                table = stacks[number].get_input_embeddings()
 
                 def blank(_: Any, __: Any, output: Tensor) -> Tensor:
                     output = output.clone()
-                    if next(calls) == number:
-                        output[0, token] = 0
+                    output[0, token] = 0
                     return output
 
-                self._hook(stack, network.get_input_embeddings(), blank)
+                self._hook(stack, table, blank)
             if cell is not None:
                 self._take(stack, *cell)
             if linear is not None:

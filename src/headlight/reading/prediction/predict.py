@@ -224,7 +224,9 @@ def _name(model: CapturedModel, place: Place, number: int) -> str:
     tokenizer: Any = model.tokenizer
     if place.classes:
         return str(network.config.id2label[number])
-    return str(tokenizer.convert_ids_to_tokens(number))
+    piece = tokenizer.convert_ids_to_tokens(number)
+    # A vocabulary may be filled up with places that no piece has.
+    return f"id {number}" if piece is None else str(piece)
 
 
 def _one_position(network: Any, place: Place, lengths: dict[Side, int]) -> Any:
