@@ -103,6 +103,9 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
         return ["align", str(data / f"pairs{HOSTILE}.txt"), *translator, "--layer", "1"]
     if command == "read":
         return ["read", "the cat sees", *model, "--netcdf", str(runs / "read.nc")]
+    if command == "predict":
+        decoder = ["--model", str(data / f"decoder{HOSTILE}")]
+        return ["predict", "the cat sees", *decoder, "--netcdf", str(runs / "predict.nc")]
     if command == "alternatives":
         text = "the cat sees a dog " * 5
         return ["alternatives", text, *model, "--netcdf", str(runs / "alternatives.nc")]
@@ -310,6 +313,7 @@ def test_names_in_archives(called, tmp_path, suffix):
 def test_names_of_anything(called, tmp_path, command):
     given = {
         "read": ["read", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
+        "predict": ["predict", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "alternatives": ["alternatives", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "aer": ["aer", f"{tmp_path}/gold{HOSTILE}", f"{tmp_path}/links"],
         "check": ["check", f"{tmp_path}/{HOSTILE}"],

@@ -159,7 +159,7 @@ class Odd(nn.Module):
 def test_what_has_no_rule_is_refused_by_name() -> None:
     model = CapturedModel(BY_NAME["BERT"].build())
     network: Any = model.transformer
-    network.encoder.layer[1].output.dropout = Odd()
+    network.encoder.layer[1].output.dropout = Odd().eval()
     found = linear_pass(model, one(BY_NAME["BERT"]))
     with pytest.raises(
         UnsupportedModelError, match=r"sigmoid in encoder\.layer\.1\.output\.dropout"
@@ -175,7 +175,7 @@ class InPlace(nn.Module):
 def test_what_is_changed_in_place_without_a_rule_is_refused() -> None:
     model = CapturedModel(BY_NAME["BERT"].build())
     network: Any = model.transformer
-    network.encoder.layer[1].output.dropout = InPlace()
+    network.encoder.layer[1].output.dropout = InPlace().eval()
     with pytest.raises(UnsupportedModelError, match="in place by sigmoid"):
         linear_pass(model, one(BY_NAME["BERT"]))
     assert not _listeners

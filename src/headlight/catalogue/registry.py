@@ -28,6 +28,7 @@ TAKEN = {
         "check",
         "heads",
         "merge",
+        "predict",
         "read",
         "reproduce",
         "serve",

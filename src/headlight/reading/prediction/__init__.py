@@ -1,5 +1,5 @@
 """What a prediction is made of: what each token, head, layer and bias adds to a logit."""
 
-from headlight.reading.prediction.predict import Prediction, predict
+from headlight.reading.prediction.prediction import Prediction, predict
 
 __all__ = ["Prediction", "predict"]
