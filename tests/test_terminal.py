@@ -101,14 +101,13 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
     translator = ["--model", str(data / f"translator{HOSTILE}")]
     if command == "align":
         return ["align", str(data / f"pairs{HOSTILE}.txt"), *translator, "--layer", "1"]
-    if command == "read":
-        return ["read", "the cat sees", *model, "--netcdf", str(runs / "read.nc")]
-    if command == "predict":
-        decoder = ["--model", str(data / f"decoder{HOSTILE}")]
-        return ["predict", "the cat sees", *decoder, "--netcdf", str(runs / "predict.nc")]
-    if command == "alternatives":
-        text = "the cat sees a dog " * 5
-        return ["alternatives", text, *model, "--netcdf", str(runs / "alternatives.nc")]
+    of_texts = {
+        "read": ["the cat sees", *model],
+        "predict": ["the cat sees", "--model", str(data / f"decoder{HOSTILE}")],
+        "alternatives": ["the cat sees a dog " * 5, *model],
+    }
+    if command in of_texts:
+        return [command, *of_texts[command], "--netcdf", str(runs / f"{command}.nc")]
     if command in ("status", "merge", "heads"):
         return work_on_a_run(command, model, runs)
     study = studies()[command.replace("-", "_")]
