@@ -16,7 +16,7 @@ depends on the input was added to it.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -50,6 +50,7 @@ Rule = Callable[..., Any]
 Options = dict[str, Any]
 
 
+@runtime_checkable
 class Bookkeeper(Protocol):
     """What a network tells of itself while it runs, and is told."""
 

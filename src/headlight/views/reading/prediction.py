@@ -298,8 +298,8 @@ def prediction_terminal(prediction: xr.Dataset, top: int) -> RenderableType:
         ("head", "By head and token", _head_label, ("direct", "total")),
     ):
         frame = frame_of(prediction, name)
-        columns = tuple(each for each in columns if each != "position" or frame[each].any())
-        shown += [Text(), _table(title, frame, label, columns, top, rest[name])]
+        used = [each for each in columns if each != "position" or bool(frame[each].any())]
+        shown += [Text(), _table(title, frame, label, used, top, rest[name])]
     shown.append(
         Text(
             "direct: through norms alone; total: through later layers. Units are those of the "
