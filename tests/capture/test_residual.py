@@ -9,10 +9,17 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from transformers import AutoConfig, AutoModelForCausalLM
 
 import architectures
 from architectures import ARCHITECTURES
-from headlight.capture import CapturedModel, LayerRecord, NoResidualSite, ResidualSite
+from headlight.capture import (
+    CapturedModel,
+    CausalLanguageModel,
+    LayerRecord,
+    NoResidualSite,
+    ResidualSite,
+)
 from headlight.capture.frozen_map import frozen_map
 from headlight.capture.residual import followed
 from headlight.capture.residuals.check import ResidualCheck
@@ -269,3 +276,23 @@ def test_real_input_is_checked_and_what_does_not_add_up_is_refused(name: str) ->
     model.residuals[site] = replace(good, branch=(norm,))
     with pytest.raises(UnsupportedModelError, match=r"its parts miss what leaves the layer by"):
         model.verify_residuals(batch_of(model))
+
+
+def test_a_backward_pass_keeps_residuals_and_no_graph() -> None:
+    settings = next(row for row in ARCHITECTURES if row.name == "Llama").settings
+    config = AutoConfig.for_model("llama", **settings)
+    model = CapturedModel(AutoModelForCausalLM.from_config(config).eval())
+    batch, records = batch_of(model), []
+    with model.capture(residual=True) as recorder:
+        recorder.visit = records.append
+        model.run_backward(batch, CausalLanguageModel())
+        backward, records = records, []
+        recorder.visit = records.append
+        model.run(batch)
+    for record, plain in zip(backward, reversed(records), strict=True):
+        assert record.gradient is not None
+        assert record.residual is not None
+        assert not record.residual.written.requires_grad
+        for name in ("given", "written"):
+            found, wanted = (getattr(each.residual, name) for each in (record, plain))
+            torch.testing.assert_close(found, wanted)
