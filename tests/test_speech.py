@@ -1,51 +1,24 @@
 """Readings of speech: a tiny Whisper of random weights, and noise."""
 
 import json
-import wave
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
 
 import headlight
 from headlight.errors import UsageError
 from headlight.reading.model import Model
+from speech_material import POSITIONS, SECONDS, tiny_whisper, wav
 from studies.command import Command
 
 TEXT = "The cat sat."
-SECONDS, RATE, POSITIONS = 0.41, 22050, 50
-
-
-def wav(path: Path, seconds: float = SECONDS, *, width: int = 2) -> Path:
-    noise = np.random.default_rng(0).normal(0, 3000, int(seconds * RATE)).astype("<i2")
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(width)
-        file.setframerate(RATE)
-        file.writeframes(noise.tobytes() if width == 2 else bytes(len(noise)))
-    return path
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A window of one second, which the encoder sees as 50 positions of 20 ms."""
-    made = tmp_path_factory.mktemp("whisper")
-    tokenizer = headlight.load().tokenizer
-    assert tokenizer is not None
-    special = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"), 0)
-    config = WhisperConfig(
-        vocab_size=len(tokenizer), num_mel_bins=8, d_model=16, encoder_layers=2, decoder_layers=2,
-        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16,
-        decoder_ffn_dim=16, max_source_positions=POSITIONS, max_target_positions=20,
-        decoder_start_token_id=1, suppress_tokens=None, begin_suppress_tokens=None, **special,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    WhisperForConditionalGeneration(config).save_pretrained(made)
-    WhisperFeatureExtractor(feature_size=8, chunk_length=1).save_pretrained(made)
-    tokenizer.save_pretrained(made)
-    return made
+    return tiny_whisper(tmp_path_factory.mktemp("whisper"))
 
 
 @pytest.fixture(scope="module")

@@ -1158,6 +1158,7 @@ def alignment(
     swap: bool = False,
     measures: Literal['norm', 'weight', 'effective', 'gradient', 'smoothgrad', 'difference', 'similarity'] | Iterable[Literal['norm', 'weight', 'effective', 'gradient', 'smoothgrad', 'difference', 'similarity']] | None = None,
     extractions: Literal['argmax', 'itermax', 'match', 'softmax', 'forward', 'reverse'] | Iterable[Literal['argmax', 'itermax', 'match', 'softmax', 'forward', 'reverse']] = ('argmax', 'itermax', 'match', 'softmax'),
+    chosen_heads: str | Path | Iterable[str | Path] | None = None,
     inputs: InputMeasureSettings | Mapping[str, Any] = ...,
     prefix: str | Path = '',
     max_length: int | None = None,
@@ -1199,7 +1200,8 @@ def alignment(
         bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
             Each resample costs four bytes per number of the result.
         seed: of the resampling.
-        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL).
+        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). Of
+            recordings none: times of words, where they are known, lie beside the sound.
         gold_format: of that file; by default what it looks like.
         target: file of the translations, if the source holds the sources alone, line for line.
         format: of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``, ``tmx``); by default what
@@ -1212,6 +1214,8 @@ def alignment(
             encoder, which reads each sentence by itself, ``similarity`` alone. By default those
             of cross-attention in translation models, and similarity in encoders.
         extractions: how similarities become links; see headlight align.
+        chosen_heads: of a model of speech the heads that are put together, such as L2H5,L3H0;
+            by default those that the model itself names for it.
         inputs: how gradients and differences are computed.
         prefix: what stands before every source, such as ``translate German to English:``.
         max_length: tokens of a sentence, special ones included; by default what the model

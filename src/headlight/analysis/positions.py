@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from headlight.encode.batch import Batch
+from headlight.encode.batch import NO_CATEGORY, Batch
 from headlight.reduce import Moments
 from headlight.vocabulary import Kind, measure
 
@@ -25,8 +25,15 @@ class Positions:
 
     @staticmethod
     def for_kind(batch: Batch, kind: Kind) -> "tuple[Positions, Positions]":
-        """Queries and keys: cross-attention looks from the decoder's text at the encoder's."""
+        """Queries and keys: cross-attention looks from the decoder's text at the encoder's.
+
+        Of sound only what is heard attends, to the silence after it as well.
+        """
         source = Positions(batch.category, batch.lengths)
+        if kind == "encoder" and batch.heard is not None:
+            place = torch.arange(batch.category.shape[1], device=batch.category.device)
+            silent = place >= batch.heard[:, None]
+            return Positions(batch.category.masked_fill(silent, NO_CATEGORY), batch.heard), source
         if batch.target_category is None or batch.target_lengths is None or kind == "encoder":
             return source, source
         target = Positions(batch.target_category, batch.target_lengths)

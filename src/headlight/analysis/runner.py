@@ -16,7 +16,7 @@ from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.capture import CapturedModel
 from headlight.capture.precision import own_precision
-from headlight.encode import Encoded, piece_style, special_tokens
+from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError
 from headlight.files import Location
@@ -248,6 +248,7 @@ def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
         **({} if plan.all_kinds else category_names(plan)),
         "corpus_digest": state.digest,
         "examples": state.examples,
+        **({"recordings": state.examples} if plan.model.hears else {}),
         "tokens": state.tokens,
         **{name: value for name, value in counts.items() if name not in NOT_COUNTED},
     }
@@ -276,6 +277,8 @@ def category_names(plan: StudyPlan[E]) -> dict[str, str]:
     """
     tokenizer: Any = plan.model.tokenizer
     source, target = special_tokens(tokenizer, plan.model.decoder_start)
+    if plan.model.hears:
+        source = dict(FRAME_NAMES)
     keys = target if plan.kind == "decoder" else source
     names = {"category_names": json.dumps(keys), "pieces": piece_style(tokenizer)}
     return names | ({"query_category_names": json.dumps(target)} if plan.kind == "cross" else {})

@@ -134,12 +134,19 @@ class TextSettings(ModelSettings):
     seed: int = 0
 
     def check_source(self, source: str | None) -> None:
-        """The first text, or pair of texts, is read."""
-        from headlight.corpora import OF_TWO_TEXTS, open_corpus
+        """The first text, or pair of texts, is read; of a recording its transcript."""
+        from headlight.corpora import (
+            OF_TWO_TEXTS,
+            holds_recordings,
+            open_corpus,
+            open_recordings,
+        )
 
         if source is None:
             if self.format is not None or self.column is not None:
                 raise UsageError("the sample corpus has a format of its own; name a corpus.")
+        elif holds_recordings(source):
+            next(iter(open_recordings(source, column=self.column)))
         elif self.format is not None and self.format in OF_TWO_TEXTS:
             next(iter(OF_TWO_TEXTS[self.format](source)))
         else:

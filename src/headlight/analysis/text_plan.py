@@ -21,10 +21,19 @@ from headlight.corpora import (
     Source,
     as_sentence_pairs,
     holds_a_text_a_line,
+    holds_recordings,
     open_corpus,
     open_parallel,
+    open_recordings,
 )
-from headlight.encode import Encoded, Examples, adjacent_segments, sentence_pairs, texts
+from headlight.encode import (
+    Encoded,
+    Examples,
+    adjacent_segments,
+    recordings,
+    sentence_pairs,
+    texts,
+)
 from headlight.errors import UsageError
 from headlight.result.kinds import ALL
 
@@ -44,7 +53,7 @@ BY_LINE = "read_by_line"
 TextSource = Source | Corpus | Examples | None
 """A path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples made for the very model;
 None is a sample that comes with the package: texts, or for a decoder that reads them,
-translations."""
+translations.  For a model that hears, recordings; see `headlight.corpora.open_recordings`."""
 
 S = TypeVar("S", bound=TextSettings)
 
@@ -79,12 +88,13 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         CorpusError: the corpus cannot be opened.
     """
     check_tokenizer(model)
+    _check_sound(source, model, settings)
     if source is None:
         source, settings = _sample(model, settings)
     if reads_by_line(source, settings):
         options = {**(options or {}), BY_LINE: True}
     whole = any(one.objective is not None for one in passes)
-    opened = source if isinstance(source, Examples) else open_texts(source, settings)
+    opened = source if isinstance(source, Examples) else _open(source, model, settings)
     model = _part_that_runs(model, settings, opened, whole=whole)
     kind, sites = choose_sites(model, settings)
     return StudyPlan(
@@ -142,6 +152,35 @@ def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
     return open_corpus(source, format=format, column=settings.column)
 
 
+def _check_sound(source: TextSource, model: CapturedModel, settings: TextSettings) -> None:
+    """Refuse to hear texts, to read sound, and what is said of texts alone.
+
+    Raises:
+        UsageError: it is so.
+    """
+    if not model.hears:
+        if not isinstance(source, Examples) and holds_recordings(source):
+            raise UsageError(
+                f"{source} holds recordings, and {model.name} reads text; name a model of speech, "
+                "such as openai/whisper-tiny.en."
+            )
+        return
+    if source is None:
+        raise UsageError(
+            f"{model.name} hears speech, of which there is no sample; give a folder of WAV files, "
+            "each with its transcript in a .txt file of the same name."
+        )
+    if settings.pairs or settings.format is not None:
+        raise UsageError("recordings are no texts; leave out pairs and format.")
+
+
+def _open(source: Source | Corpus | None, model: CapturedModel, settings: TextSettings) -> Corpus:
+    """Recordings for a model that hears, else texts."""
+    if model.hears:
+        return open_recordings(source, column=settings.column)  # type: ignore[arg-type]  # refuses
+    return open_texts(source, settings)  # type: ignore[arg-type]  # a sample is opened already
+
+
 def _sample(model: CapturedModel, settings: S) -> tuple[Corpus, S]:
     """Translations for a decoder that reads them, else texts, two adjacent paragraphs together."""
     if model.has_decoder_inputs and settings.kind != "encoder":
@@ -163,9 +202,10 @@ def _part_that_runs(
 ) -> CapturedModel:
     """The model, or of an encoder-decoder the encoder, where its decoder is not needed.
 
-    A translation is never read by the encoder, so there the model always runs whole.
+    Neither a translation nor a transcript is read by the encoder, so there the model always runs
+    whole.
     """
-    translated = isinstance(opened, Corpus) and opened.kind == "parallel"
+    translated = isinstance(opened, Corpus) and opened.kind in ("parallel", "speech")
     two_texts = settings.pairs or isinstance(opened, Examples) or opened.kind == "pairs"
     wants_decoder = two_texts and (whole or settings.kind != "encoder")
     if not model.has_decoder_inputs or wants_decoder or translated:
@@ -181,6 +221,15 @@ def _part_that_runs(
 
 def _encode(corpus: Corpus, model: CapturedModel, settings: TextSettings) -> Examples:
     tokenizer: Any = model.tokenizer
+    if corpus.kind == "speech":
+        return recordings(
+            corpus,
+            tokenizer,
+            model.listener.hearing,
+            decoder_start=int(model.decoder_start or 0),
+            max_length=choose_length(model, settings.max_length),
+            overflow=settings.overflow,
+        )
     length = choose_length(model, settings.max_length, *([PAIR_LENGTH] if settings.pairs else []))
     if corpus.kind in ("pairs", "parallel"):
         return sentence_pairs(

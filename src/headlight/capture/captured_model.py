@@ -4,7 +4,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from headlight.capture.backward import check_differentiable, frozen
 from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.finite import NotFiniteError, explained, require_finite
 from headlight.capture.identity import digest_of_weights, identity_of
+from headlight.capture.listener import Listener
 from headlight.capture.objectives.head_rows import only_predicted
 from headlight.capture.objectives.objective import Objective, Prepared
 from headlight.capture.precision import own_precision
@@ -33,6 +34,7 @@ from headlight.capture.vocabulary_check import require_fitting
 from headlight.capture.wrappers import unwrapped
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
+from headlight.encode.speech import EncodedSpeech
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
 from headlight.vocabulary import Kind
 
@@ -247,9 +249,32 @@ class CapturedModel:
         return frozenset(order[site] for site in asked)
 
     def collate(self, examples: Sequence[Encoded]) -> Batch:
-        """The examples as one batch, where the model is, with its padding."""
+        """The examples as one batch, where the model is, with its padding; sound is read now."""
         padding = getattr(self.tokenizer, "pad_token_id", None)
-        return collate(examples, pad_id=padding or 0, device=self.transformer.device)
+        batch = collate(examples, pad_id=padding or 0, device=self.transformer.device)
+        spoken = [each for each in examples if isinstance(each, EncodedSpeech)]
+        if not spoken:
+            return batch
+        features, heard = self.listener.features(spoken)
+        return replace(batch, features=features, heard=heard)
+
+    @property
+    def hears(self) -> bool:
+        """Whether it reads speech: sound goes to its encoder, and a transcript to its decoder."""
+        return self.transformer.main_input_name == "input_features" and self.has_decoder_inputs
+
+    @cached_property
+    def listener(self) -> Listener:
+        """What makes sound into what the model reads.
+
+        Raises:
+            UsageError: it reads something else.
+        """
+        if not self.hears:
+            raise UsageError(
+                f"{self.name} reads no speech; give a model that does, such as Whisper."
+            )
+        return Listener.of(self.transformer, self.name)
 
     def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
         """What the forward pass takes, for a batch of texts padded on `side`.
@@ -262,6 +287,8 @@ class CapturedModel:
             "input_ids": batch.input_ids,
             "attention_mask": batch.attention_mask,
         }
+        if batch.features is not None:
+            given = {"input_features": batch.features}
         if (getattr(config, "type_vocab_size", 0) or 0) > 1 and self._accepts("token_type_ids"):
             given["token_type_ids"] = batch.token_type_ids
         if side == "left" and self._accepts("position_ids") and not self._counts_positions():
@@ -415,15 +442,17 @@ class CapturedModel:
 
     @property
     def longest(self) -> int | None:
-        """Tokens that the model can take, special ones included, as far as it says.
+        """Tokens of a text, or transcript, that the model can take, as far as it says.
 
-        What its tokenizer declares counts only where the model has no number of positions: files of
-        tokenizers often say how long the texts of a training were.
+        Special ones are included.  What its tokenizer declares counts only where the model has no
+        number of positions: files of tokenizers often say how long the texts of a training were.
         """
-        positions = getattr(self.transformer.config, "max_position_embeddings", None)
+        config = self.transformer.config
+        named = "max_target_positions" if self.hears else "max_position_embeddings"
+        positions = getattr(config, named, None)
         if isinstance(positions, int) and self._counts_positions():
             # These count from behind the padding id, and so lose the places before it.
-            positions -= (getattr(self.transformer.config, "pad_token_id", None) or 0) + 1
+            positions -= (getattr(config, "pad_token_id", None) or 0) + 1
         declared = getattr(self.tokenizer, "model_max_length", None)
         # Models with relative positions say -1, tokenizers without a limit 10^30.
         numbers = [n for n in (positions, declared) if isinstance(n, int | float)]

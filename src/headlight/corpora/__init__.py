@@ -2,9 +2,9 @@
 
 `open_corpus` opens texts, `open_treebank` gold trees, `open_coreference` gold coreference,
 `open_sentence_pairs` sentences that are judged, `open_tagged` sentences whose words have tags, and
-`open_parallel` translations, each as a `Corpus`; `read_word_vectors` reads vectors.  A corpus
-streams: no file is ever held in memory as a whole, and a line, a sentence or a document that would
-not fit is refused.
+`open_parallel` translations, `open_recordings` speech, each as a `Corpus`; `read_word_vectors`
+reads vectors.  A corpus streams: no file is ever held in memory as a whole, and a line, a sentence
+or a document that would not fit is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,6 +27,8 @@ from headlight.corpora.parallel.parallel_corpus import (
 )
 from headlight.corpora.parallel.translation_pair import TranslationPair
 from headlight.corpora.samples import SAMPLE_LINKS, SAMPLE_TEXT, SAMPLE_TRANSLATIONS
+from headlight.corpora.speech.recording import Recording
+from headlight.corpora.speech.speech_corpus import holds_recordings, open_recordings
 from headlight.corpora.state import source_state
 from headlight.corpora.tagged.tagged_corpus import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text.document import Document
@@ -62,6 +64,7 @@ __all__ = [
     "Invalid",
     "Mention",
     "MentionKind",
+    "Recording",
     "Sentence",
     "SentencePair",
     "Source",
@@ -70,11 +73,13 @@ __all__ = [
     "WordVectors",
     "as_sentence_pairs",
     "holds_a_text_a_line",
+    "holds_recordings",
     "hub_splits",
     "is_companion",
     "open_coreference",
     "open_corpus",
     "open_parallel",
+    "open_recordings",
     "open_sentence_pairs",
     "open_tagged",
     "open_treebank",

@@ -14,9 +14,11 @@ from headlight.errors import CorpusError, UsageError
 from headlight.files import Location, storable
 from headlight.settings import Range, require_range
 
-CorpusKind = Literal["text", "treebank", "coreference", "pairs", "tagged", "parallel", "links"]
+CorpusKind = Literal[
+    "text", "treebank", "coreference", "pairs", "tagged", "parallel", "links", "speech"
+]
 """What the elements are: documents, sentences, annotated documents, pairs, tagged sentences,
-translations, links."""
+translations, links, recordings."""
 
 ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
     "text": ("text", "texts"),
@@ -26,6 +28,7 @@ ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
     "tagged": ("sentence", "tagged sentences"),
     "parallel": ("pair", "translation pairs"),
     "links": ("sentence", "word links"),
+    "speech": ("recording", "recordings"),
 }
 """What one element is called in messages, and what several are."""
 

@@ -11,27 +11,39 @@ from headlight.encode.piece_style import piece_style
 from headlight.encode.sentence_pairs import EncodedPair, sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
 from headlight.encode.spans import EncodedSpan, documents, windows
+from headlight.encode.speech import (
+    FRAME_NAMES,
+    EncodedSpeech,
+    Hearing,
+    recordings,
+    token_names,
+)
 from headlight.encode.texts import encode_one, texts
 from headlight.encode.translations import EncodedTranslation, translations
 
 __all__ = [
+    "FRAME_NAMES",
     "Counts",
     "Encoded",
     "EncodedPair",
     "EncodedSentence",
     "EncodedSpan",
+    "EncodedSpeech",
     "EncodedTranslation",
     "Examples",
+    "Hearing",
     "adjacent_segments",
     "annotate",
     "documents",
     "encode_one",
     "length_batches",
     "piece_style",
+    "recordings",
     "sentence_pairs",
     "sentences",
     "special_tokens",
     "texts",
+    "token_names",
     "translations",
     "unknown_id",
     "windows",

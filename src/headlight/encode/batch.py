@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 import torch
-from jaxtyping import Int64
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from headlight.encode.examples import Encoded
@@ -36,6 +36,9 @@ class Batch:
         target_word: As `word`, for the target.
         target_lengths: As `lengths`, for the target.
         names: What the examples are called, for messages; empty where nobody has said.
+        features: What an encoder of sound is given in place of ids; None for texts.
+        heard: Of sound the positions that it fills; the silence after them is attended to, and as
+            attending positions it is left out.
     """
 
     input_ids: Int64[Tensor, "batch token"]
@@ -50,6 +53,8 @@ class Batch:
     target_word: Int64[Tensor, "batch target"] | None = None
     target_lengths: Int64[Tensor, " batch"] | None = None
     names: tuple[str, ...] = ()
+    features: Float[Tensor, "batch *feature"] | None = None
+    heard: Int64[Tensor, " batch"] | None = None
 
     def repeated(self: B, number: int) -> B:
         """This many copies of the batch, one after the other."""

@@ -15,6 +15,7 @@ from headlight.findings.observed import (
     out_of_reach,
     share,
     surveyed,
+    unit_of_keys,
 )
 from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.piece_text import PieceText, piece_text, pieces_of, token_labels
@@ -47,6 +48,7 @@ __all__ = [
     "share",
     "surveyed",
     "token_labels",
+    "unit_of_keys",
     "weight_and_norm",
     "what_was_read",
 ]

@@ -64,6 +64,12 @@ def category_label(result: xr.Dataset, category: str, *, attending: bool = False
     return str(names.get(category, _LABELS.get(category, category)))
 
 
+def unit_of_keys(result: xr.Dataset) -> str:
+    """What one attended position is: a ``token``, or a ``frame`` of sound."""
+    heard = "recordings" in result.attrs and result.attrs.get("kind") != "decoder"
+    return "frame" if heard else "token"
+
+
 def occurs(result: xr.Dataset, category: str) -> bool:
     """Whether any attended token was of the category, as far as the result says."""
     counts = [observed(result, name, (), key_category=category) for name in TOKENS]

@@ -17,6 +17,7 @@ from headlight.findings.observed import (
     observed,
     out_of_reach,
     share,
+    unit_of_keys,
 )
 from headlight.findings.piece_text import pieces_of
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
@@ -107,7 +108,9 @@ def _special_tokens(result: xr.Dataset) -> Highlight | None:
         return None
     layers = [int(layer) for layer in result["layer"].values]
     scope = f"Means over all heads of {layer_list(layers)}"
-    text = " ".join(said) + f" {scope}{_where(result)}. {_IN_BERT}"
+    text = " ".join(said) + f" {scope}{_where(result)}."
+    if unit_of_keys(result) == "token":
+        text += f" {_IN_BERT}"
     return Highlight(text, None, None, 1.0, "special tokens")
 
 
@@ -250,7 +253,8 @@ def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
     if np.isfinite(norm):
         text += f" and {percent(float(norm))} of its norm"
     many = int((weights > rules.MOST).sum())
-    text += " to the current token itself" if offset == 0 else f" to the {which} token"
+    unit = unit_of_keys(result)
+    text += f" to the current {unit} itself" if offset == 0 else f" to the {which} {unit}"
     if many > 1:
         text += f"; {many} heads give it more than half of their weight"
     importance = 0.9 * float(weights[place])
@@ -285,7 +289,7 @@ def _narrowest(result: xr.Dataset) -> Highlight | None:
     nats = float(entropy[place])
     text = (
         f"Head {_name(result, place)} is the narrowest: {nats:.2f} nats, as if it spread its "
-        f"weight evenly over {np.exp(nats):.1f} tokens."
+        f"weight evenly over {np.exp(nats):.1f} {unit_of_keys(result)}s."
     )
     importance = 0.5 * (1 - nats / uniform)
     return Highlight(text, *_numbers(result, place), importance, "narrow", "entropy", "weight")

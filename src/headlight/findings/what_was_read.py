@@ -138,6 +138,13 @@ def _read(result: xr.Dataset) -> Iterator[str]:
     number, tokens = _count(result, "examples"), _count(result, "tokens")
     if not number:
         return
+    if "recordings" in attributes:
+        first = "The first " if number in map(settings.get, ("max_examples", "max_pairs")) else ""
+        yield (
+            f"{first}{plural(number, 'recording')}, each heard as a whole window with the silence "
+            "that fills it after the end."
+        )
+        return
     whole = plural(number, _noun(result))
     if settings.get("max_examples") == number:
         whole = f"The first {whole} of the corpus"
@@ -193,7 +200,10 @@ def _left_out(result: xr.Dataset) -> Iterator[str]:
     for name, (one, several) in LEFT_OUT.items():
         count = _count(result, name)
         if count:
-            yield f"{plural(count, _noun(result, whole=True))} {one if count == 1 else several}."
+            said = one if count == 1 else several
+            if "recordings" in result.attrs:  # whose window is limited as well
+                said = said.replace(" of tokens", "")
+            yield f"{plural(count, _noun(result, whole=True))} {said}."
 
 
 def _cautions(result: xr.Dataset) -> Iterator[str]:
@@ -216,7 +226,8 @@ def _few(result: xr.Dataset, number: int) -> str:
         noun, more = "tested sentence", " With --train FILE all sentences of the source are tested."
     intervals = any(str(name) == "low" or str(name).endswith("_low") for name in result.data_vars)
     resampled = ", and intervals are drawn from these alone" if intervals else ""
-    return f"Only {plural(number, noun)}: that says little of other texts{resampled}.{more}"
+    others = "recordings" if noun == "recording" else "texts"
+    return f"Only {plural(number, noun)}: that says little of other {others}{resampled}.{more}"
 
 
 def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:
@@ -258,6 +269,8 @@ def _of_base(result: xr.Dataset) -> list[float]:
 
 def _noun(result: xr.Dataset, *, whole: bool = False) -> str:
     """What is counted: what the source is of, or examples, where they are not the same."""
+    if "recordings" in result.attrs:
+        return "recording"
     try:
         noun = find_study(str(result.attrs.get("stage", ""))).source.noun
     except UnknownNameError:

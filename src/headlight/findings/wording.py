@@ -41,6 +41,11 @@ def number(value: float) -> str:
     return f"{value:.2g}".replace("-", "\u2212") if abs(value) < 10 else f"{value:,.0f}"
 
 
+def seconds(value: float) -> str:
+    """A time for a sentence: ``0.08 s``."""
+    return f"{value:.2f} s"
+
+
 def interval(low: float, high: float, written: Callable[[float], str] = percent) -> str:
     """An interval in brackets, with a blank before it; nothing where there is none."""
     return f" (95%: {written(low)} to {written(high)})" if isfinite(low + high) else ""

@@ -20,7 +20,7 @@ from headlight.analysis.folder import REPORT, RESULT
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded, piece_style, unknown_id
+from headlight.encode import Encoded, piece_style, token_names, unknown_id
 from headlight.errors import UsageError
 from headlight.files import location
 from headlight.findings.wording import listed
@@ -491,14 +491,14 @@ def _sides(example: Encoded, kind: Kind, model: CapturedModel) -> tuple[Position
     """Tokens, categories and words of the attending and of the attended text."""
     tokenizer: Any = model.tokenizer
     source: Positions = {
-        "token": tokenizer.convert_ids_to_tokens(list(example.ids)),
+        "token": token_names(tokenizer, example.ids),
         "category": [CATEGORIES[code] for code in example.categories],
         "word": list(example.words),
     }
     if kind == "encoder" or not example.target:
         return source, source
     target: Positions = {
-        "token": tokenizer.convert_ids_to_tokens(list(example.target)),
+        "token": token_names(tokenizer, example.target),
         "category": [CATEGORIES[code] for code in example.target_categories],
         "word": list(example.target_words),
     }

@@ -1,28 +1,18 @@
 """Speech as a model reads it: frames of sound attended by the words of its transcript."""
 
-import wave
 from collections.abc import Iterable
-from math import gcd
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float32
-from scipy.signal import resample_poly
-from transformers import AutoFeatureExtractor
 
 from headlight.capture import CapturedModel
-from headlight.catalogue.models import place_of
-from headlight.encode import Encoded, encode_one
-from headlight.encode.batch import Batch
-from headlight.errors import UsageError
+from headlight.corpora import Recording
+from headlight.encode import EncodedSpeech, recordings
+from headlight.errors import CorpusError, UsageError
 from headlight.reading.reading import Reading, read_example
 from headlight.result.kinds import ALL
-from headlight.vocabulary import CATEGORIES, Kinds, ValueBias
-
-_FRAME = CATEGORIES.index("other")
-_FULL_SCALE = 1 << 15
+from headlight.vocabulary import Kinds, ValueBias
 
 
 def read_speech(  # noqa: PLR0913 - each is a choice of its own
@@ -61,24 +51,29 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
     chosen: Any = kind or "cross"
     if chosen == ALL:
         raise UsageError("speech is read with one kind of attention at a time; choose one.")
-    extractor = _extractor(model)
-    samples = _samples(audio, extractor)
-    sound = extractor(samples, sampling_rate=extractor.sampling_rate, return_tensors="pt")
-    network: Any = model.transformer
-    features = sound.input_features.to(network.device, network.dtype)
-    said = text or _transcript(model, features)
-    frames = int(network.config.max_source_positions)
-    second = frames / (extractor.n_samples / extractor.sampling_rate)
-    heard = min(frames, int(np.ceil(len(samples) / extractor.sampling_rate * second)))
-    written = encode_one(model.require_tokenizer("a transcript is read"), said)
-    example = Encoded(
-        str(audio), (0,) * frames, (0,) * frames, (_FRAME,) * frames, tuple(range(frames)),
-        written.ids, written.categories, written.words,
-    )  # fmt: skip
+    listener, tokenizer = model.listener, model.require_tokenizer("a transcript is read")
+
+    def heard_as(words: str) -> EncodedSpeech:
+        given = Recording(str(audio), Path(audio), words)
+        (example,) = recordings(
+            [given],
+            tokenizer,
+            listener.hearing,
+            decoder_start=int(model.decoder_start or 0),
+            max_length=model.longest,
+            overflow="error",
+        )
+        return example
+
+    try:
+        said = text or _transcript(model, heard_as("."))
+        example = heard_as(said)
+    except CorpusError as problem:
+        raise UsageError(str(problem)) from problem
     if chosen == "encoder":
-        queries = range(heard) if queries is None else queries
+        queries = range(example.heard) if queries is None else queries
     dataset = read_example(
-        _Listener(model, features),
+        model,
         example,
         attributes={"text": said, "pair": "", "command": command or "", "other_kinds": ""},
         kind=chosen,
@@ -91,73 +86,11 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
     )
     for side in ("query", "key"):
         if chosen == "encoder" or (chosen == "cross" and side == "key"):
-            dataset = dataset.isel({side: dataset[side].values < heard})
-            times = [f"{at / second:.2f} s" for at in dataset[side].values]
-            dataset = dataset.assign_coords({f"{side}_token": (side, times)})
+            dataset = dataset.isel({side: dataset[side].values < example.heard})
     return Reading(dataset)
 
 
-class _Listener(CapturedModel):
-    """The model on one recording, whatever the ids of its frames are."""
-
-    def __init__(self, model: CapturedModel, features: torch.Tensor) -> None:
-        super().__init__(model.transformer, model.tokenizer, model.name, model.revision)
-        self.sites = model.sites
-        self._features = features
-
-    def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
-        """Sound for the encoder, words for the decoder."""
-        given = {"input_features": self._features, "decoder_input_ids": batch.target_ids}
-        return given | {"use_cache": False}
-
-
-def _extractor(model: CapturedModel) -> Any:
-    """What makes features of sound for this model.
-
-    Raises:
-        UsageError: it reads something else.
-    """
-    network = model.transformer
-    if network.main_input_name != "input_features" or not model.has_decoder_inputs:
-        raise UsageError(f"{model.name} reads no speech; give a model that does, such as Whisper.")
-    try:
-        return AutoFeatureExtractor.from_pretrained(place_of(network.name_or_path or model.name))
-    except (OSError, ValueError) as problem:
-        raise UsageError(
-            f"{model.name} does not say how sound becomes features; put its "
-            "preprocessor_config.json into its folder."
-        ) from problem
-
-
-def _samples(audio: str | Path, extractor: Any) -> Float32[np.ndarray, " sample"]:
-    """The recording as the model wants it: one channel, at its rate.
-
-    Raises:
-        UsageError: there is no such file, it is of another format, empty or too long.
-    """
-    if not Path(audio).is_file():
-        raise UsageError(f"there is no audio file {str(audio)!r}; correct its path.")
-    wanted = f"give a WAV file of 16-bit samples, {extractor.sampling_rate} Hz at best"
-    try:
-        with wave.open(str(audio)) as file:
-            rate, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
-            raw = file.readframes(file.getnframes())
-    except (wave.Error, EOFError) as problem:
-        raise UsageError(f"{audio} cannot be read as sound ({problem}); {wanted}.") from problem
-    if width != np.dtype(np.int16).itemsize:
-        raise UsageError(f"{audio} has samples of {8 * width} bits; {wanted}.")
-    sound = np.frombuffer(raw, "<i2").reshape(-1, channels).mean(1) / _FULL_SCALE
-    seconds, most = len(sound) / rate, extractor.n_samples / extractor.sampling_rate
-    if not 0 < seconds <= most:
-        raise UsageError(
-            f"{audio} lasts {seconds:.1f} s, and {most:.0f} s at most can be read at once; cut it."
-        )
-    common = gcd(rate, extractor.sampling_rate)
-    resampled = resample_poly(sound, extractor.sampling_rate // common, rate // common)
-    return np.asarray(resampled[: extractor.n_samples], np.float32)
-
-
-def _transcript(model: CapturedModel, features: torch.Tensor) -> str:
+def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
     """What the model hears.
 
     Raises:
@@ -171,6 +104,7 @@ def _transcript(model: CapturedModel, features: torch.Tensor) -> str:
         )
     tokenizer: Any = model.tokenizer
     with torch.inference_mode():
+        features, _ = model.listener.features([example])
         (ids,) = network.generate(features)
     heard = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
     if not heard:

@@ -17,6 +17,7 @@ from headlight.findings import (
     out_of_reach,
     share,
     surveyed,
+    unit_of_keys,
 )
 from headlight.views.colour import level
 from headlight.views.markup import element, joined
@@ -207,7 +208,7 @@ def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | N
         asked.append((name, f"to {category_label(result, name)}", values, None))
     for name, offset in NEIGHBOURS.items():
         values = {m: observed(result, "neighbour", measure=m, offset=offset) for m in measures}
-        asked.append((name, f"to the {name} token", values, None))
+        asked.append((name, f"to the {name} {unit_of_keys(result)}", values, None))
     for name, label in (
         ("first", "to the first token (sink)"),
         ("duplicate", "to equal tokens"),

@@ -11,8 +11,9 @@ from headlight.findings.coreference import ALL as EVERY_MENTION, best_heads as b
 from headlight.findings.dependency import ALL as EVERY_WORD, best_heads as best_parsers
 from headlight.findings.observed import name_of
 from headlight.findings.rules import decided
+from headlight.findings.speech import are_of_speech, times_known, ways_to_time
 from headlight.findings.what_was_read import has_interval
-from headlight.findings.wording import interval, percent
+from headlight.findings.wording import interval, percent, seconds
 
 RARE = 100
 """Relations of fewer words, or of a twentieth of a small treebank, are not counted."""
@@ -102,6 +103,8 @@ def _probe(row: Mapping[Hashable, Any]) -> str:
 
 def alignment(result: xr.Dataset) -> list[str]:
     """What has the lowest error rate, and what comes next."""
+    if are_of_speech(result):
+        return _times(result)
     found = pd.DataFrame([*_rates(result)]).sort_values("rate", kind="stable").to_dict("records")
     best = found[0]
     said = [
@@ -118,6 +121,35 @@ def alignment(result: xr.Dataset) -> list[str]:
             + ("." if apart else "; the intervals overlap, which does not decide between them.")
         )
     return said
+
+
+def _times(result: xr.Dataset) -> list[str]:
+    """Which way finds when words are said, beside the heads that were chosen before."""
+    found = ways_to_time(result).to_dict("records")
+    if not times_known(result):
+        best = found[0]
+        return [
+            f"Of what words give to sound, {best['way']} by {best['measure']} gives most to one "
+            f"path through it, {percent(best['on_path'])}"
+            f"{interval(best['on_path_low'], best['on_path_high'])}; no times of words are known, "
+            "so that it cannot be said how far this is from them."
+        ]
+    others = [row for row in found if row["way"] != "chosen heads"]
+    chosen = [row for row in found if row["way"] == "chosen heads"]
+    said = [
+        f"{_way(row)} finds the beginnings of words with a mean error of "
+        f"{seconds(row['start_error'])}"
+        f"{interval(row['start_error_low'], row['start_error_high'], seconds)}."
+        for row in (*chosen[:1], others[0])
+    ]
+    if chosen:
+        said[1] = f"{said[1][:-1]}; it was chosen by these very times, and the others were not."
+    return said
+
+
+def _way(row: Mapping[Hashable, Any]) -> str:
+    name = f"The {row['way']} by {row['measure']}"
+    return f"{name}, where the word is {'read' if row['step'] == 'input' else 'predicted'},"
 
 
 def _rates(result: xr.Dataset) -> list[dict[str, object]]:

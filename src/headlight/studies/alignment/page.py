@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.speech import are_of_speech, times_known, ways_to_time
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
     By,
@@ -35,7 +36,9 @@ SHOWN_RATES = ("AER", *RATES[1:], "mean of layers")
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The best layer by each measure, and what gradients and differences find."""
+    """The best layer by each measure, and what gradients and differences find; of speech times."""
+    if are_of_speech(result):
+        return _summary_of_speech(result)
     found: Summary = {"sentences": int(result.attrs["sentences"])}
     for row in best_layers(result).to_dict("records"):
         name = "_".join(filter(None, (row["measure"], row["step"])))
@@ -46,7 +49,12 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Error rates by measure, by layer and by head; of an encoder, by extraction and by layer."""
+    """Error rates by measure, by layer and by head; of an encoder, by extraction and by layer.
+
+    Of speech, how far from their times words are found.
+    """
+    if are_of_speech(result):
+        return [_ways(result), _speech_layers(result), _speech_heads(result)]
     if "similarity_error_rate" in result:
         return [_extractions(result), _hidden_layers(result)]
     found = [_measures(result)]
@@ -251,4 +259,123 @@ def _heads(result: xr.Dataset) -> Section:
         "Kobayashi et al. (2020), Section 5",
         [Drawing("heads", "", "Alignment error rate of every head.", draw)],
         [table],
+    )
+
+
+OF_SPEECH = {
+    "start_error": "error of beginnings, s",
+    "end_error": "error of ends, s",
+    "inside": "middle inside",
+    "on_path": "on the path",
+}
+"""Columns of tables of speech, by the variable."""
+SPOKEN_STEPS = {"input": "reads the piece", "output": "predicts the piece"}
+
+
+def _summary_of_speech(result: xr.Dataset) -> Summary:
+    """The chosen heads, the best layer and the best head, by measure and step."""
+    found: Summary = {"words": int(result.attrs["words"])}
+    judged = "start_error" if times_known(result) else "on_path"
+    for row in ways_to_time(result).to_dict("records"):
+        way = "_".join(str(row["way"]).split()[:2])
+        found[f"{way}_{row['measure']}_{row['step']}_{judged}"] = float(row[judged])
+    return rounded(found)
+
+
+def _ways(result: xr.Dataset) -> Section:
+    frame, known = ways_to_time(result), times_known(result)
+    judged = "start_error" if known else "on_path"
+    named = {name: label for name, label in OF_SPEECH.items() if name in frame}
+    rows = [
+        BarRow(
+            f"{row['way']}, {row['measure']}, {str(SPOKEN_STEPS[str(row['step'])]).split()[0]}",
+            [Mark(OF_SPEECH[judged], row[judged], row[f"{judged}_low"], row[f"{judged}_high"])],
+        )
+        for row in frame.to_dict("records")
+    ]
+    label = "mean error of the beginnings of words, s" if known else OF_SPEECH["on_path"]
+    draw = partial(bars, rows, x_label=label, percent=not known, dots=True)
+    heads = result.attrs["chosen_heads"]
+    table = frame.drop(
+        columns=[name for name in map(str, frame) if name.endswith(("_low", "_high"))]
+    )
+    if known:
+        table.insert(4, "low", frame["start_error_low"])
+        table.insert(5, "high", frame["start_error_high"])
+    formats = dict.fromkeys([*named.values(), "low", "high"], ".3f")
+    formats |= {OF_SPEECH[name]: ".1%" for name in ("inside", "on_path")}
+    shown = table.rename(columns=named)
+    return Section(
+        "ways",
+        "When words are said",
+        "What a piece gives to each frame is standardised over the pieces, so that what all give "
+        "alike says nothing, and smoothed; a path through it from the first piece and frame to the "
+        "last, by dynamic time warping, gives each word its stretch of time. A word lasts until "
+        "the next begins, so that its end holds the pause after it. "
+        + (f"The chosen heads are {heads}. " if heads else "No heads are chosen together. ")
+        + (
+            "The best layer and head are those with the smallest error by these very times; the "
+            "chosen heads owe them nothing. Intervals: 95%, bootstrap over recordings."
+            if known
+            else "No times of words are known; what lies on the path says how sharply a head "
+            "follows the sound. Intervals: 95%, bootstrap over recordings."
+        ),
+        "Radford et al. (2022), word timing of the published code",
+        [Drawing("ways", "", "Mean error of the beginnings of words.", draw)],
+        [Table("ways", "Ways to link words to time", shown,
+               {name: each for name, each in formats.items() if name in shown})],
+    )  # fmt: skip
+
+
+def _speech_layers(result: xr.Dataset) -> Section:
+    known = times_known(result)
+    variable = "start_error" if known else "on_path"
+    draw = curves(
+        result,
+        Curve(
+            variable,
+            panel="The step that {step}",
+            by=(By("step", SPOKEN_STEPS), "measure"),
+            percent=not known,
+            y_label=OF_SPEECH[variable],
+        ),
+    )
+    numbers = Columns(variable, ".3f" if known else ".1%", BOTH, by=("measure", "step"))
+    return Section(
+        "layers",
+        "Layers",
+        "All heads of a layer together: the mean of their standardised maps.",
+        "",
+        [Drawing("layers", "", "By layer.", draw)],
+        [columns("layers", f"By layer: {OF_SPEECH[variable]}", result, "layer", numbers)],
+    )
+
+
+def _speech_heads(result: xr.Dataset) -> Section:
+    by, known = ("measure", "step"), times_known(result)
+    shown = (
+        Map("head_start_error", f"error of beginnings: {BOTH}", by=by, format=".2f",
+            low_is_good=True)
+        if known
+        else Map("head_on_path", f"on the path: {BOTH}", by=by, format=".0%")
+    )  # fmt: skip
+    drawings = [Drawing("heads", "", "Every head alone.", maps(result, shown))]
+    formats = {"inside": ".1%", "on_path": ".1%"}
+    numbers = [
+        Columns(f"head_{name}", formats.get(name, ".3f"), f"{label}: {BOTH}", by=by)
+        for name, label in OF_SPEECH.items()
+        if f"head_{name}" in result
+    ]
+    table = columns("heads", "Every head", result, ("layer", "head"), *numbers)
+    places = table.frame[["layer", "head"]].itertuples(index=False, name=None)
+    names = [head_name(layer, head) for layer, head in places]
+    frame = table.frame.drop(columns="layer").assign(head=names)
+    return Section(
+        "heads",
+        "Heads",
+        "The same for every head alone. "
+        + ("Dark heads are near the times." if known else "Dark heads follow the sound sharply."),
+        "",
+        drawings,
+        [replace(table, frame=frame)],
     )

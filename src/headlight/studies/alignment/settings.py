@@ -24,7 +24,8 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
     """Everything that the result depends on besides model and pairs.
 
     Attributes:
-        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL).
+        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). Of recordings
+            none: times of words, where they are known, lie beside the sound.
         gold_format: of that file; by default what it looks like.
         target: file of the translations, if the source holds the sources alone, line for line.
         format: of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``, ``tmx``); by default what
@@ -39,6 +40,8 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
         extractions: how similarities become links; see headlight align.
         layers: which layers, from 0; by default all. Of an encoder: how many layers have run, 0 for
             embeddings.
+        chosen_heads: of a model of speech the heads that are put together, such as L2H5,L3H0; by
+            default those that the model itself names for it.
         inputs: how gradients and differences are computed.
         prefix: what stands before every source, such as ``translate German to English:``.
         kind: cross-attention, from the words of one text to those of another.
@@ -55,6 +58,7 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
     swap: bool = False
     measures: tuple[AlignmentMeasure, ...] | None = None
     extractions: tuple[Extraction, ...] = ("argmax", "itermax", "match", "softmax")
+    chosen_heads: tuple[str, ...] | None = None
     inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
     prefix: str = ""
     kind: Literal["cross"] = "cross"
@@ -77,9 +81,12 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
         return "language_model" if self.of_input else super().required_head
 
     def check_source(self, source: str | None) -> None:
-        """The first pair is read."""
-        from headlight.corpora import open_parallel
+        """The first pair is read, or the transcript of the first recording."""
+        from headlight.corpora import holds_recordings, open_parallel, open_recordings
 
+        if holds_recordings(source):
+            next(iter(open_recordings(str(source))))
+            return
         next(iter(open_parallel(
             str(source), target=self.target, format=self.format, columns=self.columns
         )))  # fmt: skip
@@ -90,6 +97,27 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
 
         if self.gold:
             next(iter(open_links(self.gold, format=self.gold_format)))
+
+    def for_speech(self) -> "AlignmentSettings":
+        """The same for a model of speech, where words are linked to time.
+
+        Raises:
+            UsageError: something is asked for that is of translations alone.
+        """
+        of_texts = ("gold", "target", "format", "columns")
+        given = [name for name in of_texts if getattr(self, name)]
+        if given or self.swap or self.prefix:
+            raise UsageError(
+                f"recordings are no translations; leave out {(given or ['swap and prefix'])[0]}. "
+                "Times of words lie beside each sound, in a file with the suffix .times."
+            )
+        others = sorted(set(self.measures or ()) - set(ATTENTION_MEASURES))
+        if others:
+            raise UsageError(
+                f"words are linked to time by cross-attention, not by {others[0]}; choose of "
+                f"{', '.join(ATTENTION_MEASURES)}."
+            )
+        return self.replace(measures=self.measures or ("weight", "norm"))
 
     def for_model(self, name: str, *, translates: bool) -> "AlignmentSettings":
         """The same with the measures that suit a model, where none are named.
@@ -135,6 +163,7 @@ STUDY = Study(
         ("test.de-en --gold gold.talp", "embedded translator, by layer and head"),
         ("test.de --target test.en --gold gold.talp --measures norm,difference", ""),
         ("pairs.tsv --gold links.naacl --model Helsinki-NLP/opus-mt-de-en", ""),
+        ("recordings/ --model openai/whisper-tiny.en", "words and the time when they are said"),
     ),
     smallest={"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]},
     order=12,

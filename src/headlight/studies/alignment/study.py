@@ -1,11 +1,13 @@
 """Word alignment: how well words of a translation are linked by layer, head and measure."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray
 from jaxtyping import Bool
+from transformers import GenerationConfig
 
 from headlight.analysis.batch_runner import Observer
 from headlight.analysis.plan import Pass, StudyPlan, check_repeatable, check_tokenizer
@@ -13,9 +15,16 @@ from headlight.analysis.study import PassStudy
 from headlight.analysis.variables import Variable, described, long_names
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.hidden_states import hidden_layers
-from headlight.corpora import Corpus, TranslationPair, open_parallel
+from headlight.catalogue.models import place_of
+from headlight.corpora import (
+    Corpus,
+    TranslationPair,
+    holds_recordings,
+    open_parallel,
+    open_recordings,
+)
 from headlight.corpora.state import source_state
-from headlight.encode import EncodedTranslation, Examples, translations
+from headlight.encode import EncodedTranslation, Examples, recordings, translations
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.files import Location
@@ -37,6 +46,7 @@ from headlight.studies.alignment.observer import (
     SimilarityAlignmentObserver,
 )
 from headlight.studies.alignment.settings import AlignmentSettings
+from headlight.studies.alignment.speech import SpeechAlignmentObserver, speech_dataset
 from headlight.word_alignment.aligner import reversed_pairs
 from headlight.word_alignment.encoders import encoder_of
 from headlight.word_alignment.inputs import check_predicts
@@ -149,6 +159,9 @@ def _described(
     return described(variables, coordinates, VARIABLES).assign_attrs(attributes)
 
 
+LISTED = "alignment_heads"
+"""What a generation config calls the heads of cross-attention by which words are timed."""
+
 INPUTS = "inputs"
 """The folder of the pass for gradients and differences."""
 
@@ -161,13 +174,16 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
 
     Its result has rates with their intervals by measure, step and layer, for layers as a whole and
     for each head, and the mean norms, by which a layer can be chosen without gold; of an encoder,
-    by extraction and layer.
+    by extraction and layer.  Of speech it has how far beginnings and ends of words are found from
+    where they are, in seconds, where their times are known, and how much of what words give to
+    sound lies on the path through it that is found for them.
 
     Args:
         source: what `headlight.corpora.open_parallel` takes: a path, a pattern, or pairs that can
-            be iterated more than once.
+            be iterated more than once; for a model of speech what
+            `headlight.corpora.open_recordings` takes.
         model: an encoder-decoder model, for gradients and differences with its language-model head;
-            or an encoder.
+            or an encoder; or a model of speech.
         settings: see `AlignmentSettings`.
 
     Raises:
@@ -188,6 +204,14 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
         model: CapturedModel,
         settings: AlignmentSettings,
     ) -> None:
+        if model.hears:
+            self._plan_speech(source, model, settings.for_speech())
+            return
+        if holds_recordings(source):
+            raise UsageError(
+                f"{source} holds recordings, and {model.name} reads text; name a model of speech, "
+                "such as openai/whisper-tiny.en."
+            )
         gold_file = _gold_file(settings)
         settings = settings.for_model(model.name, translates=model.has_decoder_inputs)
         self.settings = settings
@@ -224,9 +248,37 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
             if_empty="are its lines empty?",
         )
 
-    def observe(self, one: Pass, batch: Batch, examples: Sequence[EncodedTranslation]) -> Observer:
+    def _plan_speech(self, source: Any, model: CapturedModel, settings: AlignmentSettings) -> None:
+        """Words of transcripts are linked to time."""
+        corpus = check_repeatable(open_recordings(source)).take(settings.max_pairs)
+        sites = model.sites_of("cross", settings.layers)
+        self.settings, self.gold, self.hidden_layers = settings, [], []
+        self.chosen = _chosen_heads(model, sites, settings.chosen_heads)
+        self.plan = StudyPlan(
+            name=self.name,
+            title="Alignment of words and sound",
+            source=corpus.source,
+            model=model,
+            kind="cross",
+            sites=sites,
+            examples=recordings(
+                corpus,
+                check_tokenizer(model),
+                model.listener.hearing,
+                decoder_start=int(model.decoder_start or 0),
+                max_length=settings.max_length or model.longest,
+                overflow="error",
+            ),
+            settings=settings,
+            passes=(Pass(settings.of_attention),),
+            options={"chosen": [list(place) for place in self.chosen]},
+        )
+
+    def observe(self, one: Pass, batch: Batch, examples: Sequence[Any]) -> Observer:
         """Links words of one batch, by what the pass looks at."""
         model, settings, gold = self.plan.model, self.settings, self.gold
+        if model.hears:
+            return SpeechAlignmentObserver(examples, self.plan.sites, self.chosen, settings)
         if settings.of_hidden_states:
             layers = self.hidden_layers
             return SimilarityAlignmentObserver(model, batch, examples, gold, layers, settings)
@@ -237,6 +289,8 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
     def dataset(self, one: Pass, state: State) -> xarray.Dataset:
         """Rates of what was linked."""
         settings = self.settings
+        if self.plan.model.hears:
+            return speech_dataset(state.tally, settings.of_attention, self.plan.sites, self.chosen)
         if settings.of_hidden_states:
             return similarity_dataset(state.tally, settings.extractions, self.hidden_layers)
         if one.folder == INPUTS:
@@ -245,6 +299,41 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
 
 
 run = AlignmentStudy.run
+
+
+def _chosen_heads(
+    model: CapturedModel, sites: Sequence[AttentionSite], names: Sequence[str] | None
+) -> list[tuple[int, int]]:
+    """Layer and head of those that are put together, of the layers that are looked at.
+
+    Raises:
+        UsageError: a name is none of a head, or the model has no such head.
+    """
+    there = {(site.layer, head) for site in sites for head in range(site.heads)}
+    if names is None:
+        listed = getattr(getattr(model.transformer, "generation_config", None), LISTED, None)
+        named = listed or _listed_beside(model)
+        return [place for place in map(tuple, named) if place in there]
+    found = []
+    for name in names:
+        match = re.fullmatch(r"L(\d+)H(\d+)", name.strip())
+        place = (int(match[1]), int(match[2])) if match else (-1, -1)
+        if place not in there:
+            raise UsageError(
+                f"there is no head {name!r} among those of cross-attention that are looked at; "
+                "write L2H5 for head 5 of layer 2, counted from 0."
+            )
+        found.append(place)
+    return found
+
+
+def _listed_beside(model: CapturedModel) -> list[list[int]]:
+    """What the generation config beside a model without its head lists."""
+    try:
+        place = place_of(model.transformer.name_or_path or model.name)
+        return list(getattr(GenerationConfig.from_pretrained(place), LISTED, None) or [])
+    except (OSError, ValueError):  # it has none
+        return []
 
 
 def _gold_file(settings: AlignmentSettings) -> str:

@@ -19,6 +19,7 @@ from headlight.findings import (
     passage_of,
     share,
     surveyed,
+    unit_of_keys,
 )
 from headlight.findings.answers.heads import SAID
 from headlight.findings.rules import FEWEST_TEXTS
@@ -110,9 +111,11 @@ def _measures(result: xr.Dataset) -> By:
 
 
 def _attending(result: xr.Dataset) -> dict[str, str]:
-    """The kinds of attending tokens, all together first, with their names."""
+    """The kinds of attending tokens that there are, all together first, with their names."""
     names = categories(result, "query_category")
-    return {name: names[name] for name in ("all", *CATEGORIES) if name in names}
+    found = {name: names[name] for name in ("all", *CATEGORIES) if name in names}
+    there = [name for name in found if _seen(result.sel(query_category=name), "share")]
+    return {name: found[name] for name in there or found}
 
 
 def _seen(result: xr.Dataset, *names: str) -> bool:
@@ -227,9 +230,9 @@ def _shares(result: xr.Dataset) -> Section:
         "shares",
         "Where attention goes",
         "Each dot is a head and each line the mean of a layer: the share that goes to each kind "
-        "of token, by each measure. Where the line of the norm lies below that of the weight, "
-        "tokens are looked at but little is taken from them. Shares of effective attention add up "
-        "to less than 100%: what is missing is weight that cannot reach the output of the head. "
+        f"of {unit_of_keys(result)}, by each measure. Where the line of the norm lies below that "
+        "of the weight, tokens are looked at but little is taken from them. Shares of effective "
+        "attention add up to less than 100%: what is missing is weight that cannot reach the output of the head. "
         "The dashed line is the share of the tokens that are of that kind"
         f"{f': {told}' if told else ''}.",
         "Clark et al. (2019), Figure 2; Kobayashi et al. (2020), Figure 3; "
@@ -306,7 +309,13 @@ def _matrices(result: xr.Dataset) -> Section:
         values = merged.transpose("query_category", "key_category").values.tolist()
         show("merged", "all heads together ‖Σαf(x)‖", values, keys)
     cross = result.attrs.get("kind") == "cross"
-    rows, across = (" (tokens of the target)", " (tokens of the source)") if cross else ("", "")
+    heard = unit_of_keys(result) == "frame"
+    sides = (
+        (" (pieces of the transcript)", " (frames)")
+        if heard
+        else (" (tokens of the target)", " (tokens of the source)")
+    )
+    rows, across = sides if cross else ("", "")
     table = xr.Dataset(found)
     seen = [each for each in shown if _seen(table, each.variable)]
     draw = maps(table, *seen, columns=2)
@@ -323,15 +332,16 @@ def _matrices(result: xr.Dataset) -> Section:
 
 
 def _neighbours(result: xr.Dataset) -> Section:
-    offsets = {offset: f"Share of the {name} token" for name, offset in NEIGHBOURS.items()}
+    unit = unit_of_keys(result)
+    offsets = {offset: f"Share of the {name} {unit}" for name, offset in NEIGHBOURS.items()}
     by = (By("offset", offsets), _measures(result))
     draw = curves(result, Curve("neighbour", panel="{offset}", by=by, percent=True))
-    words = "Shares of the tokens before and after, by layer."
+    words = f"Shares of the {unit}s before and after, by layer."
     return Section(
         "neighbours",
         "Do heads look at their neighbours?",
-        "The share that goes to the token before, to the token itself and to the token after; a "
-        "dot near 100% is a head that does nothing else.",
+        f"The share that goes to the {unit} before, to the {unit} itself and to the {unit} after; "
+        "a dot near 100% is a head that does nothing else.",
         "Clark et al. (2019), Section 3.1",
         [Drawing("neighbours", "", words, draw)] if _seen(result, "neighbour") else [],
     )

@@ -14,10 +14,11 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.positions import array, stacked
+from headlight.analysis.positions import Positions, array, stacked
 from headlight.analysis.sentences import rank_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.encode.speech import without_mark
 from headlight.measures.precision import back_to, double, single
 from headlight.reduce import Strongest
 from headlight.reduce.base import Array
@@ -196,13 +197,11 @@ def _beside_words(
 
 def sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Ids and categories of queries and keys; -1 is the category of padding."""
-    source = (batch.input_ids, batch.category)
-    if batch.target_ids is None or batch.target_category is None or kind == "encoder":
-        target = source
-    else:
-        target = (batch.target_ids, batch.target_category)
-    keys = source if kind == "cross" else target
-    return (target[0], keys[0]), (target[1], keys[1])
+    queries, keys = Positions.for_kind(batch, kind)
+    source = batch.input_ids if batch.heard is None else without_mark(batch.input_ids)
+    target = source if batch.target_ids is None or kind == "encoder" else batch.target_ids
+    ids = (target, source if kind == "cross" else target)
+    return ids, (queries.category, keys.category)
 
 
 def _means(

@@ -7,6 +7,7 @@ import numpy as np
 import xarray
 
 from headlight.analysis.dispersion import describe_dispersion, dispersion
+from headlight.encode import token_names
 from headlight.reduce import Strongest, Tally
 from headlight.result import describe
 from headlight.studies.heads.gates import VARIABLES as GATES, of_gates
@@ -184,7 +185,7 @@ def passages(found: Strongest, tokenizer: Any, result: xarray.Dataset) -> xarray
     variables |= {
         name: ((*group, "kept"), values.astype(np.float32)) for name, values in by_token.items()
     }
-    variables["token_text"] = ("token", tokenizer.convert_ids_to_tokens(ids.tolist()))
+    variables["token_text"] = ("token", token_names(tokenizer, ids.tolist()))
     coordinates = {
         "does": list(STATISTICS),
         "layer": result["layer"],

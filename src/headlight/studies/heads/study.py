@@ -52,6 +52,8 @@ class SurveyStudy(LossStudy[SurveySettings]):
         seeker = PassageSeeker(batch, examples, plan.kind) if self.settings.passages else None
         bias = self.settings.value_bias
         known, measures = self._function_words, self.measures
+        if plan.model.hears and plan.kind == "encoder":  # frames are no words
+            known = ()
         behaviours = BehaviourCounter(batch, examples, plan.kind, measures, known)
         found = HeadsObserver(queries, keys, plan.kind, bias, measures, seeker, behaviours)
         found.residual = ResidualObserver(batch, examples, plan.kind)

@@ -1,0 +1,74 @@
+"""From sound to what a model of speech is given."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from transformers import AutoFeatureExtractor, PreTrainedModel
+
+from headlight.catalogue.models import place_of
+from headlight.encode.sound import read_sound
+from headlight.encode.speech import EncodedSpeech, Hearing
+from headlight.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Makes features of sound, for a model that hears a window of fixed length.
+
+    Attributes:
+        network: The model.
+        extractor: Of transformers, which belongs to it.
+        hearing: How it hears.
+    """
+
+    network: PreTrainedModel
+    extractor: Any
+    hearing: Hearing
+
+    @classmethod
+    def of(cls, network: PreTrainedModel, name: str) -> "Listener":
+        """That of a model.
+
+        Args:
+            network: The model.
+            name: What it is called.
+
+        Raises:
+            UsageError: It does not say how sound becomes features, or hears no window of fixed
+                length.
+        """
+        try:
+            extractor = AutoFeatureExtractor.from_pretrained(place_of(network.name_or_path or name))
+        except (OSError, ValueError) as problem:
+            raise UsageError(
+                f"{name} does not say how sound becomes features; put its "
+                "preprocessor_config.json into its folder."
+            ) from problem
+        samples = getattr(extractor, "n_samples", None)
+        frames = getattr(network.config, "max_source_positions", None)
+        if not samples or not frames:
+            raise UsageError(
+                f"{name} hears no window of fixed length, and only such models of speech are read; "
+                "give one that does, such as Whisper."
+            )
+        rate = int(extractor.sampling_rate)
+        return cls(network, extractor, Hearing(rate, samples / rate, int(frames)))
+
+    def features(
+        self, examples: Sequence[EncodedSpeech]
+    ) -> tuple[Float[Tensor, "batch bin time"], Int64[Tensor, " batch"]]:
+        """What the encoder is given, and how many of its positions sound fills.
+
+        Raises:
+            CorpusError: A file cannot be read any more.
+        """
+        rate = self.hearing.rate
+        sounds = [read_sound(each.audio, rate) for each in examples]
+        made = self.extractor(sounds, sampling_rate=rate, return_tensors="pt")
+        device, dtype = self.network.device, self.network.dtype
+        heard = torch.tensor([each.heard for each in examples], device=device)
+        return made.input_features.to(device, dtype), heard

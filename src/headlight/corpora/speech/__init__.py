@@ -1,0 +1,1 @@
+"""Recordings of speech with what is said in them."""

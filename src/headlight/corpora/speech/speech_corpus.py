@@ -1,0 +1,186 @@
+"""Recordings with transcripts: a folder of sound and text, or a table of both."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from headlight.corpora.archives import text_files
+from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
+from headlight.corpora.files import files
+from headlight.corpora.lines import Lines
+from headlight.corpora.speech.recording import Recording, checked_times
+from headlight.corpora.text.document import demand_characters
+from headlight.corpora.text.tables import (
+    CommaSeparated,
+    TabSeparated,
+    json_object,
+    table_rows,
+    text_column,
+)
+from headlight.errors import CorpusError
+from headlight.files import Location, storable
+
+SOUND = ".wav"
+TRANSCRIPT, TIMES = ".txt", ".times"
+"""Suffixes of what lies beside a sound: its words, and when each is said."""
+
+AUDIO = ("audio", "path", "file")
+"""Columns and keys that may name the file with the sound; the first that is there does."""
+WORDS = "words"
+"""The key of JSON lines with the words and their times."""
+
+TABLES = {
+    ".tsv": TabSeparated, ".csv": CommaSeparated, ".jsonl": None, ".ndjson": None, ".json": None,
+}  # fmt: skip
+
+
+def open_recordings(
+    source: str | Location | Iterable[Recording], *, column: str | None = None
+) -> Corpus[Recording]:
+    """Recordings of speech with their transcripts.
+
+    * A folder, a pattern or a file of WAV files: beside ``a.wav`` lies ``a.txt`` with its
+      transcript, and there may be ``a.times`` with a line for each word of it: the word, its
+      beginning and its end in seconds, separated by blanks or tabs.
+    * A table (``.tsv``, ``.csv`` with a header line, ``.jsonl``): its column ``audio`` (or
+      ``path``, ``file``) names the WAV file, as seen from the table, ``text`` is the transcript.
+      The key ``words`` of JSON lines may hold ``[word, start, end]`` for each word.
+
+    No sound is read yet.
+
+    Args:
+        source: A path, a pattern, a folder, or recordings; an open corpus of them stays as it is.
+        column: Column or key of the transcript; by default ``text``.
+
+    Raises:
+        CorpusError: There is no such file, or, while it is read: a recording has no transcript, or
+            times that are not those of its words.
+    """
+    if not isinstance(source, str | Location):
+        return corpus_in_memory(source, "speech", "recordings", element=Recording)
+    found = files(source)
+    sounds = [file for file in found if is_sound(file)]
+    tables = [file for file in found if file.suffix.lower() in TABLES]
+    if not sounds and not tables:
+        raise CorpusError(
+            f"{storable(source)} holds no recordings; give a folder of WAV files, each with its "
+            "transcript in a .txt file of the same name, or a table with the columns audio and "
+            "text."
+        )
+
+    def read(_: CorpusCounts) -> Iterator[Recording]:
+        if sounds:
+            yield from map(_beside, sounds)
+        else:
+            for table in tables:
+                for lines in text_files(table):
+                    yield from _of_table(lines, table, column)
+
+    return Corpus(storable(source), read, "speech")
+
+
+def is_sound(file: Location) -> bool:
+    """Whether a file has the suffix of sound that is read here."""
+    return file.suffix.lower() == SOUND
+
+
+def holds_recordings(source: object) -> bool:
+    """Whether a source is a sound, or a folder or pattern with sounds in it.
+
+    Args:
+        source: See `open_recordings`.
+    """
+    if isinstance(source, Corpus):
+        return source.kind == "speech"
+    if not isinstance(source, str | Path) or source == "-" or ":" in str(source):
+        return False
+    try:
+        return any(map(is_sound, files(source)))
+    except CorpusError:
+        return False
+
+
+def _beside(sound: Location) -> Recording:
+    """A recording whose transcript lies beside its sound."""
+    name, transcript = storable(sound), sound.with_suffix(TRANSCRIPT)
+    if not transcript.exists():
+        raise CorpusError(
+            f"{name} has no transcript; write what is said into {transcript.name} beside it, or "
+            "leave the recording out."
+        )
+    text = " ".join(_words_of(transcript))
+    if not text:
+        raise CorpusError(f"{storable(transcript)} is empty; write what is said in {sound.name}.")
+    times = sound.with_suffix(TIMES)
+    return Recording(name, sound, text, _times(times, text) if times.exists() else None)
+
+
+def _words_of(path: Location) -> Iterator[str]:
+    for lines in text_files(path):
+        for line in lines:
+            yield from line.split()
+
+
+def _times(path: Location, text: str) -> Any:
+    rows: list[tuple[str, object, object]] = []
+    for lines in text_files(path):
+        for line in lines:
+            if not line.strip():
+                continue
+            fields = line.split()
+            if len(fields) != 3:
+                raise CorpusError(
+                    f"{lines.place}: a line is a word, its beginning and its end in seconds, and "
+                    f"this has {len(fields)} fields; correct it."
+                )
+            rows.append((fields[0], fields[1], fields[2]))
+    return checked_times(text, rows, storable(path))
+
+
+def _of_table(lines: Lines, table: Location, column: str | None) -> Iterator[Recording]:
+    for place, row in _rows(lines):
+        text = row[text_column(column, list(row), place)]
+        audio = row[_audio_column(list(row), place)]
+        if not isinstance(text, str) or not text.strip() or not isinstance(audio, str):
+            raise CorpusError(f"{place}: file and transcript must both be texts; complete the row.")
+        demand_characters(text, place)
+        given = row.get(WORDS)
+        times = None if given is None else checked_times(text, _triples(given, place), place)
+        yield Recording(place, table.parent / audio, " ".join(text.split()), times)
+
+
+def _rows(lines: Lines) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Place and fields of every row of a table, or object of JSON lines."""
+    dialect = TABLES[lines.suffix]
+    if dialect is None:
+        for line in lines:
+            if line.strip():
+                yield lines.place, json_object(line, lines.place)
+        return
+    rows = table_rows(lines, dialect)
+    _, header = next(rows, ("", []))
+    for place, row in rows:
+        if row and len(row) != len(header):
+            raise CorpusError(
+                f"{place}: the row has {len(row)} fields, and the header {len(header)}; complete "
+                "the row."
+            )
+        if row:
+            yield place, dict(zip(header, row, strict=True))
+
+
+def _audio_column(available: list[str], place: str) -> str:
+    named = [name for name in AUDIO if name in available]
+    if not named:
+        raise CorpusError(
+            f"{place}: no column names the file with the sound; call it audio. There are: "
+            f"{', '.join(map(repr, available))}."
+        )
+    return named[0]
+
+
+def _triples(given: object, place: str) -> list[tuple[str, object, object]]:
+    rows: list[Any] = given if isinstance(given, list) else [None]
+    if any(not isinstance(each, list) or len(each) != 3 for each in rows):
+        raise CorpusError(f"{place}: {WORDS} must be a list of [word, start, end]; correct it.")
+    return [(str(word), start, end) for word, start, end in rows]

@@ -1,0 +1,234 @@
+"""Studies of recordings, beside the readings of the same recordings."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+
+import headlight
+from headlight.errors import CorpusError, RunError, UsageError
+from headlight.reading.model import Model
+from headlight.result.kinds import of_kind
+from speech_material import POSITIONS, SAID, recordings, tiny_whisper, wav
+from studies.command import Command
+from word_alignment.test_times import starts_naive
+
+FRAME = 0.02
+
+
+@pytest.fixture(scope="module")
+def whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_whisper(tmp_path_factory.mktemp("whisper"))
+
+
+@pytest.fixture(scope="module")
+def model(whisper: Path) -> Model:
+    return headlight.load(whisper)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return recordings(tmp_path_factory.mktemp("sounds") / "all")
+
+
+@pytest.fixture(scope="module")
+def readings(model: Model, folder: Path) -> dict[str, dict[str, xarray.Dataset]]:
+    return {
+        kind: {
+            name: model.read(SAID[name][1], audio=folder / f"{name}.wav", kind=kind).dataset  # type: ignore[arg-type]
+            for name in SAID
+        }
+        for kind in ("cross", "encoder", "decoder")
+    }
+
+
+@pytest.mark.parametrize("kind", ["cross", "encoder"])
+@pytest.mark.parametrize("measure", ["weight", "norm", "effective"])
+def test_the_survey_counts_what_the_readings_hold(
+    model: Model, folder: Path, readings: dict, kind: str, measure: str
+) -> None:
+    """What goes to sound, averaged over what attends, and then over recordings."""
+    found = headlight.survey(folder, model=model, kind=kind, progress=False)
+    assert found.attrs["recordings"] == len(SAID)
+    to_sound = found["total"].sel(measure=measure, query_category="all", key_category="other")
+    expected = np.mean(
+        [each[measure].sum("key").mean("query") for each in readings[kind].values()], 0
+    )
+    np.testing.assert_allclose(to_sound, expected, rtol=1e-4, atol=1e-6)
+    if measure == "weight":
+        silence = found["share"].sel(measure="weight", query_category="all", key_category="sep")
+        np.testing.assert_allclose(silence, 1 - expected, rtol=1e-4, atol=1e-6)
+    assert float(found["entropy_uniform"]) == pytest.approx(np.log(POSITIONS))
+
+
+def test_the_survey_sees_the_decoder(model: Model, folder: Path, readings: dict) -> None:
+    found = headlight.survey(folder, model=model, kind="decoder", progress=False)
+    entropy = [each["entropy"].mean("query") for each in readings["decoder"].values()]
+    seen = found["entropy"].sel(measure="weight", query_category="all")
+    np.testing.assert_allclose(seen, np.mean(entropy, 0), rtol=1e-4)
+
+
+def test_all_kinds_at_once_are_those_alone(model: Model, folder: Path) -> None:
+    together = headlight.survey(folder, model=model, kind="all", progress=False)
+    for kind in ("cross", "encoder", "decoder"):
+        alone = headlight.survey(folder, model=model, kind=kind, progress=False)
+        part = of_kind(together, kind)
+        # The other kinds keep their fast attention there, whose last bits are others.
+        np.testing.assert_allclose(part["total"], alone["total"], rtol=1e-5, atol=1e-7)
+
+
+def naive_errors(
+    reading: xarray.Dataset, text: str, times: tuple, measure: str, step: str, place: tuple
+) -> np.ndarray:
+    """Errors of the beginnings and ends of words by one head, by a path found cell by cell."""
+    score = reading[measure].values[place]
+    score = score / score.sum(-1, keepdims=True)
+    words = list(reading["query_word"].values)
+    if step == "output":
+        words = [*words[1:], -1]
+    rows = [n for n, word in enumerate(words) if word >= 0]
+    after = rows[-1] + 1
+    rows += [after] if after < len(words) else []
+    score = score[rows]
+    scaled = (score - score.mean(0)) / score.std(0)
+    padded = np.pad(scaled, ((0, 0), (3, 3)), mode="reflect")
+    scaled = np.stack([np.median(padded[:, n : n + 7], 1) for n in range(score.shape[1])], 1)
+    starts = [*starts_naive(scaled), score.shape[1]]
+    found = []
+    for number, (begins, ends) in enumerate(times):
+        own = [n for n, row in enumerate(rows) if words[row] == number]
+        begin, end = FRAME * starts[own[0]], FRAME * starts[own[-1] + 1]
+        middle = (begin + end) / 2
+        found.append((abs(begin - begins), abs(end - ends), float(begins <= middle <= ends)))
+    assert len(found) == len(text.split())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("step", ["input", "output"])
+@pytest.mark.parametrize("measure", ["weight", "norm"])
+def test_errors_are_those_of_a_path_found_cell_by_cell(
+    model: Model, folder: Path, readings: dict, measure: str, step: str
+) -> None:
+    found = headlight.alignment(folder, model=model, bootstrap=20, progress=False)
+    assert found.attrs["words"] == sum(len(text.split()) for _, text, _ in SAID.values())
+    for place in np.ndindex(2, 2):
+        of_words = [
+            naive_errors(readings["cross"][name], text, times, measure, step, place)
+            for name, (_, text, times) in SAID.items()
+        ]
+        expected = np.concatenate(of_words).mean(0)
+        head = found.sel(measure=measure, step=step, layer=place[0], head=place[1])
+        seen = [float(head[f"head_{name}"]) for name in ("start_error", "end_error", "inside")]
+        np.testing.assert_allclose(seen, expected, atol=1e-6)
+        assert head["head_start_error_low"] <= seen[0] <= head["head_start_error_high"]
+
+
+def test_one_chosen_head_is_that_head(model: Model, folder: Path) -> None:
+    found = headlight.alignment(
+        folder, model=model, chosen_heads=["L1H0"], bootstrap=0, progress=False
+    )
+    for name in ("start_error", "on_path"):
+        alone = found[f"head_{name}"].sel(layer=1, head=0)
+        np.testing.assert_array_equal(found[f"chosen_{name}"].values, alone.values)
+
+
+def test_without_times_there_is_what_lies_on_the_path(
+    model: Model, tmp_path: Path, undrawn: None
+) -> None:
+    folder = recordings(tmp_path / "all", times=False)
+    found = headlight.alignment(folder, model=model, out=tmp_path / "run", progress=False)
+    assert not {"start_error", "chosen_on_path"} & {*found.data_vars}
+    assert found["head_on_path"].notnull().all()
+    report = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "no times of words are known" in report
+
+
+@pytest.mark.parametrize(
+    ("study", "options"), [("survey", {"kind": "cross"}), ("alignment", {"bootstrap": 5})]
+)
+def test_workers_and_resumed_runs_have_the_same_bits(
+    whisper: Path, folder: Path, tmp_path: Path, study: str, options: dict, undrawn: None
+) -> None:
+    run = getattr(headlight, study)
+    given = {"model": str(whisper), "progress": False, **options}
+    alone = run(str(folder), out=tmp_path / "one", **given)
+    shared = run(str(folder), out=tmp_path / "two", workers=2, **given)
+    resumed = run(str(folder), out=tmp_path / "one", resume=True, **given)
+    for other in (shared, resumed):
+        for name in alone.data_vars:
+            np.testing.assert_array_equal(alone[name].values, other[name].values)
+
+
+def test_another_sound_under_the_same_name_is_noticed(
+    model: Model, folder: Path, tmp_path: Path, undrawn: None
+) -> None:
+    own = shutil.copytree(folder, tmp_path / "own")
+    options = {"model": model, "out": tmp_path / "run", "progress": False, "bootstrap": 0}
+    headlight.alignment(own, **options)
+    wav(own / "a.wav", SAID["a"][0], seed=9)
+    with pytest.raises(RunError, match="the corpus has changed"):
+        headlight.alignment(own, resume=True, **options)
+
+
+def test_what_is_too_long_is_left_out_and_counted(
+    model: Model, folder: Path, tmp_path: Path
+) -> None:
+    own = shutil.copytree(folder, tmp_path / "own")
+    wav(own / "long.wav", 1.2)
+    (own / "long.txt").write_text("One second.", encoding="utf-8")
+    found = headlight.survey(own, model=model, kind="cross", progress=False)
+    assert (found.attrs["examples"], found.attrs["too_long"]) == (3, 1)
+    for study, options in ((headlight.survey, {"overflow": "error"}), (headlight.alignment, {})):
+        with pytest.raises(CorpusError, match=r"long\.wav lasts 1\.2 s, and 1 s at most"):
+            study(own, model=model, progress=False, **options)
+
+
+def test_mistakes_are_one_sentence(model: Model, folder: Path, tmp_path: Path) -> None:
+    for study, source, options, sentence in (
+        (headlight.survey, None, {}, "hears speech, of which there is no sample"),
+        (headlight.survey, folder, {"pairs": True}, "recordings are no texts; leave out pairs"),
+        (headlight.alignment, folder, {"gold": "x"}, "recordings are no translations; leave out"),
+        (headlight.alignment, folder, {"swap": True}, "leave out swap and prefix"),
+        (headlight.alignment, folder, {"measures": ["gradient"]}, "cross-attention, not by grad"),
+        (headlight.alignment, folder, {"chosen_heads": ["L9H9"]}, "there is no head 'L9H9'"),
+        (headlight.alignment, folder, {"chosen_heads": ["x"]}, "write L2H5 for head 5"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            study(source, model=model, progress=False, **options)
+    for study in (headlight.survey, headlight.alignment):
+        with pytest.raises(UsageError, match=r"holds recordings, and .* reads text"):
+            study(folder, progress=False)
+    broken = shutil.copytree(folder, tmp_path / "broken")
+    (broken / "b.wav").write_bytes(b"RIFF")
+    with pytest.raises(CorpusError, match=r"b\.wav cannot be read as sound"):
+        headlight.survey(broken, model=model, progress=False)
+
+
+def test_the_command_says_it(
+    whisper: Path,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+    undrawn: None,
+) -> None:
+    command = Command(monkeypatch, capsys)
+    out = tmp_path / "run"
+    code, said, complained = command(
+        "survey", str(folder), "--model", str(whisper), "--kind", "encoder", "--out", str(out)
+    )
+    assert code == 0, complained
+    report = (out / "report.html").read_text(encoding="utf-8")
+    assert "3 recordings, each heard as a whole window" in report
+    assert "final silence" in report
+    assert "[CLS]" not in report.split("How this was made")[0]
+    code, said, complained = command(
+        "alignment", str(folder), "--model", str(whisper), "--out", str(tmp_path / "times")
+    )
+    assert code == 0, complained
+    assert "start error" in said
+    code, _, complained = command("survey", str(folder))
+    assert code == 2
+    assert "holds recordings" in complained
