@@ -87,6 +87,8 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
     for side in ("query", "key"):
         if chosen == "encoder" or (chosen == "cross" and side == "key"):
             dataset = dataset.isel({side: dataset[side].values < example.heard})
+            times = [listener.hearing.begins(int(frame)) for frame in dataset[side].values]
+            dataset = dataset.assign_coords({f"{side}_time": (side, times, {"units": "s"})})
     return Reading(dataset)
 
 

@@ -75,9 +75,11 @@ def on_path(
     frame = np.arange(frames)
     inside = (frame >= starts[..., None] - around) & (frame < ends[..., None] + around)
     whole = maps.sum(2)
-    return np.divide(
-        (maps * inside).sum(2), whole, out=np.full_like(whole, np.nan), where=whole > 0
+    nothing = np.full_like(whole, np.nan)
+    shares: Float64[np.ndarray, "unit row"] = np.divide(
+        (maps * inside).sum(2), whole, out=nothing, where=whole > 0
     )
+    return shares
 
 
 def word_stretches(

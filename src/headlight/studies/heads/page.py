@@ -232,7 +232,8 @@ def _shares(result: xr.Dataset) -> Section:
         "Each dot is a head and each line the mean of a layer: the share that goes to each kind "
         f"of {unit_of_keys(result)}, by each measure. Where the line of the norm lies below that "
         "of the weight, tokens are looked at but little is taken from them. Shares of effective "
-        "attention add up to less than 100%: what is missing is weight that cannot reach the output of the head. "
+        "attention add up to less than 100%: what is missing is weight that cannot reach the "
+        "output of the head. "
         "The dashed line is the share of the tokens that are of that kind"
         f"{f': {told}' if told else ''}.",
         "Clark et al. (2019), Figure 2; Kobayashi et al. (2020), Figure 3; "

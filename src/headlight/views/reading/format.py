@@ -14,6 +14,7 @@ The **header** is JSON::
             texts, marks  what they stand for, and before it a blank, "##" or nothing
             categories    list of "cls", "sep", "punctuation" or "other"
             words         list of word numbers; -1 for special tokens
+            times         of frames of sound alone: when each begins, in seconds
         measures      object: name -> object:
             per           "head" or "layer"
             from          list of measures whose product it is; such a measure has no blobs

@@ -12,6 +12,7 @@ One object, without white space, numbers rounded to four significant digits::
         tokens        list of strings
         categories    list of "cls", "sep", "punctuation" or "other"
         words         list of word numbers; -1 for special tokens
+        times         of frames of sound alone: when each begins, in seconds
     weight, norm, effective     [layer][head][query][key]
     merged_norm, attribution    [layer][query][key]
     vector_norm                 [layer][head][key]
@@ -79,13 +80,18 @@ def category_name(category: object) -> str:
     return str(category)
 
 
-def token_sides(reading: xr.Dataset) -> dict[str, dict[str, list[str] | list[int]]]:
+Side = dict[str, list[str] | list[int] | list[float]]
+
+
+def token_sides(reading: xr.Dataset) -> dict[str, Side]:
     """The attending and the attended tokens, as ``queries`` and ``keys``."""
     return {"queries": _tokens(reading, "query"), "keys": _tokens(reading, "key")}
 
 
-def _tokens(reading: xr.Dataset, side: str) -> dict[str, list[str] | list[int]]:
-    return {
+def _tokens(reading: xr.Dataset, side: str) -> Side:
+    times = reading.coords.get(f"{side}_time")
+    timed: Side = {} if times is None else {"times": [round(float(each), 4) for each in times]}
+    return timed | {
         "tokens": [str(token) for token in reading[f"{side}_token"].values],
         "categories": [category_name(c) for c in reading[f"{side}_category"].values],
         "words": [int(word) for word in reading[f"{side}_word"].values],

@@ -3,12 +3,12 @@ import { header, host } from "./host.js";
 import { variable } from "./colours.js";
 import { isPerLayer, measuresOf, partOf } from "./numbers.js";
 import { baseOf, DIFFERENCE, headName, layerNumber, state, written } from "./state.js";
-import { chosenRows, labelOf, namedOf, rowOf, units, viewOf } from "./units.js";
+import { chosenRows, isTimed, labelOf, namedOf, rowOf, ticksOf, units, viewOf } from "./units.js";
 import { colourOf, panelNames, topFor } from "./panels.js";
 import { isTwoSided, shortOf, shown } from "./measures.js";
 
 const escaped = (text) => text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`).replace(/[\0-\x08\x0b\x0c\x0e-\x1f]/g, "�");
-const CELL = 16, LEFT = 100, ABOVE = 100, BELOW = 36, LONGEST = 16, STEPS = 20, SHARP = 2, MOST = 8000;
+const CELL = 16, FRAME = 4, LEFT = 100, ABOVE = 100, BELOW = 36, LONGEST = 16, STEPS = 20, SHARP = 2, MOST = 8000;
 const cut = (text) => escaped(text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
 
 /** The scale of a map: its colours, and what the ends stand for. */
@@ -25,22 +25,27 @@ function scaleAt(x, y, measure, top) {
 
 /** The maps that are shown, side by side with their scales, as a picture of lines and letters; and its size. */
 function drawing() {
-  const { rows, columns } = units(), wide = LEFT + Math.max(CELL * columns.length, 8 * (STEPS + 1)) + 20;
+  const { rows, columns } = units(), across = isTimed(columns) ? FRAME : CELL, high = isTimed(rows) ? FRAME : CELL;
+  const wide = LEFT + Math.max(across * columns.length, 8 * (STEPS + 1)) + 20;
   const parts = panelNames().map((measure, number) => {
     const view = viewOf(measure), top = topFor(measure, view), x = number * wide;
     const cells = rows.flatMap((_, row) => columns.map((_each, column) => {
       const value = view[row * columns.length + column];
       if (Number.isNaN(value)) return "";
-      return `<rect x="${x + LEFT + column * CELL}" y="${ABOVE + row * CELL}" width="${CELL - 1}" height="${CELL - 1}" fill="${colourOf(value, measure, top)}" data-value="${Number(value.toPrecision(4))}"/>`;
+      return `<rect x="${x + LEFT + column * across}" y="${ABOVE + row * high}" width="${isTimed(columns) ? across : across - 1}" height="${isTimed(rows) ? high : high - 1}" fill="${colourOf(value, measure, top)}" data-value="${Number(value.toPrecision(4))}"/>`;
     }));
     const names = [
       `<text x="${x + LEFT}" y="14" font-weight="600">${escaped(`${measure !== DIFFERENCE && isPerLayer(state.kind, measure) ? `layer ${layerNumber()}` : headName()} ${shortOf(measure)}`)}</text>`,
-      ...rows.map((unit, row) => `<text x="${x + LEFT - 5}" y="${ABOVE + row * CELL + 12}" text-anchor="end">${cut(namedOf(unit))}</text>`),
-      ...columns.map((unit, column) => `<text transform="translate(${x + LEFT + column * CELL + 12} ${ABOVE - 5}) rotate(-90)">${cut(namedOf(unit))}</text>`),
+      ...(isTimed(rows)
+        ? ticksOf(rows, high).map(({ at, name }) => `<text x="${x + LEFT - 5}" y="${ABOVE + at * high + 4}" text-anchor="end">${name} s</text>`)
+        : rows.map((unit, row) => `<text x="${x + LEFT - 5}" y="${ABOVE + row * CELL + 12}" text-anchor="end">${cut(namedOf(unit))}</text>`)),
+      ...(isTimed(columns)
+        ? ticksOf(columns, across).map(({ at, name }) => `<text x="${x + LEFT + at * across}" y="${ABOVE - 5}">${name} s</text>`)
+        : columns.map((unit, column) => `<text transform="translate(${x + LEFT + column * CELL + 12} ${ABOVE - 5}) rotate(-90)">${cut(namedOf(unit))}</text>`)),
     ];
-    return [...names, ...cells, scaleAt(x + LEFT, ABOVE + CELL * rows.length + 8, measure, top)].join("");
+    return [...names, ...cells, scaleAt(x + LEFT, ABOVE + high * rows.length + 8, measure, top)].join("");
   });
-  const width = parts.length * wide, height = ABOVE + CELL * rows.length + BELOW;
+  const width = parts.length * wide, height = ABOVE + high * rows.length + BELOW;
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="11" fill="${variable("--ink")}" style="background: ${variable("--page")}">${parts.join("")}</svg>`;
   return { svg, width, height };
 }

@@ -2,7 +2,7 @@
 import { hex, rampOf, sharp, variable } from "./colours.js";
 import { isTwoSided, scaleOf, shown } from "./measures.js";
 import { state } from "./state.js";
-import { chosenRows, isolated, namedOf, topOf, units, viewOf } from "./units.js";
+import { chosenRows, isolated, isTimed, namedOf, ticksOf, topOf, units, viewOf } from "./units.js";
 
 const TABLE = 20, ALL = 200, OF_ROW = 24, HIGH = 1400, SIDE = 110;
 
@@ -43,15 +43,17 @@ export function drawLines(all) {
   const view = viewOf(state.measure), top = topOf(view);
   const width = Math.min(canvas.parentElement.clientWidth, 560);
   const number = Math.max(rows.length, columns.length), high = Math.min(19, Math.max(4, HIGH / number));
-  const pen = sharp(canvas, width, high * number + 4), skip = Math.ceil(12 / high);
+  const timed = isTimed(columns), spread = (list) => (timed ? (high * number) / list.length : high);
+  const pen = sharp(canvas, width, high * number + 4);
   const chosen = chosenRows();
   pen.font = "12px system-ui, sans-serif";
   pen.textBaseline = "middle";
   const write = (list, x, align, bold) => list.forEach((unit, at) => {
-    if (at % skip && !bold?.includes(at)) return;
+    const own = spread(list), ticks = isTimed(list) ? ticksOf(list, own).map((tick) => Math.round(tick.at)) : null;
+    if (!(ticks ? ticks.includes(at) : at % Math.ceil(12 / own) === 0) && !bold?.includes(at)) return;
     pen.textAlign = align;
     pen.fillStyle = variable(bold?.includes(at) ? "--ink" : "--quiet");
-    pen.fillText(isolated(namedOf(unit).slice(0, 16)), x, (at + 0.5) * high, SIDE - 8);
+    pen.fillText(isolated(namedOf(unit).slice(0, 16)), x, (at + 0.5) * own, SIDE - 8);
   });
   write(rows, SIDE - 8, "right", chosen);
   write(columns, width - SIDE + 8, "left");
@@ -64,8 +66,8 @@ export function drawLines(all) {
     pen.globalAlpha = 0.08 + 0.92 * Math.min(share, 1);
     pen.lineWidth = 0.5 + 3.5 * Math.min(share, 1);
     pen.beginPath();
-    pen.moveTo(SIDE, (Math.floor(place / columns.length) + 0.5) * high);
-    pen.lineTo(width - SIDE, ((place % columns.length) + 0.5) * high);
+    pen.moveTo(SIDE, (Math.floor(place / columns.length) + 0.5) * spread(rows));
+    pen.lineTo(width - SIDE, ((place % columns.length) + 0.5) * spread(columns));
     pen.stroke();
   }
   pen.globalAlpha = 1;

@@ -9,7 +9,7 @@ import { describe, drawText } from "./text.js";
 import { drawLines, drawTable } from "./links.js";
 import { drawLayers } from "./layers.js";
 import { asJson, asLatex, asLink, asPng, asPython, asSvg, offer } from "./export.js";
-import { differs, isolated, namedOf, units } from "./units.js";
+import { differs, isolated, isTimed, namedOf, units } from "./units.js";
 import { forgetColours } from "./colours.js";
 import { offerWhatIf } from "./what_if.js";
 
@@ -160,7 +160,7 @@ function drawControls() {
   byId("kept").hidden = !source.cells;
   const whole = source.cells && source.dense.length ? ` but for ${source.dense.map(([layer, head]) => headName(layer, head)).join(", ")}` : "";
   if (source.cells) byId("kept").textContent = `Of each row the ${source.cells} strongest cells are kept${whole}; the others are grey, and sums go without them. All of them: headlight serve, or a larger --page-size.`;
-  byId("sides").textContent = state.kind === "cross" ? "Rows attend, and are the target’s; columns are attended to, and are the source’s." : "Rows attend, columns are attended to.";
+  byId("sides").textContent = state.kind !== "cross" ? "Rows attend, columns are attended to." : isTimed(units().columns) ? "Rows attend, and are of the transcript; columns are frames of sound, along the seconds." : "Rows attend, and are the target’s; columns are attended to, and are the source’s.";
   byId("direction").disabled = !units().same;
   const ends = isTwoSided(state.measure) ? ["less", "more"] : ["0", "largest"];
   ends.forEach((said, at) => { byId("scale-of").children[2 * at].textContent = said; });

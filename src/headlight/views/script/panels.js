@@ -3,14 +3,16 @@ import { hex, level, levels, pixelate, rampOf, sharp, variable } from "./colours
 import { measuresOf } from "./numbers.js";
 import { DIFFERENCE, state } from "./state.js";
 import { explanationOf, isPercent, isTwoSided, scaleOf, shortOf, shown } from "./measures.js";
-import { chosenRows, differs, isolated, namedOf, topOf, units, viewOf } from "./units.js";
+import { chosenRows, differs, isolated, isTimed, namedOf, ticksOf, topOf, units, viewOf } from "./units.js";
 import { commonTop } from "./overview.js";
 
 const box = document.getElementById("panels");
 /** Cells below this many pixels have no labels; maps of at most this many tokens get room for them, side by side or not. */
 const LABELLED = 7, ROOMY = 9.5, MANY = 42, LONGEST = 100, FAINT = 0x50ffffff;
+/** Of sound: pixels of a row of words, of the axes of time, and of a map at least, where there is room. */
+const ROW = 16, TIME_LEFT = 30, TIME_ABOVE = 22, LONG = 560, TICK = 4;
 const small = document.createElement("canvas");
-/** @type {{measure: string, size: number, left: number, above: number, element: HTMLElement}[]} */
+/** @type {{measure: string, wide: number, high: number, left: number, above: number, element: HTMLElement}[]} */
 let panels = [];
 /** Widths of the maps, until the window or what stands in it changes: to ask costs a layout of the page. */
 let rooms = [];
@@ -102,25 +104,53 @@ function drawMap(element, canvas, { view, wide, top }) {
   pen.font = "11px system-ui, sans-serif";
   const room = wide - 2;
   const widths = marginsOf(pen);
+  const place = isTimed(columns) ? placeOfTime(room, widths, rows, columns) : placeOfCells(room, widths, columns);
+  const { left, above, wide: across, high } = place;
+  const drawn = sharp(canvas, left + across * columns.length, above + high * rows.length);
+  drawn.imageSmoothingEnabled = across < 1;
+  drawn.drawImage(image(view, measure, rows, columns, top), left, above, across * columns.length, high * rows.length);
+  if (left) label(drawn, rows, columns, place);
+  element.querySelector(".top").textContent = isTwoSided(measure) ? `± ${shown(top, measure).replace("+", "")}` : shown(top, measure);
+  return { measure, ...place, element };
+}
+
+/** Square cells; without labels where they are too small for them. */
+function placeOfCells(room, widths, columns) {
   let size = Math.min((room - widths[0]) / columns.length, 34);
   const labelled = size >= LABELLED;
   const [left, above] = labelled ? widths : [0, 0];
   if (!labelled) size = room / columns.length;
   if (size >= 12 && labelled) size = Math.floor(size);
-  const drawn = sharp(canvas, left + size * columns.length, above + size * rows.length);
-  drawn.imageSmoothingEnabled = size < 1;
-  drawn.drawImage(image(view, measure, rows, columns, top), left, above, size * columns.length, size * rows.length);
-  if (labelled) label(drawn, rows, columns, { left, above, size });
-  element.querySelector(".top").textContent = isTwoSided(measure) ? `± ${shown(top, measure).replace("+", "")}` : shown(top, measure);
-  return { measure, size, left, above, element };
+  return { left, above, wide: size, high: size };
 }
 
-function label(pen, rows, columns, { left, above, size }) {
+/** Frames as narrow as they have to be; rows of words can be read, rows of frames are as narrow. */
+function placeOfTime(room, widths, rows, columns) {
+  const left = isTimed(rows) ? TIME_LEFT : widths[0], wide = Math.min((room - left) / columns.length, ROW);
+  return { left, above: TIME_ABOVE, wide, high: isTimed(rows) ? wide : ROW };
+}
+
+/** Ticks of time, on the left or above. */
+function labelTimes(pen, list, { left, above, size, down }) {
+  pen.strokeStyle = variable("--quiet");
+  for (const { at, name } of ticksOf(list, size)) {
+    const along = (down ? above : left) + at * size;
+    pen.beginPath();
+    if (down) { pen.moveTo(left - TICK, along); pen.lineTo(left, along); } else { pen.moveTo(along, above - TICK); pen.lineTo(along, above); }
+    pen.stroke();
+    pen.textAlign = down ? "right" : at ? "center" : "left";
+    if (down) pen.fillText(name, left - TICK - 2, Math.max(along, above + 5)); else pen.fillText(at ? name : `${name} s`, along, above - TICK - 8);
+  }
+}
+
+function label(pen, rows, columns, { left, above, wide: size, high }) {
   pen.fillStyle = variable("--quiet");
-  pen.font = `${Math.min(11, size + 1)}px system-ui, sans-serif`;
+  pen.font = `${isTimed(columns) ? 11 : Math.min(11, size + 1)}px system-ui, sans-serif`;
   pen.textBaseline = "middle";
   pen.textAlign = "right";
-  rows.forEach((row, at) => pen.fillText(shortened(pen, namedOf(row), LONGEST), left - 6, above + (at + 0.5) * size));
+  if (isTimed(rows)) labelTimes(pen, rows, { left, above, size: high, down: true });
+  else rows.forEach((row, at) => pen.fillText(shortened(pen, namedOf(row), LONGEST), left - 6, above + (at + 0.5) * high));
+  if (isTimed(columns)) { labelTimes(pen, columns, { left, above, size, down: false }); return; }
   columns.forEach((column, at) => {
     pen.save();
     pen.translate(left + (at + 0.5) * size, above - 6);
@@ -143,9 +173,9 @@ export function drawPanels() {
     enlarge.setAttribute("aria-pressed", large);
     enlarge.textContent = large ? "smaller" : "larger";
   }
-  const { columns } = units(), pen = small.getContext("2d");
+  const { rows, columns } = units(), pen = small.getContext("2d");
   pen.font = "11px system-ui, sans-serif";
-  const least = columns.length > MANY ? 270 : Math.max(270, Math.ceil(marginsOf(pen)[0] + ROOMY * columns.length) + 4);
+  const least = isTimed(columns) ? (isTimed(rows) ? LONG / 2 : LONG) : columns.length > MANY ? 270 : Math.max(270, Math.ceil(marginsOf(pen)[0] + ROOMY * columns.length) + 4);
   if (box.style.getPropertyValue("--least") !== `${least}px`) { box.style.setProperty("--least", `${least}px`); forgetRooms(); }
   if (!rooms.length) rooms = [...box.children].map((element) => element.querySelector(".map").clientWidth);
   panels = [...box.children].map((element, at) => drawPanel(element, rooms[at]));
@@ -156,15 +186,15 @@ export function drawPanels() {
 export function moveCursor() {
   const { rows, columns, columnOf } = units();
   const row = chosenRows().at(-1) ?? -1, column = columnOf[state.key];
-  for (const { size, left, above, element } of panels) {
+  for (const { wide, high, left, above, element } of panels) {
     const [across, down] = element.querySelectorAll(".cursor");
     across.hidden = row < 0; down.hidden = column < 0;
-    across.style.transform = `translate(${left}px, ${above + row * size}px)`;
-    across.style.width = `${size * columns.length}px`;
-    across.style.height = `${Math.max(size, 2)}px`;
-    down.style.transform = `translate(${left + column * size}px, ${above}px)`;
-    down.style.width = `${Math.max(size, 2)}px`;
-    down.style.height = `${size * rows.length}px`;
+    across.style.transform = `translate(${left}px, ${above + row * high}px)`;
+    across.style.width = `${wide * columns.length}px`;
+    across.style.height = `${Math.max(high, 2)}px`;
+    down.style.transform = `translate(${left + column * wide}px, ${above}px)`;
+    down.style.width = `${Math.max(wide, 2)}px`;
+    down.style.height = `${high * rows.length}px`;
   }
 }
 
@@ -173,8 +203,8 @@ export function cellAt(event) {
   const element = event.target.closest(".panel"), panel = panels.find((each) => each.element === element);
   if (!panel) return null;
   const frame = element.querySelector("canvas").getBoundingClientRect(), { rows, columns } = units();
-  const row = Math.floor((event.clientY - frame.top - panel.above) / panel.size);
-  const column = Math.floor((event.clientX - frame.left - panel.left) / panel.size);
+  const row = Math.floor((event.clientY - frame.top - panel.above) / panel.high);
+  const column = Math.floor((event.clientX - frame.left - panel.left) / panel.wide);
   return row >= 0 && row < rows.length && column >= 0 && column < columns.length ? { row, column } : null;
 }
 

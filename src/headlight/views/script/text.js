@@ -2,11 +2,12 @@
 import { level } from "./colours.js";
 import { isTwoSided, scaleOf, shown } from "./measures.js";
 import { state } from "./state.js";
-import { isolated, labelOf, namedOf, rowOf, topOf, units, viewOf } from "./units.js";
+import { isolated, isTimed, labelOf, namedOf, rowOf, ticksOf, topOf, units, viewOf } from "./units.js";
 
 const text = document.getElementById("text"), target = document.getElementById("target");
 const said = document.getElementById("text-title");
-const LOOKS = 20;
+/** How many looks there are, and pixels of a frame of sound, as the style sheet has it. */
+const LOOKS = 20, FRAME_WIDE = 5;
 let built = "";
 /** The buttons, and what each looks like now: only what is another one is touched. */
 let words = [], looks = [], presses = [];
@@ -14,8 +15,8 @@ let words = [], looks = [], presses = [];
 const button = (unit, at) => {
   const element = document.createElement("button");
   element.type = "button";
-  element.textContent = labelOf(unit) || " ";
-  if (unit.raw !== labelOf(unit)) element.title = unit.raw;
+  element.textContent = unit.time === undefined ? labelOf(unit) || " " : "";
+  if (unit.raw !== labelOf(unit) || unit.time !== undefined) element.title = unit.raw;
   if (unit.mark === " ") element.classList.add("begins");
   element.dir = "auto";
   element.dataset.unit = String(at);
@@ -29,6 +30,12 @@ function build() {
   if (built === name) return;
   built = name;
   words = columns.map(button);
+  if (isTimed(columns)) {
+    for (const { at, name: time } of ticksOf(columns, FRAME_WIDE)) {
+      const place = Math.round(at);
+      if (words[place]) words[place].dataset.tick = `${time} s`;
+    }
+  }
   const targets = same ? [] : rows.map(button);
   text.replaceChildren(...words);
   target.hidden = same;
@@ -46,7 +53,7 @@ export function drawText() {
   const top = given.reduce((most, value, at) => (size(value) > most && !faint(at) ? size(value) : most), 0) || topOf(view);
   const chosen = new Set(state.queries.map((query) => (same ? columnOf : ofRow)[query]));
   const least = state.least * top;
-  text.className = `tokens scale-${scaleOf(state.measure)}`;
+  text.className = `tokens scale-${scaleOf(state.measure)}${isTimed(columns) ? " sound" : ""}`;
   words.forEach((element, at) => {
     const value = size(given[at]) < least ? 0 : given[at];
     const step = Math.round((level(value, top, twoSided) / 255) * LOOKS);

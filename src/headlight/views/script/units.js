@@ -3,7 +3,7 @@ import { isPerLayer, isSpecial, isThere, mapOf, measuresOf, partOf } from "./num
 import { header } from "./host.js";
 import { DIFFERENCE, state } from "./state.js";
 
-/** @typedef {{mark: "" | " " | "##", text: string, raw: string, places: number[], special: boolean, of: "both" | "first" | "second"}} Unit of which text it is */
+/** @typedef {{mark: "" | " " | "##", text: string, raw: string, places: number[], special: boolean, of: "both" | "first" | "second", time?: number}} Unit of which text it is; of a frame of sound when it begins */
 
 const SIGNS = { both: "", first: "− ", second: "+ " };
 /** A unit by itself: what goes on with a word says so. */
@@ -16,14 +16,14 @@ export const isolated = (token) => `\u2068${token}\u2069`;
 
 /** @returns {Unit[]} */
 function unitsOf(side) {
-  const { tokens, texts, marks, words, of } = side;
+  const { tokens, texts, marks, words, of, times } = side;
   const special = (place) => isSpecial(state.kind, side, place);
   const found = [];
   tokens.forEach((token, place) => {
     if (state.special === "out" && special(place)) return;
     const last = found.at(-1);
     if (state.unit === "words" && words[place] >= 0 && last?.word === words[place]) last.places.push(place);
-    else found.push({ places: [place], word: words[place], special: special(place), of: of?.[place] ?? "both" });
+    else found.push({ places: [place], word: words[place], special: special(place), of: of?.[place] ?? "both", time: times?.[place] });
   });
   for (const unit of found) {
     unit.mark = marks[unit.places[0]];
@@ -31,6 +31,22 @@ function unitsOf(side) {
     unit.raw = unit.places.map((place) => tokens[place]).join(" ");
   }
   return found;
+}
+
+/** Whether a side is sound, which has an axis of time in place of a label for each frame. */
+export const isTimed = (list) => list[0]?.time !== undefined;
+
+const STEPS_OF_TIME = [0.5, 1, 2, 5, 10], APART = 34;
+
+/** Where the ticks of an axis of time stand, in frames, and what they are called; each so many pixels wide. */
+export function ticksOf(list, size) {
+  const frame = list.length > 1 ? list[1].time - list[0].time : 1, last = list.at(-1).time + frame;
+  const step = STEPS_OF_TIME.find((each) => (each / frame) * size >= APART) ?? STEPS_OF_TIME.at(-1);
+  const first = Math.ceil(list[0].time / step - 1e-6);
+  return Array.from({ length: Math.max(Math.floor(last / step + 1e-6) - first + 1, 0) }, (_, at) => {
+    const time = (first + at) * step;
+    return { at: (time - list[0].time) / frame, name: `${time}` };
+  });
 }
 
 let known = { name: "" };
