@@ -1,7 +1,9 @@
 """Readings of speech: a tiny Whisper of random weights, and noise."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from headlight.errors import UsageError
 from headlight.reading.model import Model
 from speech_material import POSITIONS, SECONDS, tiny_whisper, wav
 from studies.command import Command
+from views.browsers import CHROMIUM, Opened, chromium
 
 TEXT = "The cat sat."
 
@@ -89,7 +92,43 @@ def test_the_command_reads_speech(
         "read", TEXT, "--audio", str(audio), "--model", str(folder), "--json", str(written)
     )
     assert code == 0, complained
-    assert "0.02 s" in json.dumps(json.loads(written.read_text(encoding="utf-8")))
+    said = json.loads(written.read_text(encoding="utf-8"))
+    assert said["keys"]["tokens"][1] == "0.02 s"
+    assert said["keys"]["times"][:2] == [0.0, 0.02]
+    assert "times" not in said["queries"]
     code, _, complained = command("read")
     assert code == 2
     assert "give a text, or --audio" in complained
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.mark.parametrize("kind", ["cross", "encoder"])
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+def test_the_view_has_an_axis_of_time(
+    model: Model, browser: Any, tmp_path: Path, kind: Literal["cross", "encoder"]
+) -> None:
+    reading = model.read(TEXT, audio=wav(tmp_path / "a.wav", 0.98), kind=kind)
+    reading.save(tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    page = opened.page
+    frames = page.eval_on_selector_all("#text button", "all => all.map(each => each.title)")
+    assert frames == [f"{0.02 * n:.2f} s" for n in range(49)]
+    labels = page.eval_on_selector_all("#text button", "all => all.map(each => each.textContent)")
+    assert labels == [""] * len(frames)
+    ticks = page.eval_on_selector_all("[data-tick]", "all => all.map(each => each.dataset.tick)")
+    assert ticks == ["0 s", "0.5 s"]
+    # A cell is found again where it is drawn: the right end of the map is the end of the sound.
+    box = page.locator(".map canvas").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.999, box["y"] + box["height"] * 0.99)
+    said = page.text_content("#readout")
+    assert "→ \u20680.96 s" in said
+    page.evaluate("document.getElementById('lines-box').open = true")
+    page.wait_for_timeout(50)
+    assert opened.complaints == []
+    page.context.close()
