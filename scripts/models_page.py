@@ -80,6 +80,9 @@ SIZES: tuple[tuple[str, int], ...] = (
     (r"\w*(hidden_size|d_model|n_embd|embed_dim|model_dim|emb_dim|embedding_size)\w*|dim", 32),
     (r"hidden_dim|\w*projection_dim|\w*_hidden_dim|\w*_input_dim|embedding_dim", 32),
     (r"\w*(max_\w*positions?|max_\w*position_embeddings|n_positions|n_ctx|max_seq_len\w*)", 64),
+    (r"coordinate_size", 4),
+    (r"shape_size", 8),
+    (r"condition_dim|upsample_groups", 32),
     (r"\w*image_size|crop_size", 32),
     (r"\w*patch_size", 8),
 )
@@ -97,6 +100,9 @@ EXCEPTIONS: Mapping[str, Any] = {
     "bos_token_id": 1,
     "eos_token_id": 2,
     "mask_token_id": 3,
+    "blank_token_id": 98,
+    "vision_feature_layer": [1, 0],
+    "hidden_size_per_layer_input": 0,
     "attn_layer_indices": [1],
     "default_language": "en_XX",
     "out_features": None,
@@ -120,6 +126,9 @@ OF_ONE: Mapping[str, Mapping[str, Any]] = {
     "lfm2_moe": {"layer_types": ["conv", "full_attention"]},
     "recurrent_gemma": {"num_hidden_layers": 3},
     "reformer": {"axial_pos_embds": False},
+    "lilt": {"hidden_size": 48},
+    "fun_asr_nano": {"adaptor_config": {"intermediate_size": 8}},
+    "zamba": {"num_hidden_layers": 6, "attn_layer_period": 3, "attn_layer_offset": 1},
 }
 """The same of one type."""
 
@@ -288,13 +297,23 @@ def tiny(name: str, variant: Mapping[str, int]) -> PreTrainedModel:
     """A model of this type in evaluation mode, with random weights, none of them zero."""
     auto = next(each for each in AUTO if name in CLASSES[each])
     made = transformers.CONFIG_MAPPING[name]
-    config = made.from_dict({**shrunk(made().to_dict(), variant), **OF_ONE.get(name, {})})
+    config = made.from_dict(joined(shrunk(made().to_dict(), variant), OF_ONE.get(name, {})))
     if isinstance(choice := CLASSES[auto][name], tuple):
         config.architectures = [choice[0]]
     torch.manual_seed(0)
     model: Any = getattr(transformers, auto).from_config(config, dtype=torch.float32)
     randomise(model)
     return model.eval()  # type: ignore[no-any-return]
+
+
+def joined(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of which some, and some of those in them, are others."""
+    found = dict(settings)
+    for key, value in others.items():
+        inner = found.get(key)
+        both = isinstance(value, Mapping) and isinstance(inner, Mapping)
+        found[key] = joined(inner, value) if both else value
+    return found
 
 
 @torch.no_grad()
@@ -309,6 +328,8 @@ def shrunk(settings: Mapping[str, Any], variant: Mapping[str, int]) -> Any:
     """The settings of a configuration, and of those in it, made small."""
     if isinstance(settings.get("num_heads", settings.get("num_attention_heads")), list):
         return dict(settings)  # sizes of stages, which depend on each other
+    if "embed_dim_per_stage" in settings:
+        return {**settings, "image_size": [64, 64]}
     small = {key: _small(key, value, variant) for key, value in settings.items()}
     _cut_lists(settings, small)
     return small

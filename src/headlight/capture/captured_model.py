@@ -14,7 +14,6 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headlight.capture.backward import check_differentiable, frozen
-from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.finite import NotFiniteError, explained, require_finite
 from headlight.capture.identity import digest_of_weights, identity_of
 from headlight.capture.listener import Listener
@@ -30,6 +29,7 @@ from headlight.capture.session import Recorder, recorder_of, recording
 from headlight.capture.tasks import task_of
 from headlight.capture.tensor_parallel import require_all_heads
 from headlight.capture.tracing import trace
+from headlight.capture.trial_inputs import trial_inputs
 from headlight.capture.vocabulary_check import require_fitting
 from headlight.capture.wrappers import unwrapped
 from headlight.encode.batch import Batch, collate
@@ -94,18 +94,21 @@ class CapturedModel:
             UnsupportedModelError: the attention cannot be captured exactly.
         """
         self._check_evaluation()
-        try:
-            with self.running(("a trial input",)):
-                # Such a head reads one text, from which kinds of attention cannot be told.
-                network = self.transformer.base_model if self.reads_twice else self.transformer
-                return trace(network, dummy_inputs(network))
-        except HeadlightError:
-            raise
-        except _TRIAL_FAILURES as problem:
-            raise UnsupportedModelError(
-                f"{self.name} does not run on a trial input ({problem}); give `trace` an input of "
-                "your own."
-            ) from problem
+        # Such a head reads one text, from which kinds of attention cannot be told.
+        network = self.transformer.base_model if self.reads_twice else self.transformer
+        first: Exception | None = None
+        for inputs in trial_inputs(network):
+            try:
+                with self.running(("a trial input",)):
+                    return trace(network, inputs)
+            except HeadlightError:
+                raise
+            except _TRIAL_FAILURES as problem:
+                first = first or problem
+        raise UnsupportedModelError(
+            f"{self.name} does not run on a trial input ({first}); give `trace` an input of your "
+            "own."
+        ) from first
 
     def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         """Find `sites` on inputs of your own, for a model without a trial input."""

@@ -69,28 +69,30 @@ def _pixels(config: Any) -> Tensor:
     size = getattr(config, "image_size", 64)  # some take any
     height, width = size if isinstance(size, list | tuple) else (size, size)
     frames = [config.num_frames] if hasattr(config, "num_frames") else []  # a film
-    return _noise(1, *frames, getattr(config, "num_channels", 3), height, width)
+    return noise(1, *frames, getattr(config, "num_channels", 3), height, width)
 
 
 def _patches(config: Any) -> Tensor:
     """The patches of one picture, each a row of numbers."""
     channels = getattr(config, "in_channels", getattr(config, "in_chans", 3))
     frames = getattr(config, "temporal_patch_size", 1)
-    return _noise(int(_GRID.prod()), channels * frames * config.patch_size**2)
+    return noise(int(_GRID.prod()), channels * frames * config.patch_size**2)
 
 
 def _wave(config: Any) -> Tensor:
-    if hasattr(config, "num_mel_bins"):  # a spectrogram, though it has the name of a wave
-        return _noise(1, config.max_length, config.num_mel_bins)
-    return _noise(1, 8000)
+    if hasattr(config, "num_mel_bins") and hasattr(
+        config, "max_length"
+    ):  # a spectrogram, though it has the name of a wave
+        return noise(1, config.max_length, config.num_mel_bins)
+    return noise(1, 8000)
 
 
 def _features(config: Any) -> Tensor:
     longest = getattr(config, "max_source_positions", 64)
-    bins = next(getattr(config, each) for each in _BINS if hasattr(config, each))
+    bins = next((getattr(config, each) for each in _BINS if hasattr(config, each)), 80)
     if _bins(config) == 1:
-        return _noise(1, bins, 2 * longest)
-    return _noise(1, min(64, longest), bins)
+        return noise(1, bins, 2 * longest)
+    return noise(1, min(64, longest), bins)
 
 
 def _bins(config: Any) -> int:
@@ -99,5 +101,6 @@ def _bins(config: Any) -> int:
     return 2 if not fixed or any(hasattr(config, each) for each in _BINS[:2]) else 1
 
 
-def _noise(*shape: int) -> Tensor:
+def noise(*shape: int) -> Tensor:
+    """Random numbers, always the same."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
