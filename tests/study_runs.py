@@ -12,12 +12,13 @@ from headlight.catalogue import find_study, studies
 from headlight.reading.model import Model
 from headlight.result import load
 from shared import Shared
+from speech_material import recordings, tiny_whisper
 from translators import FAMILIES
 
 LAYERS = (1, 3)
 HEADS = {(1, 0), (1, 1), (3, 0)}
 """Those that there are in these layers."""
-ENCODED = "alignment_of_encoders"
+ENCODED, SPOKEN = "alignment_of_encoders", "alignment_of_speech"
 FEW = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}
 
 
@@ -42,12 +43,23 @@ class StudyRuns:
         return load(self.folder(name) / "result.nc", stage=name)
 
     def results(self) -> dict[str, xarray.Dataset]:
-        """Those of all studies by name, and that of an alignment by a model with an encoder."""
+        """Those of all studies by name, and alignments by an encoder and of speech."""
         pairs, gold = self.data / example_data.SOURCES["parallel"], self.data / "gold.talp"
         encoded = headlight.alignment(
             pairs, model=self.data / "model", gold=str(gold), bootstrap=2, progress=False
         )
-        return {**{name: self.result(name) for name in studies()}, ENCODED: encoded}
+        whisper, sounds = self._spoken
+        spoken = headlight.alignment(
+            sounds, model=whisper, chosen_heads=["L1H0"], bootstrap=2, progress=False
+        )
+        found = {name: self.result(name) for name in studies()}
+        return {**found, ENCODED: encoded, SPOKEN: spoken}
+
+    @cached_property
+    def _spoken(self) -> tuple[Path, Path]:
+        """A model of speech, and recordings."""
+        folder = self._shared("speech", _write_speech)
+        return folder / "whisper", folder / "sounds"
 
     @cached_property
     def data(self) -> Path:
@@ -95,6 +107,12 @@ def uneven_translator() -> Model:
     attention.num_heads, attention.head_dim = 1, 2 * attention.head_dim
     attention.scaling = attention.head_dim**-0.5
     return Model(found.transformer, found.tokenizer, found.name, found.revision)
+
+
+def _write_speech(folder: Path) -> None:
+    (folder / "whisper").mkdir(parents=True)
+    tiny_whisper(folder / "whisper")
+    recordings(folder / "sounds")
 
 
 def _write(folder: Path) -> None:

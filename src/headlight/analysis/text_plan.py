@@ -110,10 +110,17 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         measures=measures,
         max_examples=settings.max_examples,
         options=options or {},
-        if_empty=NO_PAIR if settings.pairs else StudyPlan.if_empty,
+        if_empty=_why_empty(model, settings),
         all_kinds=settings.kind == ALL,
         query_block=settings.query_block if isinstance(settings, QueryBlockSettings) else 0,
     )
+
+
+def _why_empty(model: CapturedModel, settings: TextSettings) -> str:
+    """What to ask if no example can be made."""
+    if model.hears:
+        return "are its recordings longer than the model hears at once?"
+    return NO_PAIR if settings.pairs else StudyPlan.if_empty
 
 
 def is_read_once(source: object) -> bool:

@@ -55,9 +55,9 @@ class SourceKind:
 SOURCES: Mapping[Reads, SourceKind] = {
     "text": SourceKind(
         explanation="a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that "
-        "are made already; by default the sample corpus.",
+        "are made already; for a model of speech recordings; by default the sample corpus.",
         argument="File, folder, glob, hf:NAME\\[:CONFIG]\\[:SPLIT]\\[:COLUMN], or - for standard "
-        "input. Default: the sample corpus, as pairs.",
+        "input; for a model of speech recordings. Default: the sample corpus, as pairs.",
         label="text",
         noun="document",
         panel=_CORPUS,
@@ -87,9 +87,10 @@ SOURCES: Mapping[Reads, SourceKind] = {
     ),
     "parallel": SourceKind(
         explanation="sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two "
-        "texts).",
+        "texts); for a model of speech recordings.",
         argument="Sentence pairs: file, folder, glob, hf:NAME or - (source ||| target, TSV, CSV, "
-        "JSON lines, TMX), or the source sentences, with --target.",
+        "JSON lines, TMX), or the source sentences, with --target; for a model of speech "
+        "recordings.",
         label="translations",
         noun="pair",
         panel=TRANSLATIONS,

@@ -129,6 +129,11 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
         Raises:
             UsageError: a measure is one that the model does not have.
         """
+        if self.chosen_heads is not None:
+            raise UsageError(
+                f"heads are chosen to be put together for speech, and {name} reads text; leave out "
+                "chosen_heads."
+            )
         measures = self.measures or (ATTENTION_MEASURES if translates else ("similarity",))
         if not translates:
             for measure in measures:

@@ -272,6 +272,7 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
             settings=settings,
             passes=(Pass(settings.of_attention),),
             options={"chosen": [list(place) for place in self.chosen]},
+            if_empty="do its transcripts hold words?",
         )
 
     def observe(self, one: Pass, batch: Batch, examples: Sequence[Any]) -> Observer:
