@@ -61,7 +61,7 @@ def survey(
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; by default the sample corpus.
+            made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -155,7 +155,7 @@ def norms(
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; by default the sample corpus.
+            made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -242,7 +242,7 @@ def attribution(
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; by default the sample corpus.
+            made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -325,7 +325,7 @@ def distances(
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; by default the sample corpus.
+            made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -402,7 +402,7 @@ def importance(
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; by default the sample corpus.
+            made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -627,7 +627,7 @@ def identifiability(
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; by default the sample corpus.
+            made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -786,7 +786,7 @@ def token_identity(
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; by default the sample corpus.
+            made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -1170,7 +1170,7 @@ def alignment(
 
     Args:
         source: sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two
-            texts).
+            texts); for a model of speech recordings.
         model: its name or folder, a loaded `Model` (for gradients and differences with its
             language-model head), or a model of transformers in memory (then with
             ``tokenizer=``); by default the embedded translator, from German to English.

@@ -5,7 +5,6 @@ from math import gcd
 
 import numpy as np
 from jaxtyping import Float32
-from scipy.signal import resample_poly
 
 from headlight.errors import CorpusError
 from headlight.files import Location, storable
@@ -23,6 +22,8 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
     Raises:
         CorpusError: There is no such file, it is of another format, or empty.
     """
+    from scipy.signal import resample_poly  # slow to import, and of no use to texts
+
     name = storable(audio)
     wanted = f"give a WAV file of 16-bit samples, {rate} Hz at best"
     if not audio.is_file():

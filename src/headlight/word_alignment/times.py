@@ -7,7 +7,6 @@ over the pieces, smoothed over time, and a path through it by dynamic time warpi
 
 import numpy as np
 from jaxtyping import Float64, Int64
-from scipy.ndimage import median_filter
 
 SMOOTHED = 7
 """Frames of the median filter."""
@@ -21,6 +20,8 @@ def standardised(maps: Maps) -> Maps:
     What all rows give to a frame alike says nothing of any of them.  A frame that all rows give the
     same has 0.
     """
+    from scipy.ndimage import median_filter  # slow to import, and of no use to texts
+
     mean = maps.mean(1, keepdims=True)
     deviation = maps.std(1, keepdims=True)
     scaled = np.divide(maps - mean, deviation, out=np.zeros_like(maps), where=deviation > 0)
