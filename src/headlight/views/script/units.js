@@ -38,7 +38,7 @@ export const isTimed = (list) => list[0]?.time !== undefined;
 
 const STEPS_OF_TIME = [0.5, 1, 2, 5, 10], APART = 34;
 
-/** Where the ticks of an axis of time stand, in frames, and what they are called; each so many pixels wide. */
+/** Where the ticks of an axis of time stand, in frames, and what they are called; a frame is `size` pixels wide. */
 export function ticksOf(list, size) {
   const frame = list.length > 1 ? list[1].time - list[0].time : 1, last = list.at(-1).time + frame;
   const step = STEPS_OF_TIME.find((each) => (each / frame) * size >= APART) ?? STEPS_OF_TIME.at(-1);
