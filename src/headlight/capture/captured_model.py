@@ -70,6 +70,7 @@ class CapturedModel:
     _promised: bool = field(default=False, init=False, repr=False)
     _digest: str = field(default="", init=False, repr=False)
     _traced_on: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
+    _trial: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.transformer = unwrapped(self.transformer)
@@ -100,7 +101,9 @@ class CapturedModel:
         for inputs in trial_inputs(network):
             try:
                 with self.running(("a trial input",)):
-                    return trace(network, inputs)
+                    found = trace(network, inputs)
+                self._trial = inputs
+                return found
             except HeadlightError:
                 raise
             except _TRIAL_FAILURES as problem:
@@ -132,7 +135,7 @@ class CapturedModel:
         network = self.transformer.base_model if self.reads_twice else self.transformer
         sites, inputs = self.sites, self._traced_on
         if inputs is None:
-            inputs = dummy_inputs(network)
+            inputs = self._trial or next(trial_inputs(network))
         else:
             network = self.transformer
         with self.running(("a trial input",)):
