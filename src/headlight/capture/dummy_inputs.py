@@ -25,6 +25,8 @@ def dummy_inputs(model: Any) -> dict[str, Any]:
     """
     arguments = inspect.signature(model.forward).parameters
     name = model.main_input_name
+    if not isinstance(name, str):  # several: a picture first, and what is asked of it
+        name = name[0]
     if name == "input_ids" and name not in arguments:  # towers within a model often leave it unsaid
         name = next(iter(arguments))
     if "grid_thw" in arguments:

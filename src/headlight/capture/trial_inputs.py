@@ -67,8 +67,8 @@ def trial_inputs(model: Any) -> Iterator[dict[str, Any]]:
 
 def _main(model: Any, needed: list[str], arguments: list[str]) -> str:
     """The argument that the text, the picture or the sound goes to."""
-    if model.main_input_name in arguments:
-        return str(model.main_input_name)
+    if isinstance(model.main_input_name, str) and model.main_input_name in arguments:
+        return model.main_input_name
     return (needed or arguments)[0]
 
 
