@@ -166,8 +166,8 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"for which no trial input", "takes neither text nor a picture nor sound"),
     (r"does not run on a trial input", "does not run on a trial input of text, picture or sound"),
 )
-WHOLE = re.compile(r"trial input|its \w+ attention does not go")
-"""Refusals of a whole of which a part may work."""
+WHOLE = re.compile(r"trial input|its decoder attention does not go")
+"""Refusals of a whole whose encoder may work by itself."""
 
 NO_ATTENTION = "no module of the tiny model is named after attention"
 

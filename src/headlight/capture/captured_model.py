@@ -203,7 +203,7 @@ class CapturedModel:
         network = self.transformer.base_model if self.reads_twice else self.transformer
         try:
             with self.running(("a trial input",)):
-                return find_stream(network, dummy_inputs(network))
+                return find_stream(network, self._trial or next(trial_inputs(network)))
         except (HeadlightError, *_TRIAL_FAILURES):
             return {}
 
