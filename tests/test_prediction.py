@@ -14,13 +14,14 @@ from headlight.capture import CapturedModel
 from headlight.capture.linear_network.decomposition import by_head
 from headlight.capture.linear_network.network import Attended
 from headlight.capture.one_text import one_text
-from headlight.errors import MissingHeadError, UsageError
+from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError
 from headlight.reading.model import Model
 from headlight.reading.prediction import Prediction, predict
 from headlight.result import load
 from replay import Replay
 from studies.models import model as headless
 from studies.test_ablation import SUBJECTS
+from studies.test_encoder_decoder_classifiers import classifier as twice
 from studies.test_permutation import classifier
 from test_alternatives import model as family_model
 
@@ -210,6 +211,8 @@ def test_refusals() -> None:
         predict(headless("bert"), TEXT)
     with pytest.raises(UsageError, match="what its decoder has read"):
         predict(subject("t5"), TEXT)
+    with pytest.raises(UnsupportedModelError, match="moved by one place"):
+        predict(twice("bart"), TEXT)
 
 
 def test_files_and_tables(tmp_path: Path) -> None:
