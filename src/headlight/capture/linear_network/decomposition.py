@@ -122,14 +122,14 @@ def _through_all_layers(
     score: Callable[[Any], Float[Tensor, ""]],
     lengths: Mapping[Side, int],
     slope: Slope,
-) -> tuple[Decomposition, "_Table", _Later]:
+) -> tuple[Decomposition, "Table", _Later]:
     """The sum over tokens, positions and biases; its graph is gone when this returns."""
     sides = _Sides(model, lengths)
     whole = linear_pass(model, arguments, slope=slope)
     value = score(whole.output)
     slopes = slopes_of(value, whole.addends, whole.suspects, model.name)
     found = Decomposition(float(value.detach()), sides.nothing(), sides.nothing())
-    table = _Table(whole.attention)
+    table = Table(whole.attention)
     for addend, steep in _pairs(whole.addends, slopes):
         part = share(steep, addend.value).double()
         table.of_addend(addend).total += float(part.sum())
@@ -150,7 +150,7 @@ def _through_all_layers(
 
 def _add_direct(
     found: Decomposition,
-    table: "_Table",
+    table: "Table",
     later: _Later,
     model: CapturedModel,
     cut: LinearPass,
@@ -236,7 +236,7 @@ class _Sides:
         return addend.block < 0 and fits
 
 
-class _Table:
+class Table:
     """Components in the order in which the model comes to them."""
 
     def __init__(self, attention: Sequence[Attended]) -> None:

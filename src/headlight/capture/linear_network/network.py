@@ -68,15 +68,19 @@ class _Keeper:
     Args:
         model: what runs.
         cut: whether the network ends behind linear maps in blocks, and behind the heads.
+        last: the number of the site whose queries and keys are all that is asked for.
     """
 
     tangents = False
 
-    def __init__(self, model: CapturedModel, found: LinearPass, *, cut: bool) -> None:
+    def __init__(
+        self, model: CapturedModel, found: LinearPass, *, cut: bool, last: int | None = None
+    ) -> None:
         network: Any = model.transformer
         self._found = found
         self._sites = model.sites
         self._cut = cut
+        self._last = last
         self._open: list[tuple[str, nn.Module]] = []
         self._names = {id(each): name for name, each in network.named_parameters()}
         self._names |= {id(each): name for name, each in network.named_buffers()}
@@ -112,12 +116,18 @@ class _Keeper:
 
     def behind(self, found: Tensor) -> Tensor:
         """In blocks, behind all linear maps but those that heads are projected by."""
-        if not self._depth or self._open[-1][1] in self._projections:
+        if not self._depth or self._open[-1][1] in self._projections or self._in_last():
             return found
         if self._cut:
             return self.addend(found, "linear", self.place())
         self._found.linear.append(found)
         return found
+
+    def _in_last(self) -> bool:
+        """Whether queries and keys of the last site are being made."""
+        if self._last is None or len(self._found.attention) != self._last:
+            return False
+        return any(module is self._sites[self._last].module for _, module in self._open)
 
     def name(self, value: Tensor) -> str | None:
         """Of a parameter."""
@@ -152,6 +162,8 @@ class _Keeper:
                 f"{type(module).__name__} ran where the traced pass had another module, so its "
                 "heads cannot be told apart."
             )
+        if number == self._last:
+            raise ReachedError(arguments, options)
         context, weight = eager_function(module)(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
         if self._cut:
@@ -161,6 +173,20 @@ class _Keeper:
         done = Attended(self._sites[number], weight.detach(), value, context, block)
         self._found.attention.append(done)
         return context, weight
+
+
+class ReachedError(Exception):
+    """The queries and keys of the last site are there, and the pass need not go on.
+
+    Args:
+        arguments: that its attention function was given, in the graph of the network.
+        options: likewise.
+    """
+
+    def __init__(self, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.arguments = arguments
+        self.options = options
 
 
 def _tables_of_tokens(network: Any) -> frozenset[int]:
@@ -196,6 +222,7 @@ def linear_pass(
     *,
     slope: Slope = "zero_origin",
     cut: bool = False,
+    last: int | None = None,
 ) -> LinearPass:
     """Run a model once as a linear network.
 
@@ -206,6 +233,7 @@ def linear_pass(
         cut: let everything that heads and other linear maps in the blocks put out be an addend, so
             that the output depends on it only directly: through sums, norms and what comes after
             the last block.
+        last: the number of a site, with whose queries and keys the pass ends; these are the output.
 
     Raises:
         UsageError: the model is in half precision, or nothing of it can be differentiated.
@@ -220,7 +248,7 @@ def linear_pass(
         )
     check_differentiable(network, model.name)
     found = LinearPass()
-    keeper = _Keeper(model, found, cut=cut)
+    keeper = _Keeper(model, found, cut=cut, last=last)
     given = {name: keeper.given(name, value) for name, value in arguments.items()}
     rules = LinearRules(keeper, slope)
     with (
@@ -232,7 +260,10 @@ def linear_pass(
         torch.enable_grad(),
         rules,
     ):
-        found.output = network(**given)
+        try:
+            found.output = network(**given)
+        except ReachedError as reached:
+            found.output = reached
     found.suspects = rules.suspects
     return found
 

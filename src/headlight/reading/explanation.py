@@ -1,0 +1,244 @@
+"""Why a head attends from one token to another: what was written there by the layers below."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+import xarray
+
+from headlight import files
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.capture.linear_network.attention_score import (
+    ScoreParts,
+    SideParts,
+    largest_key,
+    score_parts,
+)
+from headlight.capture.one_text import capture_one, one_text
+from headlight.encode import Encoded, piece_style
+from headlight.errors import UsageError
+from headlight.result import FORMAT, describe, save, versions
+from headlight.settings import require_choice
+from headlight.vocabulary import Kind
+
+SIDES = ("query", "key")
+NAMES = {
+    "score": ("score of the query and the key, before masks", "1"),
+    "weight": ("weight of the key in the row of the query", "1"),
+    "part": ("what a part adds to the score", "1"),
+    "head_part": ("what an earlier head adds, by the token that it takes from", "1"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What the score of one query and one key is the sum of, on either side.
+
+    Attributes:
+        dataset: ``part``, over ``part_number``: what embeddings, earlier heads, feed-forward layers
+            and biases add, each with its ``side`` (what they wrote for the query, the key being a
+            constant, or for the key), ``kind``, ``layer``, ``head`` and ``name``; those of a side
+            add up to ``score``.  ``head_part``, over ``of``, ``site``, ``earlier_head`` and
+            ``token``: the parts of heads, by the token that each takes from.  ``weight`` is
+            α of the cell.
+    """
+
+    dataset: xarray.Dataset
+
+    def to_dataframe(self, side: str = "key") -> pd.DataFrame:
+        """The parts of a side, the largest first; of heads, with the token they take most from.
+
+        Args:
+            side: ``query`` or ``key``.
+
+        Raises:
+            UsageError: it is neither.
+        """
+        require_choice("side", side, SIDES)
+        from headlight.views.reading.explanation import frame_of
+
+        return frame_of(self.dataset, side)
+
+    def save(self, path: str | Path) -> Path:
+        """Write it; the suffix says how: ``.json`` or ``.nc``.
+
+        Raises:
+            UsageError: another suffix.
+            ResultError: the file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix == ".nc":
+            save(self.dataset, path)
+        elif path.suffix == ".json":
+            files.write(path, json.dumps(self.as_json(), ensure_ascii=False).encode())
+        else:
+            raise UsageError(f"{path}: an explanation is saved as .json or .nc; choose one.")
+        return path
+
+    def as_json(self) -> dict[str, Any]:
+        """What it is of, the score, and the parts of both sides."""
+        said = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.dataset.attrs.items()
+        }
+        numbers = {name: float(self.dataset[name]) for name in ("score", "weight")}
+        parts = {side: self.to_dataframe(side).to_dict("records") for side in SIDES}
+        return said | numbers | parts
+
+    def __str__(self) -> str:
+        from headlight.views.reading.explanation import sentence
+
+        return sentence(self.dataset)
+
+
+def explain(  # noqa: PLR0913 - each is a choice of its own
+    model: CapturedModel,
+    text: str,
+    pair: str | None = None,
+    *,
+    layer: int,
+    head: int,
+    query: int = -1,
+    key: int | None = None,
+    kind: Kind | None = None,
+    command: str | None = None,
+) -> Explanation:
+    """What the score of a query and a key is made of.
+
+    The statistics of norms are taken as constants of the text.  The score is then a sum of what
+    embeddings, heads, feed-forward layers and biases wrote into the residual stream of the query,
+    with the key as it is; and another sum, of what was written for the key.  Both are ⟨q, k⟩ times
+    the scale, before masks, soft caps and biases of positions.
+
+    Args:
+        model: in float32 or float64.
+        text: what it reads.
+        pair: a second text.
+        layer: of the head, from 0.
+        head: from 0.
+        query: the token that attends, from 0, or from -1 backwards.
+        key: the one that is attended to; by default the one with the largest weight that is neither
+            the first token nor the query.
+        kind: ``encoder`` or ``decoder``; by default the first that the model has.
+        command: how it was asked for, for the record.
+
+    Raises:
+        UsageError: no tokenizer, an empty or too long text, no such layer, head or token,
+            cross-attention, or the model is in half precision.
+        UnsupportedModelError: the parts do not add up to the score.
+
+    Source: the frozen norms are those of Elhage et al. (2021); no more than one sum on each side
+        is claimed, since scores are products of the two.
+    """
+    model, example = one_text(model, text, pair, kind, purpose="an explanation needs text")
+    kind = kind or model.kinds[0]
+    if kind == "cross":
+        raise UsageError("queries of cross-attention are those of another text; take another kind.")
+    (site,) = model.sites_of(kind, [layer])
+    tokens = _tokens(model, example, kind)
+    query = _place("query", query, len(tokens))
+    if not 0 <= head < site.heads:
+        raise UsageError(f"there is no head {head} in layer {layer}; it has {site.heads}, from 0.")
+    rows: list[torch.Tensor] = []
+
+    def visit(record: LayerRecord) -> None:
+        rows.append(record.weight[0, head, query].double().cpu())
+
+    capture_one(model, example, [site], visit)
+    key = largest_key(rows[0], query) if key is None else _place("key", key, len(tokens))
+    batch = model.collate([example])
+    with model.running(batch.names):
+        found = score_parts(model, model.inputs(batch), site, (head, query, key))
+    return Explanation(
+        _dataset(
+            found,
+            tokens,
+            {
+                "title": "Why a head attends",
+                "text": text,
+                "pair": pair or "",
+                "kind": kind,
+                "of_layer": layer,
+                "of_head": head,
+                "query": query,
+                "key": key,
+                "command": command or "",
+                **model.origin,
+                "pieces": piece_style(model.require_tokenizer("an explanation needs text")),
+                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "versions": json.dumps(versions()),
+                "format": FORMAT,
+                "stage": "explanation",
+            },
+            float(rows[0][key]),
+        )
+    )
+
+
+def _place(what: str, number: int, tokens: int) -> int:
+    if not -tokens <= number < tokens:
+        raise UsageError(
+            f"there is no {what} {number}: this text has {tokens} tokens, from 0 to {tokens - 1}, "
+            "or from -1 backwards."
+        )
+    return number % tokens
+
+
+def _tokens(model: CapturedModel, example: Encoded, kind: Kind) -> list[str]:
+    tokenizer: Any = model.tokenizer
+    ids = example.target if kind == "decoder" and example.target else example.ids
+    return list(tokenizer.convert_ids_to_tokens(list(ids)))
+
+
+def _rows(side: SideParts) -> Iterator[tuple[str, int, int, str, float]]:
+    """Kind, layer, head, name and number of each part."""
+    yield "token", -1, -1, "embedding of the token", side.token
+    if side.position:
+        yield "position", -1, -1, "embedding of the position", side.position
+    for each in side.heads:
+        for number, part in enumerate(each.direct.sum(-1).tolist()):
+            yield "head", each.site.layer, number, each.site.name, part
+    for each in side.components:
+        if each.kind not in ("embeddings", "attention"):
+            layer = -1 if each.site is None else each.site.layer
+            yield each.kind, layer, -1, each.name, each.direct
+
+
+def _dataset(
+    found: ScoreParts, tokens: list[str], attributes: dict[str, Any], weight: float
+) -> xarray.Dataset:
+    rows = [(side, *row) for side in SIDES for row in _rows(getattr(found, side))]
+    side, kind, layer, head, name, part = zip(*rows, strict=True)
+    sites: list[AttentionSite] = [each.site for each in found.key.heads]
+    heads = max((each.heads for each in sites), default=0)
+    by_token = np.full((len(SIDES), len(sites), heads, len(tokens)), np.nan)
+    for at, which in enumerate(SIDES):
+        for row, each in enumerate(getattr(found, which).heads):
+            size = each.direct.shape
+            by_token[at, row, : size[0], : size[1]] = each.direct.numpy()
+    dataset = xarray.Dataset(
+        {
+            "score": ((), found.value),
+            "weight": ((), weight),
+            "part": ("part_number", list(part)),
+            "head_part": (("of", "site", "earlier_head", "token"), by_token),
+        },
+        coords={
+            "side": ("part_number", list(side)),
+            "kind": ("part_number", list(kind)),
+            "layer": ("part_number", list(layer)),
+            "head": ("part_number", list(head)),
+            "name": ("part_number", list(name)),
+            "of": list(SIDES),
+            "site_layer": ("site", [each.layer for each in sites]),
+            "token_text": ("token", tokens),
+        },
+        attrs=attributes,
+    )
+    return describe(dataset, NAMES)
