@@ -26,6 +26,7 @@ TAKEN = {
         "alternatives",
         "routes",
         "check",
+        "explain",
         "heads",
         "merge",
         "predict",

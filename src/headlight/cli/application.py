@@ -97,6 +97,11 @@ FIRST = (
         "Follow a token back to the input: by which heads, and from which tokens, it is made.",
     ),
     _entry(
+        "explain",
+        TEXTS,
+        "Say why a head attends from one token to another: what was written there before.",
+    ),
+    _entry(
         "check",
         TEXTS,
         "Say whether the attention of a model can be captured exactly, module by module.",

@@ -19,7 +19,7 @@ EXPLAIN_EXAMPLES = examples(
 
 
 @takes_settings()
-def explain(  # noqa: PLR0913, PLR0917 - each is an option
+def explain(
     text: Annotated[str, typer.Argument(help="What the model reads; - for standard input.")],
     pair: Annotated[str | None, typer.Argument(help="A second text: the next segment.")] = None,
     layer: Annotated[int, typer.Option(min=0, help="Which layer, from 0.")] = 0,
@@ -42,7 +42,7 @@ def explain(  # noqa: PLR0913, PLR0917 - each is an option
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
     load: LoadOptions = LOAD,
 ) -> None:
-    """Say why a head attends from one token to another: what earlier heads and layers wrote there."""
+    """Say why a head attends from one token to another: what was written there before."""
     for path, suffix in ((json, ".json"), (netcdf, ".nc")):
         demand_place(path, suffix)
     text = text_argument(text)

@@ -10,6 +10,7 @@ import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.errors import UsageError
 from headlight.reading.alternatives import Alternatives, AlternativeSettings, alternatives
+from headlight.reading.explanation import Explanation, explain
 from headlight.reading.prediction import Prediction, predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import LEAST, Routes, routes
@@ -167,6 +168,20 @@ class Model(CapturedModel):
         return predict(
             self, text, pair, target=target, against=against, position=position, slope=slope
         )
+
+    def explain(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        layer: int,
+        head: int,
+        query: int = -1,
+        key: int | None = None,
+        kind: Kind | None = None,
+    ) -> Explanation:
+        """Why a head attends from one token to another; see `headlight.reading.explanation`."""
+        return explain(self, text, pair, layer=layer, head=head, query=query, key=key, kind=kind)
 
     def what_if(
         self,

@@ -1,8 +1,8 @@
 """The score of one cell of attention as a sum: what the layers below wrote for query and key.
 
-The score ⟨q_i, k_j⟩ times the scale of the model is linear in the query where the key is a constant,
-and in the key where the query is.  Either is linear in what the embeddings, earlier heads and
-feed-forward layers wrote into the residual stream of its token, and in the biases, with the
+The score ⟨q_i, k_j⟩ times the scale of the model is linear in the query where the key is a
+constant, and in the key where the query is.  Either is linear in what the embeddings, earlier heads
+and feed-forward layers wrote into the residual stream of its token, and in the biases, with the
 statistics of norms as constants of the run.  So each side is a sum of its own, and both are the
 score.
 """

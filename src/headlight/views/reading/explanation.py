@@ -42,7 +42,9 @@ def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
             source, name = labels[int(abs(of_head).argmax())], head_name(layer, head)
         elif layer >= 0 and kind != "bias":
             name = f"{_KINDS[kind]} {layer}"
-        rows.append({"part": name, "kind": kind, "takes from": source, "score": float(part["part"])})
+        rows.append(
+            {"part": name, "kind": kind, "takes from": source, "score": float(part["part"])}
+        )
     frame = pd.DataFrame(rows)
     order = frame["score"].abs().sort_values(ascending=False, kind="stable").index
     return frame.loc[order].reset_index(drop=True)
@@ -51,7 +53,7 @@ def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
 def sentence(explanation: xr.Dataset) -> str:
     """The cell, its weight and score, and the head that adds most on the side of the key."""
     labels, about = labels_of(explanation), explanation.attrs
-    query, key = labels[int(about["query"])], labels[int(about["key"])]
+    query, key = labels[int(about["of_query"])], labels[int(about["of_key"])]
     head = head_name(int(about["of_layer"]), int(about["of_head"]))
     said = (
         f"{head} attends from “{query}” to “{key}” with {float(explanation['weight']):.1%} of its "
@@ -75,7 +77,7 @@ def explanation_terminal(explanation: xr.Dataset, top: int) -> RenderableType:
     tables: list[RenderableType] = [Text(sentence(explanation))]
     for side in ("key", "query"):
         frame = frame_of(explanation, side)
-        title = Text(f"What was written for the {side} “{labels[int(about[side])]}”")
+        title = Text(f"What was written for the {side} “{labels[int(about[f"of_{side}"])]}”")
         table = Table("part", "takes from", "score", title=title, title_justify="left")
         for row in frame.head(top).itertuples(index=False):
             table.add_row(Text(str(row[0])), Text(str(row[2])), _number(float(row[3])))

@@ -1,0 +1,52 @@
+"""The command `explain`: its tables, its files, and what it refuses."""
+
+from pathlib import Path
+
+import pytest
+
+from headlight.result import load
+from studies.command import Command
+from studies.models import saved
+
+TEXT = "the river is old , the mill near it fell"
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved("llama", tmp_path_factory.mktemp("models") / "llama")
+
+
+@pytest.fixture
+def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+def test_it_shows_both_sides_and_writes_them(headlight, llama, tmp_path):
+    told, numbers = tmp_path / "why.json", tmp_path / "why.nc"
+    code, said, _ = headlight(
+        "explain", TEXT, "--model", str(llama), "--layer", "1", "--head", "2", "--query", "9",
+        "--key", "5", "--top", "3", "--json", str(told), "--netcdf", str(numbers),
+    )  # fmt: skip
+    assert code == 0
+    said = " ".join(said.split())
+    score = f"{float(load(numbers, stage='explanation')['score']):.2f}".replace("-", "\u2212")
+    assert f"the score is {score}" in said
+    assert "What was written for the key" in said
+    assert "What was written for the query" in said
+    assert said.count("smaller parts") == 2
+    assert told.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--layer", "9"), "layer 9"),
+        (("--head", "9"), "there is no head 9"),
+        (("--query", "99"), "there is no query 99"),
+        (("--json", "x.nc"), "must end in .json"),
+    ],
+)
+def test_mistakes_are_refused(headlight, llama, arguments, sentence):
+    code, _, complaints = headlight("explain", TEXT, "--model", str(llama), *arguments)
+    assert code != 0
+    assert sentence in " ".join(complaints.split())

@@ -1,0 +1,160 @@
+"""Why a head attends: scores as sums, against the modules of a model taken apart by hand."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+
+from headlight.errors import UsageError
+from headlight.reading.explanation import explain
+from headlight.result import load
+from studies.models import model as subject
+
+TEXT = "the river is old , the mill near it fell"
+HEADS, SHARED, SIZE = 4, 2, 8
+
+
+def seen_in(network, ids):
+    """What the modules that matter put out in one pass, and the weights of the first layer."""
+    first, second = network.layers[0], network.layers[1]
+    wanted = {
+        "embedded": network.embed_tokens,
+        "value": first.self_attn.v_proj,
+        "written": first.mlp,
+        "queries": second.self_attn.q_proj,
+        "keys": second.self_attn.k_proj,
+    }
+    found, hooks = {}, []
+    for name, module in wanted.items():
+        hooks.append(
+            module.register_forward_hook(
+                lambda _, __, output, name=name: found.__setitem__(name, output[0].detach())
+            )
+        )
+    network.set_attn_implementation("eager")
+    with torch.no_grad():
+        found["weight"] = network(ids, output_attentions=True).attentions[0][0]
+    network.set_attn_implementation("sdpa")
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+def naive_key_side(network, ids, head, query, key):
+    """The score, and what each part of the residual stream of the key adds to it."""
+    found = seen_in(network, ids)
+    first, second = network.layers[0], network.layers[1]
+    cos, sin = network.rotary_emb(found["embedded"][None], torch.arange(ids.shape[1])[None])
+
+    def turned(vector, place):
+        row = vector.reshape(1, 1, 1, SIZE)
+        return apply_rotary_pos_emb(row, row, cos[:, place : place + 1], sin[:, place : place + 1])[
+            0
+        ].flatten()
+
+    q = turned(found["queries"][query].reshape(HEADS, SIZE)[head], query)
+    shared = head // (HEADS // SHARED)
+    block = slice(shared * SIZE, (shared + 1) * SIZE)
+    k = turned(found["keys"][key][block], key)
+    scale = SIZE**-0.5
+
+    values = found["value"].reshape(-1, SHARED, SIZE)
+    output = first.self_attn.o_proj.weight.T.reshape(HEADS, SIZE, -1)
+    parts = {"embedding": found["embedded"][key], "mlp": found["written"][key]}
+    for h in range(HEADS):
+        for j in range(ids.shape[1]):
+            moved = values[j, h // (HEADS // SHARED)] @ output[h]
+            parts[h, j] = found["weight"][h, key, j] * moved
+    parts["bias"] = first.self_attn.o_proj.bias
+    stream = sum(parts.values())
+    norm = second.input_layernorm
+    size = (stream.square().mean() + norm.variance_epsilon).sqrt()
+
+    def added(part):
+        inner = second.self_attn.k_proj.weight[block] @ (norm.weight * part / size)
+        return float(q @ turned(inner, key) * scale)
+
+    scores = {name: added(part) for name, part in parts.items()}
+    scores["key bias"] = float(q @ turned(second.self_attn.k_proj.bias[block], key) * scale)
+    return float(q @ k * scale), scores
+
+
+@pytest.fixture(scope="module")
+def llama():
+    model = subject("llama")
+    model.transformer.double()
+    return model
+
+
+@pytest.mark.parametrize(("head", "query", "key"), [(0, 9, 3), (3, 5, 5), (2, 7, 0)])
+def test_the_key_side_by_hand(llama, head, query, key):
+    found = explain(llama, TEXT, layer=1, head=head, query=query, key=key)
+    ids = torch.tensor([llama.tokenizer(TEXT)["input_ids"]])
+    with torch.no_grad():
+        score, parts = naive_key_side(llama.transformer, ids, head, query, key)
+    assert float(found.dataset["score"]) == pytest.approx(score, abs=1e-6)
+    of_heads = found.dataset["head_part"].sel(of="key")[0].values
+    for (h, j), part in ((name, part) for name, part in parts.items() if isinstance(name, tuple)):
+        assert of_heads[h, j] == pytest.approx(part, abs=1e-6)
+    frame = found.to_dataframe("key").set_index("part")["score"]
+    assert frame["embedding of the token"] == pytest.approx(parts["embedding"], abs=1e-6)
+    assert frame["feed-forward 0"] == pytest.approx(parts["mlp"], abs=1e-6)
+    biases = found.to_dataframe("key")
+    biases = biases[biases["kind"] == "bias"]["score"].sum()
+    assert biases == pytest.approx(parts["bias"] + parts["key bias"], abs=1e-6)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "llama", "t5", "bart"])
+def test_both_sides_add_up(family):
+    model = subject(family)
+    for layer in (0, 1):
+        found = explain(model, TEXT, layer=layer, head=2, query=4)
+        score = float(found.dataset["score"])
+        for side in ("query", "key"):
+            assert found.to_dataframe(side)["score"].sum() == pytest.approx(score, abs=1e-4)
+    assert found.dataset.attrs["of_key"] not in (0, 4)
+
+
+def test_weights_follow_from_scores(llama):
+    """Without biases of positions the softmax of scores is the row of α."""
+    row = llama.transformer.config
+    assert row.model_type == "llama"
+    query = 6
+    scores = [
+        float(explain(llama, TEXT, layer=1, head=1, query=query, key=key).dataset["score"])
+        for key in range(query + 1)
+    ]
+    weights = [
+        float(explain(llama, TEXT, layer=1, head=1, query=query, key=key).dataset["weight"])
+        for key in range(query + 1)
+    ]
+    expected = np.exp(scores) / np.exp(scores).sum()
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+
+
+def test_it_is_saved_and_said(llama, tmp_path):
+    found = explain(llama, TEXT, layer=1, head=1, query=-1)
+    told = json.loads(found.save(tmp_path / "why.json").read_text(encoding="utf-8"))
+    assert (told["of_layer"], told["of_head"], told["of_query"]) == (1, 1, 10)
+    assert sum(row["score"] for row in told["key"]) == pytest.approx(told["score"], abs=1e-4)
+    assert float(load(found.save(tmp_path / "why.nc"))["score"]) == told["score"]
+    assert str(found).startswith("L1H1 attends from “fell” to “")
+    with pytest.raises(UsageError, match="saved as"):
+        found.save(tmp_path / "why.html")
+
+
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [
+        ({"query": 40}, "there is no query 40"),
+        ({"key": -40}, "there is no key -40"),
+        ({"head": 9}, "there is no head 9 in layer 1"),
+        ({"layer": 5}, "layer"),
+        ({"kind": "cross"}, "cross"),
+    ],
+)
+def test_mistakes_are_refused(llama, choice, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        explain(llama, TEXT, **{"layer": 1, "head": 0, **choice})
