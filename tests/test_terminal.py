@@ -105,6 +105,7 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
         "read": ["the cat sees", *model],
         "predict": ["the cat sees", "--model", str(data / f"decoder{HOSTILE}")],
         "routes": ["the cat sees", *model],
+        "explain": ["the cat sees", "--layer", "1", *model],
         "alternatives": ["the cat sees a dog " * 5, *model],
     }
     if command in of_texts:
@@ -315,6 +316,7 @@ def test_names_of_anything(called, tmp_path, command):
         "read": ["read", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "predict": ["predict", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "routes": ["routes", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
+        "explain": ["explain", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "alternatives": ["alternatives", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "aer": ["aer", f"{tmp_path}/gold{HOSTILE}", f"{tmp_path}/links"],
         "check": ["check", f"{tmp_path}/{HOSTILE}"],

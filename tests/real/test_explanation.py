@@ -1,18 +1,21 @@
 """Induction on a trained decoder: the head that attends to the token before is why it happens."""
 
+from pathlib import Path
+
 import pytest
 
 import headlight
-from real.models import SMOLLM2, real
+from real.models import MODELS, needs_models
 
-pytestmark = real(SMOLLM2)
+pytestmark = needs_models
 
 TEXT = "Mary met John in the garden, and later in the evening Mary met"
 
 
 @pytest.fixture(scope="module")
 def model():
-    return headlight.load(SMOLLM2)
+    assert MODELS is not None
+    return headlight.load(Path(MODELS) / "smollm2")
 
 
 @pytest.mark.parametrize(("layer", "head"), [(17, 3), (18, 6), (18, 7)])

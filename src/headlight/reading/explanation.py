@@ -204,10 +204,10 @@ def _rows(side: SideParts) -> Iterator[tuple[str, int, int, str, float]]:
     for each in side.heads:
         for number, part in enumerate(each.direct.sum(-1).tolist()):
             yield "head", each.site.layer, number, each.site.name, part
-    for each in side.components:
-        if each.kind not in ("embeddings", "attention"):
-            layer = -1 if each.site is None else each.site.layer
-            yield each.kind, layer, -1, each.name, each.direct
+    for one in side.components:
+        if one.kind not in ("embeddings", "attention"):
+            layer = -1 if one.site is None else one.site.layer
+            yield one.kind, layer, -1, one.name, one.direct
 
 
 def _dataset(

@@ -77,7 +77,7 @@ def explanation_terminal(explanation: xr.Dataset, top: int) -> RenderableType:
     tables: list[RenderableType] = [Text(sentence(explanation))]
     for side in ("key", "query"):
         frame = frame_of(explanation, side)
-        title = Text(f"What was written for the {side} “{labels[int(about[f"of_{side}"])]}”")
+        title = Text(f"What was written for the {side} “{labels[int(about[f'of_{side}'])]}”")
         table = Table("part", "takes from", "score", title=title, title_justify="left")
         for row in frame.head(top).itertuples(index=False):
             table.add_row(Text(str(row[0])), Text(str(row[2])), _number(float(row[3])))
