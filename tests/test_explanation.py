@@ -135,12 +135,12 @@ def test_weights_follow_from_scores(llama):
 
 
 def test_it_is_saved_and_said(llama, tmp_path):
-    found = explain(llama, TEXT, layer=1, head=1, query=-1)
+    found = explain(llama, TEXT, layer=1, head=1)
     told = json.loads(found.save(tmp_path / "why.json").read_text(encoding="utf-8"))
     assert (told["of_layer"], told["of_head"], told["of_query"]) == (1, 1, 10)
     assert sum(row["score"] for row in told["key"]) == pytest.approx(told["score"], abs=1e-4)
     assert float(load(found.save(tmp_path / "why.nc"))["score"]) == told["score"]
-    assert str(found).startswith("L1H1 attends from “fell” to “")
+    assert str(found).startswith("L1H1 attends from “<unk> (10)” to “near” with 16.6% of its")
     with pytest.raises(UsageError, match="saved as"):
         found.save(tmp_path / "why.html")
 

@@ -34,11 +34,9 @@ def test_induction_heads_find_what_the_previous_token_head_wrote(model, layer, h
 def test_routes_go_through_both(model):
     routes = model.routes(TEXT).dataset
     parts = routes.isel(part=(routes["share"] >= 0.02).values)
-    found = {
-        (int(routes["layer"][parts["part_layer"][at]]), int(parts["part_head"][at]))
-        + (int(parts["part_query"][at]), int(parts["part_key"][at]))
-        for at in range(parts.sizes["part"])
-    }
+    layers = routes["layer"].values[parts["part_layer"].values]
+    rest = (parts[f"part_{name}"].values for name in ("head", "query", "key"))
+    found = set(zip(layers.tolist(), *(each.tolist() for each in rest), strict=True))
     last = routes.sizes["query"] - 1
     assert (18, 6, last, 2) in found  # from John
     assert (16, 0, 2, 1) in found  # where "met" was brought
