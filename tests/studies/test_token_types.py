@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight.encode.batch import collate
+from headlight.findings import heads, highlights
 from headlight.pool import membership, over_keys
 from headlight.reduce import KeyedSums
 from headlight.studies.heads.settings import SurveySettings
@@ -20,6 +21,7 @@ from headlight.studies.heads.token_types import (
     of_token_types,
     types_within_memory,
 )
+from headlight.views.accessor import HeadlightAccessor
 from headlight.vocabulary import CATEGORIES, measure
 from studies.models import subject, texts
 from studies.naive import layers_of
@@ -198,3 +200,23 @@ def test_memory_bounds_how_many_tokens_there_are():
     assert found["key"].tolist() == [10, 11, 12, 13, 14]
     assert found["sum"].tolist() == [[1, 1]] * 5
     assert found["whole"].tolist() == [200, 200]
+
+
+def test_heads_for_particular_tokens_are_ranked_named_and_have_a_table():
+    result = survey(texts(4, longest=14, seed=1), subject("bert"), progress=False)
+    divergence = result["token_divergence"].sel(side="key", measure="norm")
+    best = divergence.argmax(...)
+    place = int(best["layer"]), int(best["head"])
+    ranked = heads(result, "particular_tokens", by="norm")
+    assert tuple(ranked.loc[0, ["layer", "head"]]) == place
+    assert ranked.loc[0, "norm"] == float(divergence.max())
+    shown = HeadlightAccessor(result)
+    assert "tokens_L{}H{}".format(*place) in shown.tables
+    table = shown.table("tokens_L{}H{}".format(*place))
+    here = result.sel(side="key", measure="norm", layer=place[0], head=place[1])
+    assert table["attended to, norm"].tolist() == here["top_token"].values.tolist()[: len(table)]
+    strong = result.copy()
+    strong["token_divergence"] = result["token_divergence"] * 100
+    (said,) = [each for each in highlights(strong) if each.kind == "particular tokens"]
+    assert (said.layer, said.head) == place
+    assert f"to “{here['top_token'].values[0]}” (" in said.text

@@ -25,8 +25,8 @@ def residual_section(result: xr.Dataset) -> Section:
     if not np.isfinite(observed(result, "residual_max", ("layer",))).any():
         return Section("residual", "", "")
     shown = (
-        Curve("residual_max", "largest entry", "size, mean over texts"),
-        Curve("residual_length", "first token's length", "times the median length"),
+        Curve("residual_max", panel="Largest entry of a text, mean"),
+        Curve("residual_length", panel="First token, times the median length"),
     )
     columns: dict[str, object] = {"layer": result["layer"].values}
     columns |= {

@@ -11,7 +11,7 @@ from headlight.views.exhibits import Table
 from headlight.views.grid import anchor
 from headlight.views.parts import Section
 
-MOST_HEADS = 8
+MOST_HEADS = 5
 """Heads that have a table."""
 BY = 2
 """Measures that a table shows, the first of the survey."""
